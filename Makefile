@@ -1,0 +1,63 @@
+.DEFAULT_GOAL := help
+.PHONY: help run build test check openapi bench fmt clean-data
+
+# Where `make run` keeps its database and files, and the language model it answers with.
+SVC_DATA_DIR ?= ./data
+MODEL_FILE := $(CURDIR)/.cache/models/smollm2-135m-instruct.gguf
+
+# The areas whose operations are complete in each contract; '' says all of them, 'none' leaves the table alone.
+AREAS ?= Identity
+PARTNER_AREAS ?= none
+
+# One set of compiler flags for every command, the one in Cargo's own files: another one rebuilds everything.
+unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS
+
+ifdef CI
+# Nothing is compiled twice there, so what makes the second time fast only costs.
+export CARGO_INCREMENTAL := 0
+export NEXTEST_PROFILE := ci
+endif
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## install what is missing, fetch the model, build, and serve with demo data
+	scripts/setup
+	scripts/fetch-model --out '$(MODEL_FILE)'
+	cargo build --release --locked -p svc
+	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE='$(MODEL_FILE)' ./target/release/svc serve --demo
+
+build: ## build everything, for development
+	scripts/setup
+	cargo build --workspace --all-targets --locked
+
+# Documentation examples first: the tests' own last line is then the last line.
+test: ## run every test, beside a PostgreSQL and a Redis started for it
+	scripts/setup --test
+	scripts/fetch-model --out '$(MODEL_FILE)'
+	cargo test --workspace --doc --locked
+	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests; fi; \
+	set -x; exec scripts/with-services "$$@" --workspace --locked
+
+check: ## formatting, lints, layers, licences, the published contracts
+	scripts/setup --check
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	scripts/check-layers
+	scripts/check-dependencies
+	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
+
+openapi: ## write the published contracts anew
+	@mkdir -p target
+	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
+	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
+	mv target/openapi.public.json target/openapi.partner.json .
+
+bench: ## measure
+	scripts/bench
+
+fmt: ## format the code
+	cargo fmt --all
+
+clean-data: ## delete ./data, where `make run` keeps its data unless told otherwise
+	rm -rf ./data

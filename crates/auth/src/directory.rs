@@ -1,0 +1,268 @@
+//! Keys and workspaces as the gate sees them: read from the database, remembered for at most ten seconds.
+//!
+//! Ten seconds is the longest that a revoked key or a changed plan can go unnoticed, on every replica and without
+//! any message between them; the specification allows sixty.
+
+use crate::SecretHash;
+use crate::keys::{self, StoredKey};
+use diesel::prelude::*;
+use model::{Error, PartnerId, Plan, Result, SubscriptionStatus, Timestamp, Workspace, WorkspaceId};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+use store::schema::{plans, workspaces};
+use store::{Db, Read};
+
+/// How long something found is remembered, in milliseconds.
+const FOUND_MS: i64 = 10_000;
+/// How long it is remembered that something does not exist.
+const MISSING_MS: i64 = 5_000;
+/// More entries than this are never kept: whoever sends many invented keys must not fill the memory.
+const MOST: usize = 50_000;
+
+/// The directory. One per process.
+pub struct Directory {
+    db: Db,
+    keys: Cache<SecretHash, StoredKey>,
+    workspaces: Cache<WorkspaceId, Workspace>,
+    slugs: Cache<String, WorkspaceId>,
+    clients: Cache<PartnerId, Vec<WorkspaceId>>,
+}
+
+impl Directory {
+    /// A directory of what is in `db`.
+    pub fn new(db: Db) -> Self {
+        Self { db, keys: Cache::new(), workspaces: Cache::new(), slugs: Cache::new(), clients: Cache::new() }
+    }
+
+    /// The key with this secret, whatever its state.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
+        let now = self.db.clock().now();
+        if let Some(known) = self.keys.get(&hash, now) {
+            return Ok(known);
+        }
+        let found = self.db.read(move |read| keys::by_hash(read, hash)).await?.map(Arc::new);
+        self.keys.put(hash, found.clone(), now);
+        Ok(found)
+    }
+
+    /// A workspace with its plan.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
+        let now = self.db.clock().now();
+        if let Some(known) = self.workspaces.get(&id, now) {
+            return Ok(known);
+        }
+        let found = self.db.read(move |read| load_workspace(read, id)).await?.map(Arc::new);
+        self.workspaces.put(id, found.clone(), now);
+        Ok(found)
+    }
+
+    /// The workspace with this slug.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
+        let now = self.db.clock().now();
+        let wanted = slug.to_owned();
+        if let Some(known) = self.slugs.get(&wanted, now) {
+            return Ok(known.map(|id| *id));
+        }
+        let slug = wanted.clone();
+        let found: Option<WorkspaceId> = self
+            .db
+            .read(move |read| {
+                Ok(workspaces::table
+                    .filter(workspaces::slug.eq(slug))
+                    .select(workspaces::id)
+                    .first(read.connection())
+                    .optional()?)
+            })
+            .await?;
+        self.slugs.put(wanted, found.map(Arc::new), now);
+        Ok(found)
+    }
+
+    /// The workspaces attributed to a partner, at most the first two: whoever has more must name one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn first_clients(&self, partner: PartnerId) -> Result<Arc<Vec<WorkspaceId>>> {
+        let now = self.db.clock().now();
+        if let Some(Some(known)) = self.clients.get(&partner, now) {
+            return Ok(known);
+        }
+        let found: Vec<WorkspaceId> = self
+            .db
+            .read(move |read| {
+                Ok(workspaces::table
+                    .filter(workspaces::partner_id.eq(partner))
+                    .order(workspaces::id.asc())
+                    .select(workspaces::id)
+                    .limit(2)
+                    .load(read.connection())?)
+            })
+            .await?;
+        let found = Arc::new(found);
+        self.clients.put(partner, Some(found.clone()), now);
+        Ok(found)
+    }
+
+    /// Forgets everything, so that the next request reads anew: for whoever just changed something here.
+    pub fn forget(&self) {
+        self.keys.clear();
+        self.workspaces.clear();
+        self.slugs.clear();
+        self.clients.clear();
+    }
+}
+
+type PlanRow = (String, Option<i64>, Option<i64>, i64, i64);
+type WorkspaceRow = (String, Option<PartnerId>, String, Option<Timestamp>, Option<String>);
+
+fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>> {
+    let row: Option<(WorkspaceRow, Option<PlanRow>)> = workspaces::table
+        .find(id)
+        .left_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
+        .select((
+            (
+                workspaces::slug,
+                workspaces::partner_id,
+                workspaces::subscription_status,
+                workspaces::period_end,
+                workspaces::blocked_reason,
+            ),
+            (
+                plans::id,
+                plans::rate_limit_rpm,
+                plans::monthly_quota,
+                plans::test_runs_per_day,
+                plans::usd_micros_per_1000_energy,
+            )
+                .nullable(),
+        ))
+        .first(read.connection())
+        .optional()?;
+    let Some(((slug, partner, status, period_end, blocked), plan)) = row else { return Ok(None) };
+    let subscription = SubscriptionStatus::parse(&status).ok_or_else(|| {
+        Error::internal(format!("workspace {id} has the unknown subscription status {status}"))
+    })?;
+    let has_plan = plan.is_some();
+    let (plan_id, rpm, quota, test_runs, price) =
+        plan.unwrap_or_else(|| ("none".to_owned(), None, None, 0, 0));
+    let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period_end, read.now()));
+    let plan = Plan {
+        id: plan_id,
+        rate_limit_rpm: rpm,
+        monthly_quota: quota,
+        test_runs_per_day: test_runs,
+        usd_micros_per_1000_energy: price,
+    };
+    Ok(Some(Workspace { id, slug, partner, plan, subscription, blocked_reason }))
+}
+
+/// How long a late payment is waited for, in seconds.
+const GRACE_SECONDS: i64 = 7 * 24 * 3600;
+
+/// Why a subscription in this state does not let anybody operate.
+fn refusal(
+    status: SubscriptionStatus,
+    has_plan: bool,
+    period_end: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<String> {
+    let over = |grace: i64| period_end.is_some_and(|end| end.plus_seconds(grace) <= now);
+    let reason = match status {
+        SubscriptionStatus::Inactive => "The workspace has no active plan.",
+        _ if !has_plan => "The workspace has no plan.",
+        SubscriptionStatus::Trialing if over(0) => "The trial has ended.",
+        SubscriptionStatus::Active | SubscriptionStatus::Sponsored if over(GRACE_SECONDS) => {
+            "The plan has expired."
+        }
+        SubscriptionStatus::PastDue if over(GRACE_SECONDS) => "The last payment is overdue.",
+        SubscriptionStatus::Canceled if over(0) || period_end.is_none() => "The plan was cancelled.",
+        _ => return None,
+    };
+    Some(reason.to_owned())
+}
+
+/// Values that are remembered for a while. A missing value is remembered too, for less long.
+struct Cache<K, V>(RwLock<HashMap<K, Entry<V>>>);
+
+struct Entry<V> {
+    value: Option<Arc<V>>,
+    until_ms: i64,
+}
+
+impl<K: Hash + Eq, V> Cache<K, V> {
+    fn new() -> Self {
+        Self(RwLock::new(HashMap::new()))
+    }
+
+    fn get(&self, key: &K, now: Timestamp) -> Option<Option<Arc<V>>> {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        entries.get(key).filter(|entry| now.millis() < entry.until_ms).map(|entry| entry.value.clone())
+    }
+
+    fn put(&self, key: K, value: Option<Arc<V>>, now: Timestamp) {
+        let until_ms = now.millis() + if value.is_some() { FOUND_MS } else { MISSING_MS };
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= MOST {
+            entries.retain(|_, entry| now.millis() < entry.until_ms);
+        }
+        if entries.len() < MOST {
+            entries.insert(key, Entry { value, until_ms });
+        }
+    }
+
+    fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscriptions_refuse_when_their_time_is_over() {
+        use SubscriptionStatus as S;
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        let day = |days: i64| Some(now.plus_seconds(days * 86_400));
+        for (status, has_plan, end, refused) in [
+            (S::Active, true, day(5), false),
+            (S::Active, true, day(-1), false),
+            (S::Active, true, day(-8), true),
+            (S::Active, true, None, false),
+            (S::Active, false, None, true),
+            (S::Trialing, true, day(1), false),
+            (S::Trialing, true, day(0), true),
+            (S::Sponsored, true, None, false),
+            (S::PastDue, true, day(-6), false),
+            (S::PastDue, true, day(-7), true),
+            (S::Canceled, true, day(1), false),
+            (S::Canceled, true, day(0), true),
+            (S::Canceled, true, None, true),
+            (S::Inactive, true, day(9), true),
+        ] {
+            assert_eq!(refusal(status, has_plan, end, now).is_some(), refused, "{status:?} {end:?}");
+        }
+    }
+
+    #[test]
+    fn entries_are_forgotten() {
+        let cache = Cache::new();
+        let now = Timestamp::from_millis(0);
+        cache.put("a", Some(Arc::new(1)), now);
+        cache.put("b", None, now);
+        assert_eq!(cache.get(&"a", now.plus_seconds(9)).flatten().as_deref(), Some(&1));
+        assert!(cache.get(&"a", now.plus_seconds(10)).is_none());
+        assert!(cache.get(&"b", now.plus_seconds(4)).is_some());
+        assert!(cache.get(&"b", now.plus_seconds(5)).is_none());
+    }
+}

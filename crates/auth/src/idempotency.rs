@@ -1,0 +1,276 @@
+//! The memory behind `Idempotency-Key` (platform-billing.md C.4).
+//!
+//! An operation that is one transaction claims, works and finishes in it, so nobody ever sees a half-done claim.
+//! One that speaks to the outside claims first, under a lease, and finishes with its last transaction; a claim
+//! whose owner died is taken over under a higher fence, and what the dead owner still tries to write fails on it.
+
+use diesel::prelude::*;
+use model::{Code, Error, KeyId, RequestId, Result, Timestamp};
+use store::schema::idempotency_keys;
+use store::{Read, Tx, each};
+
+/// How long an owner may be silent before its claim can be taken over.
+pub const LEASE_SECONDS: i64 = 30;
+/// How long an outcome is remembered.
+pub const KEPT_SECONDS: i64 = 24 * 3600;
+
+/// What makes two requests the same one.
+pub type Fingerprint = [u8; 32];
+
+/// Who asks, and for what.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// The key's lineage: rotation keeps the memory.
+    pub lineage: KeyId,
+    /// The header's value.
+    pub key: String,
+    /// Digest of method, path, query and body.
+    pub fingerprint: Fingerprint,
+    /// The request.
+    pub request: RequestId,
+}
+
+/// The right to execute. Belongs to whoever holds the highest fence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    lineage: KeyId,
+    key: String,
+    fence: i64,
+    /// What an earlier owner had begun, such as a run: to be resumed instead of begun again.
+    pub resource: Option<String>,
+}
+
+/// An outcome to be repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The HTTP status.
+    pub status: u16,
+    /// The whole body.
+    pub body: String,
+    /// The request that produced it.
+    pub request: String,
+}
+
+/// What is known of the header's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing, or a claim whose owner died: go ahead.
+    Claimed(Claim),
+    /// It was done before.
+    Done(Outcome),
+    /// Somebody is at it.
+    InProgress,
+}
+
+#[derive(Insertable, Queryable)]
+#[diesel(table_name = idempotency_keys)]
+struct Row {
+    lineage_id: KeyId,
+    key: String,
+    fingerprint: Vec<u8>,
+    request_id: String,
+    state: String,
+    fence: i64,
+    lease_until: Timestamp,
+    resource_id: Option<String>,
+    status: Option<i64>,
+    body: Option<String>,
+    expires_at: Timestamp,
+}
+
+/// Reads the header: bare or quoted, 1 to 255 visible characters.
+///
+/// # Errors
+/// `validation_error` with `param` = `Idempotency-Key`.
+pub fn parse_header(value: &str) -> Result<String> {
+    let key = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
+    if key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Err(Error::invalid("Idempotency-Key", "must have 1 to 255 visible ASCII characters"));
+    }
+    Ok(key.to_owned())
+}
+
+/// What is known of the header's value, without claiming it. `None`: nothing, or nothing that still counts.
+///
+/// # Errors
+/// `idempotency_key_reused` where another request used the value.
+pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
+    let now = read.now();
+    let row: Option<Row> =
+        idempotency_keys::table.find((&ask.lineage, &ask.key)).first(read.connection()).optional()?;
+    let Some(row) = row.filter(|row| row.expires_at > now) else { return Ok(None) };
+    if row.fingerprint != ask.fingerprint {
+        return Err(reused());
+    }
+    Ok(match (row.status, row.body) {
+        (Some(status), Some(body)) => Some(Known::Done(outcome(status, body, row.request_id))),
+        _ if row.lease_until > now => Some(Known::InProgress),
+        _ => None,
+    })
+}
+
+fn reused() -> Error {
+    Error::new(
+        Code::IdempotencyKeyReused,
+        "This `Idempotency-Key` was used for another request (method, path, query or body differ).",
+    )
+    .param("Idempotency-Key")
+}
+
+fn outcome(status: i64, body: String, request: String) -> Outcome {
+    Outcome { status: u16::try_from(status).unwrap_or(200), body, request }
+}
+
+/// Claims, or says what is known. Losing the race for the insert means "read", not an error.
+///
+/// # Errors
+/// `idempotency_key_reused` where another request used the value.
+pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
+    let now = tx.now();
+    let fresh = Row {
+        lineage_id: ask.lineage.clone(),
+        key: ask.key.clone(),
+        fingerprint: ask.fingerprint.to_vec(),
+        request_id: ask.request.to_string(),
+        state: "claimed".to_owned(),
+        fence: 1,
+        lease_until: now.plus_seconds(LEASE_SECONDS),
+        resource_id: None,
+        status: None,
+        body: None,
+        expires_at: now.plus_seconds(KEPT_SECONDS),
+    };
+    let inserted = each!(tx.connection(), |connection| diesel::insert_into(idempotency_keys::table)
+        .values(&fresh)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    let mut claim = Claim { lineage: ask.lineage.clone(), key: ask.key.clone(), fence: 1, resource: None };
+    if inserted == 1 {
+        return Ok(Known::Claimed(claim));
+    }
+    let row: Row = idempotency_keys::table.find((&ask.lineage, &ask.key)).first(tx.connection())?;
+    let forgotten = row.expires_at <= now;
+    if !forgotten {
+        if row.fingerprint != ask.fingerprint {
+            return Err(reused());
+        }
+        if let (Some(status), Some(body)) = (row.status, row.body) {
+            return Ok(Known::Done(outcome(status, body, row.request_id)));
+        }
+        if row.lease_until > now {
+            return Ok(Known::InProgress);
+        }
+        claim.resource = row.resource_id;
+    }
+    claim.fence = row.fence + 1;
+    let taken = diesel::update(idempotency_keys::table.find((&ask.lineage, &ask.key)))
+        .filter(idempotency_keys::fence.eq(row.fence))
+        .set((
+            idempotency_keys::fingerprint.eq(ask.fingerprint.to_vec()),
+            idempotency_keys::request_id.eq(ask.request.as_str()),
+            idempotency_keys::state.eq("claimed"),
+            idempotency_keys::fence.eq(claim.fence),
+            idempotency_keys::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+            idempotency_keys::resource_id.eq(claim.resource.as_deref()),
+            idempotency_keys::status.eq(None::<i64>),
+            idempotency_keys::body.eq(None::<String>),
+            idempotency_keys::expires_at.eq(now.plus_seconds(KEPT_SECONDS)),
+        ))
+        .execute(tx.connection())?;
+    Ok(if taken == 1 { Known::Claimed(claim) } else { Known::InProgress })
+}
+
+/// Notes what the claim's work has begun, so that whoever takes over resumes it.
+///
+/// # Errors
+/// When the claim was taken over.
+pub fn attach(tx: &mut Tx, claim: &Claim, resource: &str) -> Result<()> {
+    let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .set(idempotency_keys::resource_id.eq(resource))
+        .execute(tx.connection())?;
+    still_ours(held)
+}
+
+/// Prolongs the lease of work that goes on.
+///
+/// # Errors
+/// When the claim was taken over.
+pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
+    let until = tx.now().plus_seconds(LEASE_SECONDS);
+    let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .set(idempotency_keys::lease_until.eq(until))
+        .execute(tx.connection())?;
+    still_ours(held)
+}
+
+/// Stores the outcome, in the transaction that it is the outcome of.
+///
+/// # Errors
+/// When the claim was taken over: the transaction must then fail, and does.
+pub fn finish(tx: &mut Tx, claim: &Claim, status: u16, body: &str) -> Result<()> {
+    let expires = tx.now().plus_seconds(KEPT_SECONDS);
+    let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .set((
+            idempotency_keys::state.eq("done"),
+            idempotency_keys::status.eq(i64::from(status)),
+            idempotency_keys::body.eq(body),
+            idempotency_keys::expires_at.eq(expires),
+        ))
+        .execute(tx.connection())?;
+    still_ours(held)
+}
+
+/// Gives the claim up, so that a resend executes. Where something was begun the row stays, to be resumed.
+///
+/// # Errors
+/// When the database fails.
+pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
+    let now = tx.now();
+    diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .filter(idempotency_keys::resource_id.is_null())
+        .filter(idempotency_keys::state.eq("claimed"))
+        .execute(tx.connection())?;
+    diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .filter(idempotency_keys::state.eq("claimed"))
+        .set(idempotency_keys::lease_until.eq(now))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Forgets outcomes whose time is over. Gives the number of rows.
+///
+/// # Errors
+/// When the database fails.
+pub fn purge(tx: &mut Tx) -> Result<usize> {
+    let now = tx.now();
+    Ok(diesel::delete(idempotency_keys::table.filter(idempotency_keys::expires_at.le(now)))
+        .execute(tx.connection())?)
+}
+
+fn still_ours(rows: usize) -> Result<()> {
+    if rows == 1 {
+        return Ok(());
+    }
+    Err(Error::new(Code::IdempotencyInProgress, "Another request with this `Idempotency-Key` took over.")
+        .retry_after(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_header;
+
+    #[test]
+    fn headers_are_bare_or_quoted() {
+        assert_eq!(parse_header("abc").unwrap(), "abc");
+        assert_eq!(parse_header("\"abc\"").unwrap(), "abc");
+        assert!(parse_header(&"x".repeat(255)).is_ok());
+        for bad in ["", "\"\"", "a\nb", "ü", &"x".repeat(256)] {
+            assert_eq!(parse_header(bad).unwrap_err().param_name(), Some("Idempotency-Key"));
+        }
+    }
+}

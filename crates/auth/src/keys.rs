@@ -1,0 +1,245 @@
+//! API keys in the database. Making and changing them is for people (the command line, later the dashboard): the
+//! API has no operation for it.
+
+use crate::{KeySecret, SecretHash};
+use diesel::prelude::*;
+use model::{
+    ApiKey, Code, Env, Error, KeyId, KeyOwner, PartnerId, Result, Scope, ScopeSet, Timestamp, WorkspaceId,
+};
+use store::schema::{api_keys, workspaces};
+use store::{Read, Tx};
+
+/// A key to be made.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// What people call it, 1 to 80 characters.
+    pub name: String,
+    /// Whose it is.
+    pub owner: KeyOwner,
+    /// Live or test; cannot be changed later.
+    pub env: Env,
+    /// What it may do; at least one.
+    pub scopes: Vec<Scope>,
+    /// Requests per minute, below the plan's.
+    pub rate_limit_rpm: Option<i64>,
+    /// Requests per month, below the plan's.
+    pub monthly_quota: Option<i64>,
+    /// The most Energy money in a month, in cents (0 to 10,000,000).
+    pub budget_cents: Option<i64>,
+    /// Whether reaching the budget refuses further requests.
+    pub budget_cutoff: bool,
+    /// The client that a partner key operates when a request names none.
+    pub default_workspace: Option<WorkspaceId>,
+    /// When it stops working by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A stored key with what only the gate and the owner's own lists need.
+#[derive(Debug, Clone)]
+pub struct StoredKey {
+    /// What the rest of the service knows of it.
+    pub key: ApiKey,
+    /// What people call it.
+    pub name: String,
+    /// Rises when the budget changes, which re-arms its thresholds.
+    pub budget_version: i64,
+    /// When it stops working by itself.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+#[derive(Queryable, Insertable)]
+#[diesel(table_name = api_keys)]
+struct Row {
+    id: KeyId,
+    secret_hash: Vec<u8>,
+    name: String,
+    env: String,
+    scopes: String,
+    lineage_id: KeyId,
+    workspace_id: Option<WorkspaceId>,
+    partner_id: Option<PartnerId>,
+    default_workspace_id: Option<WorkspaceId>,
+    rate_limit_rpm: Option<i64>,
+    monthly_quota: Option<i64>,
+    budget_cents: Option<i64>,
+    budget_cutoff: bool,
+    budget_version: i64,
+    expires_at: Option<Timestamp>,
+    revoked_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+impl Row {
+    fn stored(self) -> Result<StoredKey> {
+        let owner = match (self.workspace_id, self.partner_id) {
+            (Some(workspace), None) => KeyOwner::Workspace(workspace),
+            (None, Some(partner)) => KeyOwner::Partner(partner),
+            _ => return Err(Error::internal("a key has no owner, or two")),
+        };
+        let scopes = ScopeSet::parse_stored(&self.scopes);
+        let key = ApiKey {
+            id: self.id,
+            lineage: self.lineage_id,
+            owner,
+            env: Env::parse(&self.env).ok_or_else(|| Error::internal("a key is neither live nor test"))?,
+            // Rechecked whenever a key is read: a partner scope on a workspace key never counts.
+            scopes: match owner {
+                KeyOwner::Workspace(_) => scopes.without(Scope::is_partner_only),
+                KeyOwner::Partner(_) => scopes,
+            },
+            rate_limit_rpm: self.rate_limit_rpm,
+            monthly_quota: self.monthly_quota,
+            budget_cents: self.budget_cents,
+            budget_cutoff: self.budget_cutoff,
+            default_workspace: self.default_workspace_id,
+        };
+        Ok(StoredKey {
+            key,
+            name: self.name,
+            budget_version: self.budget_version,
+            expires_at: self.expires_at,
+            revoked_at: self.revoked_at,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Makes a key and gives it back with its secret, which exists nowhere else from then on.
+///
+/// # Errors
+/// `validation_error` for a name, scope or limit that no key may have; `workspace_not_found` for an owner that
+/// does not exist.
+pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
+    check(&new)?;
+    let (workspace, partner) = match new.owner {
+        KeyOwner::Workspace(id) => (Some(id), None),
+        KeyOwner::Partner(id) => (None, Some(id)),
+    };
+    for id in workspace.iter().chain(&new.default_workspace) {
+        let known: Option<WorkspaceId> =
+            workspaces::table.find(*id).select(workspaces::id).first(tx.connection()).optional()?;
+        known.ok_or_else(|| Error::new(Code::WorkspaceNotFound, "There is no such workspace."))?;
+    }
+    let secret = KeySecret::generate(new.env, &*tx.random());
+    let id = KeyId::new(tx.now(), &*tx.random());
+    let row = Row {
+        id: id.clone(),
+        secret_hash: secret.hash().0.to_vec(),
+        name: new.name,
+        env: new.env.as_str().to_owned(),
+        scopes: new.scopes.into_iter().collect::<ScopeSet>().to_string(),
+        lineage_id: id.clone(),
+        workspace_id: workspace,
+        partner_id: partner,
+        default_workspace_id: new.default_workspace,
+        rate_limit_rpm: new.rate_limit_rpm,
+        monthly_quota: new.monthly_quota,
+        budget_cents: new.budget_cents,
+        budget_cutoff: new.budget_cutoff,
+        budget_version: 1,
+        expires_at: new.expires_at,
+        revoked_at: None,
+        created_at: tx.now(),
+    };
+    diesel::insert_into(api_keys::table).values(row).execute(tx.connection())?;
+    Ok((by_id(tx, &id)?, secret))
+}
+
+fn check(new: &NewKey) -> Result<()> {
+    if !(1..=80).contains(&new.name.trim().chars().count()) {
+        return Err(Error::invalid("name", "must have 1 to 80 characters"));
+    }
+    if new.scopes.is_empty() {
+        return Err(Error::invalid("scopes", "must name at least one scope"));
+    }
+    for (place, scope) in new.scopes.iter().enumerate() {
+        let param = format!("scopes[{place}]");
+        if scope.is_retired() {
+            return Err(Error::invalid(param, format_args!("names `{scope}`, which is no longer offered")));
+        }
+        if scope.is_partner_only() && matches!(new.owner, KeyOwner::Workspace(_)) {
+            return Err(Error::invalid(
+                param,
+                format_args!("names `{scope}`, which is for partner keys only"),
+            ));
+        }
+        if new.scopes.iter().take(place).any(|earlier| earlier == scope) {
+            return Err(Error::invalid(param, format_args!("names `{scope}` twice")));
+        }
+    }
+    for (param, limit, least, most) in [
+        ("rate_limit_rpm", new.rate_limit_rpm, 1, 1_000_000),
+        ("monthly_quota", new.monthly_quota, 0, i64::MAX),
+        ("budget_cents", new.budget_cents, 0, 10_000_000),
+    ] {
+        if limit.is_some_and(|limit| !(least..=most).contains(&limit)) {
+            return Err(Error::invalid(param, format_args!("must be between {least} and {most}")));
+        }
+    }
+    Ok(())
+}
+
+/// The key with this secret, whatever its state.
+pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<StoredKey>> {
+    let row: Option<Row> = api_keys::table
+        .filter(api_keys::secret_hash.eq(hash.0.to_vec()))
+        .first(read.connection())
+        .optional()?;
+    row.map(Row::stored).transpose()
+}
+
+/// The key with this id.
+///
+/// # Errors
+/// `not_found`.
+pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
+    let row: Option<Row> = api_keys::table.find(id).first(read.connection()).optional()?;
+    row.ok_or_else(|| Error::not_found("key"))?.stored()
+}
+
+/// The keys of a workspace (`None`: all keys of the installation), oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<StoredKey>> {
+    let mut query = api_keys::table.order(api_keys::id.asc()).into_boxed();
+    if let Some(workspace) = workspace {
+        query = query.filter(api_keys::workspace_id.eq(workspace));
+    }
+    let rows: Vec<Row> = query.load(read.connection())?;
+    rows.into_iter().map(Row::stored).collect()
+}
+
+/// Revokes a key for good. Revoking twice changes nothing.
+///
+/// # Errors
+/// `not_found`.
+pub fn revoke(tx: &mut Tx, id: &KeyId) -> Result<StoredKey> {
+    let now = tx.now();
+    diesel::update(api_keys::table.find(id).filter(api_keys::revoked_at.is_null()))
+        .set(api_keys::revoked_at.eq(now))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
+/// Sets or removes a key's monthly budget. The version rises, which re-arms the thresholds above what is spent.
+///
+/// # Errors
+/// `not_found`, or `validation_error` for a budget outside 0 to 10,000,000 cents.
+pub fn set_budget(tx: &mut Tx, id: &KeyId, cents: Option<i64>, cutoff: bool) -> Result<StoredKey> {
+    if cents.is_some_and(|cents| !(0..=10_000_000).contains(&cents)) {
+        return Err(Error::invalid("budget_cents", "must be between 0 and 10000000"));
+    }
+    let changed = diesel::update(api_keys::table.find(id))
+        .set((
+            api_keys::budget_cents.eq(cents),
+            api_keys::budget_cutoff.eq(cutoff),
+            api_keys::budget_version.eq(api_keys::budget_version + 1),
+        ))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(Error::not_found("key")) } else { by_id(tx, id) }
+}

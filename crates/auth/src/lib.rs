@@ -1,0 +1,18 @@
+//! Keys and what they may do: secrets, the directory of keys and workspaces, rate windows, quotas, idempotency
+//! records, and the sealing of secrets that must be read back.
+
+mod directory;
+pub mod idempotency;
+pub mod keys;
+mod quota;
+mod rate;
+mod seal;
+mod secret;
+mod spending;
+
+pub use directory::Directory;
+pub use quota::Quotas;
+pub use rate::{RateWindows, Window};
+pub use seal::Seal;
+pub use secret::{KeySecret, SecretHash};
+pub use spending::Spending;

@@ -1,0 +1,120 @@
+//! The text of a key: `svc_live_` or `svc_test_`, 32 random characters, and a checksum of six.
+//!
+//! The checksum lets a mistyped or invented key be refused without asking the database, and lets scanners of
+//! leaked secrets tell a real key from a look-alike. What is stored is a SHA-256 digest: the secret has 160 random
+//! bits, so nothing slower is needed against guessing.
+
+use base64::Engine;
+use model::{Env, Random};
+use std::fmt;
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const RANDOM_CHARS: usize = 32;
+const TAIL_CHARS: usize = 6;
+
+/// The digest under which a key is stored and found. A look-up by the digest of a secret compares nothing that an
+/// attacker could time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SecretHash(pub [u8; 32]);
+
+/// A key as its holder has it. Never stored, never logged, printed once.
+pub struct KeySecret {
+    env: Env,
+    text: String,
+}
+
+impl KeySecret {
+    /// A new key.
+    pub fn generate(env: Env, random: &dyn Random) -> Self {
+        let mut bytes = [0u8; RANDOM_CHARS];
+        random.fill(&mut bytes);
+        let body: String = bytes.iter().map(|byte| digit(u32::from(*byte))).collect();
+        let text = format!("svc_{}_{body}", env.as_str());
+        let tail = checksum(&text);
+        Self { env, text: text + &tail }
+    }
+
+    /// Reads what a caller sent; `None` where prefix, length or checksum are wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        let env = [Env::Live, Env::Test].into_iter().find(|env| {
+            text.strip_prefix("svc_").is_some_and(|rest| rest.starts_with(&format!("{}_", env.as_str())))
+        })?;
+        let expected = "svc_live_".len() + RANDOM_CHARS + TAIL_CHARS;
+        if text.len() != expected || !text.is_ascii() {
+            return None;
+        }
+        let (head, tail) = text.split_at(expected - TAIL_CHARS);
+        (checksum(head) == tail).then(|| Self { env, text: text.to_owned() })
+    }
+
+    /// The environment that the prefix names. What counts is the stored one.
+    pub fn env(&self) -> Env {
+        self.env
+    }
+
+    /// The text to show once.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// What to store and look up.
+    pub fn hash(&self) -> SecretHash {
+        let digest = ring::digest::digest(&ring::digest::SHA256, self.text.as_bytes());
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest.as_ref());
+        SecretHash(hash)
+    }
+}
+
+impl fmt::Debug for KeySecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeySecret(…)")
+    }
+}
+
+impl fmt::Display for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+fn digit(number: u32) -> char {
+    let place = usize::try_from(number % 32).unwrap_or_default();
+    char::from(ALPHABET.get(place).copied().unwrap_or(b'0'))
+}
+
+fn checksum(head: &str) -> String {
+    let crc = crc32fast::hash(head.as_bytes());
+    (0..TAIL_CHARS as u32).rev().map(|place| digit(crc >> (place * 5))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::SeededRandom;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_key_reads_back_and_does_not_print() {
+        let key = KeySecret::generate(Env::Test, &SeededRandom::new(1));
+        assert!(key.reveal().starts_with("svc_test_"));
+        let read = KeySecret::parse(key.reveal()).unwrap();
+        assert_eq!((read.env(), read.hash()), (Env::Test, key.hash()));
+        assert!(!format!("{key:?}").contains(key.reveal()));
+    }
+
+    proptest! {
+        #[test]
+        fn one_wrong_character_is_refused(seed: u64, place in 0usize..47, letter in "[0-9a-z]") {
+            let key = KeySecret::generate(Env::Live, &SeededRandom::new(seed));
+            let mut text = key.reveal().to_owned();
+            text.replace_range(place..=place, &letter);
+            prop_assert_eq!(KeySecret::parse(&text).is_some(), text == key.reveal());
+        }
+
+        #[test]
+        fn garbage_is_refused(text in ".{0,80}") {
+            prop_assert!(KeySecret::parse(&text).is_none());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What keys have spent this month, as the gate sees it: remembered for two seconds, and forgotten at once when
+//! this process settles a run. The hold in the ledger is what keeps a budget exactly.
+
+use diesel::prelude::*;
+use model::{KeyId, Result, Timestamp};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use store::Db;
+use store::schema::key_months;
+
+const REMEMBERED_MS: i64 = 2_000;
+
+/// Spending by key. Asked only for keys whose budget cuts them off.
+pub struct Spending {
+    db: Db,
+    known: Mutex<HashMap<KeyId, (i64, i64)>>,
+}
+
+impl Spending {
+    /// What `db` knows.
+    pub fn new(db: Db) -> Self {
+        Self { db, known: Mutex::default() }
+    }
+
+    /// Money spent in the month of `now`, in millionths of a dollar.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn spent_micros(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(lineage).copied();
+        if let Some((spent, until)) = known
+            && now.millis() < until
+        {
+            return Ok(spent);
+        }
+        let wanted = (lineage.clone(), now.month());
+        let spent: Option<i64> = self
+            .db
+            .read(move |read| {
+                Ok(key_months::table
+                    .find(wanted)
+                    .select(key_months::spent_micros)
+                    .first(read.connection())
+                    .optional()?)
+            })
+            .await?;
+        let spent = spent.unwrap_or(0);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (_, until)| now.millis() < *until);
+        known.insert(lineage.clone(), (spent, now.millis() + REMEMBERED_MS));
+        Ok(spent)
+    }
+
+    /// Forgets what was remembered of a key.
+    pub fn forget(&self, lineage: &KeyId) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(lineage);
+    }
+}

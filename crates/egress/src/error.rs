@@ -1,0 +1,163 @@
+//! What can go wrong on the way out, in words that may be shown to the tenant who wrote the URL.
+//!
+//! No variant carries text from outside: reasons are constants, so an answer can't leak an address that was
+//! resolved, a certificate's names or a peer's bytes.
+
+use std::error::Error as StdError;
+use std::{fmt, io};
+
+/// Why there is no (complete) response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The URL is malformed, or written in a way that is never accepted.
+    InvalidUrl {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Method or headers are ones that a caller may not set.
+    InvalidRequest {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The URL is well formed, but scheme, port or address are not allowed.
+    Forbidden {
+        /// Which rule forbids it; never the address.
+        reason: &'static str,
+    },
+    /// The name has no address, or the lookup failed.
+    Resolve,
+    /// No address accepted a TCP connection.
+    Connect {
+        /// What the last attempt met.
+        reason: &'static str,
+    },
+    /// A limit of [`Limits`](crate::Limits) passed.
+    Timeout {
+        /// Which one.
+        reason: &'static str,
+    },
+    /// The response is larger than the caller takes, or its head larger than the connector takes.
+    TooLarge {
+        /// Which part.
+        reason: &'static str,
+    },
+    /// There were more redirects than the caller allows.
+    TooManyRedirects,
+    /// The TLS handshake failed or the certificate isn't valid for the host.
+    Tls {
+        /// What was wrong.
+        reason: &'static str,
+    },
+    /// The peer doesn't speak HTTP properly or hung up in the middle.
+    Http {
+        /// What was wrong.
+        reason: &'static str,
+    },
+    /// The connector can't be built from this [`Policy`](crate::Policy).
+    Config {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl Error {
+    /// Whether the connector itself refused the request. A retry is pointless until URL, request or policy change.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::InvalidUrl { .. } | Self::InvalidRequest { .. } | Self::Forbidden { .. })
+    }
+
+    /// Finds the reason in the client's error chain.
+    pub(crate) fn from_client(error: &hyper_util::client::legacy::Error) -> Self {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(own) = inner.downcast_ref::<Self>() {
+                return *own;
+            }
+            if let Some(http) = inner.downcast_ref::<hyper::Error>() {
+                return Self::from_http(http);
+            }
+            if let Some(io) = inner.downcast_ref::<io::Error>()
+                && let Some(tls) = tls_error(io)
+            {
+                return Self::from_tls(tls);
+            }
+            cause = inner.source();
+        }
+        if error.is_connect() {
+            // TCP failures carry our own error, so what is left happened after it.
+            return Self::Tls { reason: "the handshake was not completed" };
+        }
+        Self::Http { reason: "the connection failed" }
+    }
+
+    /// Sorts an error of the HTTP exchange or of the response's body.
+    pub(crate) fn from_http(error: &hyper::Error) -> Self {
+        if error.is_parse_too_large() {
+            Self::TooLarge { reason: "the response's headers are too large" }
+        } else if error.is_parse() {
+            Self::Http { reason: "the response is not valid HTTP" }
+        } else {
+            Self::Http { reason: "the connection was closed before the response was complete" }
+        }
+    }
+
+    /// Keeps the kind of a TCP failure and drops the address.
+    pub(crate) fn from_connect(error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::ConnectionRefused => "the connection was refused",
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => "the connection was reset",
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "the host is unreachable",
+            io::ErrorKind::TimedOut => "the host did not answer",
+            _ => "the connection failed",
+        };
+        Self::Connect { reason }
+    }
+
+    fn from_tls(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Bad;
+        let reason = match error {
+            rustls::Error::InvalidCertificate(bad) => match bad {
+                Bad::Expired | Bad::ExpiredContext { .. } => "the certificate has expired",
+                Bad::NotValidYet | Bad::NotValidYetContext { .. } => "the certificate is not valid yet",
+                Bad::UnknownIssuer => "the certificate's issuer is not trusted",
+                Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+                    "the certificate is for another host"
+                }
+                _ => "the certificate is not valid",
+            },
+            rustls::Error::AlertReceived(_) => "the server refused the handshake",
+            _ => "the handshake failed",
+        };
+        Self::Tls { reason }
+    }
+}
+
+/// `io::Error::source` skips the error it wraps, so go through `get_ref`.
+fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
+    let inner = error.get_ref()?;
+    match inner.downcast_ref::<rustls::Error>() {
+        Some(tls) => Some(tls),
+        None => tls_error(inner.downcast_ref::<io::Error>()?),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidUrl { reason } => write!(f, "invalid URL: {reason}"),
+            Self::InvalidRequest { reason } => write!(f, "invalid request: {reason}"),
+            Self::Forbidden { reason } => write!(f, "target not allowed: {reason}"),
+            Self::Resolve => f.write_str("the host's name could not be resolved"),
+            Self::Connect { reason } => write!(f, "could not connect: {reason}"),
+            Self::Timeout { reason } => write!(f, "timed out: {reason}"),
+            Self::TooLarge { reason } => write!(f, "response too large: {reason}"),
+            Self::TooManyRedirects => f.write_str("too many redirects"),
+            Self::Tls { reason } => write!(f, "TLS failed: {reason}"),
+            Self::Http { reason } => write!(f, "HTTP failed: {reason}"),
+            Self::Config { reason } => write!(f, "invalid connector settings: {reason}"),
+        }
+    }
+}
+
+impl StdError for Error {}

@@ -1,0 +1,318 @@
+//! Requests, responses and their limits.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use crate::error::Error;
+use crate::url_rules::UrlRules;
+
+const MAX_HEADERS: usize = 64;
+const MAX_HEADER_BYTES: usize = 32 * 1024;
+
+pub(crate) const TOTAL: Error = Error::Timeout { reason: "no complete response in time" };
+const BODY: Error = Error::TooLarge { reason: "the body is larger than accepted" };
+
+/// How far one request may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a connection is at hand, its lookup and TLS handshake included; for each hop. At most 60 s.
+    pub connect: Duration,
+    /// Until the last byte of the response, over all hops.
+    pub total: Duration,
+    /// Bytes of the response's body, as transferred (nothing is decompressed).
+    pub max_response_bytes: usize,
+    /// What happens to a larger body.
+    pub oversize: Oversize,
+    /// Redirects to follow. With 0, a redirect is a response like any other; above, one too many is an error.
+    pub max_redirects: u8,
+    /// Which URLs are accepted, on every hop.
+    pub url: UrlRules,
+}
+
+impl Default for Limits {
+    /// 5 s to connect, 30 s in total, 1 MiB or an error, no redirects, `http` or `https` on usual ports.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            total: Duration::from_secs(30),
+            max_response_bytes: 1024 * 1024,
+            oversize: Oversize::Fail,
+            max_redirects: 0,
+            url: UrlRules::default(),
+        }
+    }
+}
+
+/// What to do with a body beyond [`Limits::max_response_bytes`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Oversize {
+    /// Fail with [`Error::TooLarge`].
+    #[default]
+    Fail,
+    /// Keep the bytes up to the limit and drop the rest.
+    Truncate,
+}
+
+/// One request, not yet checked.
+#[derive(Clone)]
+pub struct Request {
+    /// Any method but `CONNECT` and `TRACE`.
+    pub method: Method,
+    /// The URL as somebody wrote it.
+    pub url: String,
+    /// Names and values. Those that frame the message (`Host`, `Content-Length`, …) are refused.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// How far it may go.
+    pub limits: Limits,
+}
+
+impl Request {
+    /// A request without headers and body, under default limits.
+    pub fn new(method: Method, url: impl Into<String>) -> Self {
+        Self { method, url: url.into(), headers: Vec::new(), body: Bytes::new(), limits: Limits::default() }
+    }
+
+    /// A `GET`.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self::new(Method::GET, url)
+    }
+
+    /// A `POST`. Set `Content-Type` by [`header`](Self::header).
+    pub fn post(url: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        Self::new(Method::POST, url).body(body)
+    }
+
+    /// Adds a header; one of the same name stays.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Without URL, values and body: they hold secrets of tenants.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("body_bytes", &self.body.len())
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Headers that say where a message goes, where it ends or how the connection is used.
+fn frames_message(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "host"
+            | "content-length"
+            | "transfer-encoding"
+            | "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "te"
+            | "trailer"
+            | "upgrade"
+            | "expect"
+            | "http2-settings"
+    )
+}
+
+/// Headers that say nothing about who asks. All others are secrets until proven otherwise: they are dropped when
+/// a redirect leaves the origin, and kept out of HTTP/2's compression tables.
+pub(crate) fn is_harmless(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "accept"
+            | "accept-encoding"
+            | "accept-language"
+            | "content-encoding"
+            | "content-type"
+            | "range"
+            | "user-agent"
+    )
+}
+
+/// Checks a caller's headers.
+pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Error> {
+    let invalid = |reason| Error::InvalidRequest { reason };
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if headers.len() > MAX_HEADERS || bytes > MAX_HEADER_BYTES {
+        return Err(invalid("more than 64 headers or 32 KiB of them"));
+    }
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let name =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("a header's name is malformed"))?;
+        if frames_message(&name) {
+            return Err(invalid("a header is set that belongs to the connection"));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid("a header's value is malformed"))?;
+        value.set_sensitive(!is_harmless(&name));
+        map.append(name, value);
+    }
+    Ok(map)
+}
+
+/// A response that was read to its end, or to its limit.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Response {
+    /// The status, 200 to 999.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as transferred.
+    pub body: Bytes,
+    /// Whether the body was cut ([`Oversize::Truncate`]).
+    pub truncated: bool,
+    /// The URL that answered: the request's own, or the last redirect's.
+    pub final_url: Url,
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("body_bytes", &self.body.len())
+            .field("truncated", &self.truncated)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A response whose body is still to come. Dropping it gives the rest up.
+pub struct Streaming {
+    /// The status, 200 to 999.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The URL that answered: the request's own, or the last redirect's.
+    pub final_url: Url,
+    /// Absent once the end, the limit or an error has been reached.
+    body: Option<Incoming>,
+    remaining: usize,
+    oversize: Oversize,
+    truncated: bool,
+    deadline: Instant,
+}
+
+impl fmt::Debug for Streaming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streaming").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Streaming {
+    pub(crate) fn new(
+        response: http::Response<Incoming>,
+        final_url: Url,
+        limits: &Limits,
+        deadline: Instant,
+    ) -> Result<Self, Error> {
+        let (head, body) = response.into_parts();
+        // What is announced as too large need not be read. (HEAD announces a body that doesn't come: 0 here.)
+        if limits.oversize == Oversize::Fail && body.size_hint().lower() > limits.max_response_bytes as u64 {
+            return Err(BODY);
+        }
+        Ok(Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            final_url,
+            body: Some(body),
+            remaining: limits.max_response_bytes,
+            oversize: limits.oversize,
+            truncated: false,
+            deadline,
+        })
+    }
+
+    /// The body's next part, `None` at its end or after an error. It may be dropped and called again.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::TooLarge`] or [`Error::Http`].
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            let Some(body) = &mut self.body else { return Ok(None) };
+            let frame = match timeout_at(self.deadline, body.frame()).await {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(None) => {
+                    self.body = None;
+                    return Ok(None);
+                }
+                Ok(Some(Err(error))) => {
+                    self.body = None;
+                    return Err(Error::from_http(&error));
+                }
+                Err(_) => {
+                    self.body = None;
+                    return Err(TOTAL);
+                }
+            };
+            // Trailers are of no use to anybody here.
+            let Ok(mut data) = frame.into_data() else { continue };
+            if data.len() > self.remaining {
+                self.body = None;
+                if self.oversize == Oversize::Fail {
+                    return Err(BODY);
+                }
+                self.truncated = true;
+                data.truncate(self.remaining);
+            }
+            self.remaining -= data.len();
+            if !data.is_empty() {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// Whether the body was cut ([`Oversize::Truncate`]); known once [`chunk`](Self::chunk) returned `None`.
+    pub fn truncated(&self) -> bool {
+        self.truncated
+    }
+
+    pub(crate) async fn collect(mut self) -> Result<Response, Error> {
+        let first = self.chunk().await?.unwrap_or_default();
+        let body = match self.chunk().await? {
+            None => first,
+            Some(second) => {
+                let mut whole = BytesMut::from(first);
+                whole.extend_from_slice(&second);
+                while let Some(part) = self.chunk().await? {
+                    whole.extend_from_slice(&part);
+                }
+                whole.freeze()
+            }
+        };
+        Ok(Response {
+            status: self.status,
+            headers: self.headers,
+            body,
+            truncated: self.truncated,
+            final_url: self.final_url,
+        })
+    }
+}

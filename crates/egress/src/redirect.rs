@@ -1,0 +1,54 @@
+//! What a redirect makes of a request (RFC 9110 §15.4, with the method changes that every client makes).
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use url::Url;
+
+use crate::error::Error;
+use crate::message::is_harmless;
+
+/// One request of a chain, checked.
+pub(crate) struct Hop {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Where a response leads, if it is a redirect. The target is yet to be checked.
+pub(crate) fn target(from: &Url, status: StatusCode, headers: &HeaderMap) -> Result<Option<Url>, Error> {
+    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(location) = headers.get(header::LOCATION) else { return Ok(None) };
+    let invalid = Error::Http { reason: "the redirect's Location is not a URL" };
+    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| invalid)?;
+    from.join(location).map(Some).map_err(|_| invalid)
+}
+
+impl Hop {
+    /// Turns this request into the one for a checked target.
+    pub(crate) fn follow(&mut self, status: StatusCode, to: Url) {
+        let becomes_get = match status.as_u16() {
+            301 | 302 => self.method == Method::POST,
+            303 => self.method != Method::HEAD && self.method != Method::GET,
+            _ => false,
+        };
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = Bytes::new();
+            self.retain(|name| !name.as_str().starts_with("content-"));
+        }
+        if self.url.origin() != to.origin() {
+            self.retain(is_harmless);
+        }
+        self.url = to;
+    }
+
+    fn retain(&mut self, keep: impl Fn(&header::HeaderName) -> bool) {
+        let dropped: Vec<_> = self.headers.keys().filter(|name| !keep(name)).cloned().collect();
+        for name in dropped {
+            self.headers.remove(name);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Strict reading of URLs: everything that can be known about a target without asking the network.
+//!
+//! The `url` crate follows the browsers' standard, which repairs what it can: `http:/\0x7f.1` is
+//! `http://127.0.0.1/` to it. Here, what needs repair is refused, so that what a person sees in a stored URL is
+//! what the connector contacts.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use crate::error::Error;
+use crate::policy::{Policy, check_name, decimal};
+
+/// The longest URL accepted, in bytes, as written and as normalised.
+const MAX_URL: usize = 2048;
+
+/// What a caller requires of a URL beyond the rules that always hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlRules {
+    /// Refuse `http`, for allow-listed targets, too.
+    pub https_only: bool,
+    /// Which ports are accepted.
+    pub ports: Ports,
+}
+
+impl UrlRules {
+    /// `https` only, on the usual ports.
+    pub fn https() -> Self {
+        Self { https_only: true, ports: Ports::Usual }
+    }
+}
+
+/// The ports a URL may name. An allow rule of the operator that names host *and* port goes before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Ports {
+    /// Every port but those of well-known services that don't speak HTTP (mail, databases, …).
+    #[default]
+    Usual,
+    /// These and no others.
+    Only(Cow<'static, [u16]>),
+}
+
+impl Ports {
+    fn allow(&self, port: u16) -> bool {
+        match self {
+            Self::Usual => port != 0 && DANGEROUS.binary_search(&port).is_err(),
+            Self::Only(ports) => port != 0 && ports.contains(&port),
+        }
+    }
+}
+
+/// The browsers' list of bad ports, and the usual ones of databases, caches and cluster managers. Sorted.
+const DANGEROUS: &[u16] = &[
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513,
+    514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1433, 1521,
+    1719, 1720, 1723, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 5060, 5061, 5432, 5900,
+    6000, 6379, 6380, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 10080, 10250, 11211, 27017,
+];
+
+/// Reads a URL and checks scheme, host's spelling, port and literal address. The fragment is dropped.
+pub(crate) fn check(text: &str, rules: &UrlRules, policy: &Policy) -> Result<Url, Error> {
+    let url = parse(text).map_err(|reason| Error::InvalidUrl { reason })?;
+    let forbidden = |reason| Err(Error::Forbidden { reason });
+    if rules.https_only && url.scheme() != "https" {
+        return forbidden("only https is accepted");
+    }
+    let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+        return Err(Error::InvalidUrl { reason: "the host is empty" });
+    };
+    if !rules.ports.allow(port) && !policy.names_port(&host, port) {
+        return forbidden("this port is not accepted");
+    }
+    let permitted = match host {
+        Host::Ipv4(v4) => policy.permits(None, IpAddr::V4(v4), port),
+        Host::Ipv6(v6) => policy.permits(None, IpAddr::V6(v6), port),
+        // Known without asking, so a stored URL is refused at once. Other names are checked when they resolve.
+        Host::Domain(name) if name == "localhost" || name.ends_with(".localhost") => {
+            policy.permits(Some(name), IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+                || policy.permits(Some(name), IpAddr::V6(Ipv6Addr::LOCALHOST), port)
+        }
+        Host::Domain(_) => true,
+    };
+    if permitted { Ok(url) } else { forbidden(ADDRESS) }
+}
+
+/// The reason given for every address that is refused, before and after its resolution.
+pub(crate) const ADDRESS: &str = "the host's address is not public";
+
+fn parse(text: &str) -> Result<Url, &'static str> {
+    if text.len() > MAX_URL {
+        return Err("longer than 2048 bytes");
+    }
+    if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
+        return Err("it has spaces or control characters");
+    }
+    let (scheme, rest) = text.split_once("://").ok_or("it doesn't start with http:// or https://")?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err("it doesn't start with http:// or https://");
+    }
+    let location = rest.split(['?', '#']).next().unwrap_or_default();
+    if location.contains('\\') {
+        return Err("it has a backslash");
+    }
+    let authority = location.split('/').next().unwrap_or_default();
+    if authority.is_empty() {
+        return Err("the host is empty");
+    }
+    if authority.contains('@') {
+        return Err("it has user info");
+    }
+    let mut url = Url::parse(text).map_err(|_| "it can't be parsed")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it has user info");
+    }
+    let (host, port) = split_port(authority)?;
+    if let Some(port) = port
+        && url.port_or_known_default() != decimal(port)
+    {
+        return Err("the port is not a plain number");
+    }
+    match url.host() {
+        Some(Host::Ipv4(v4)) if v4.to_string() == host => {}
+        Some(Host::Ipv4(_)) => return Err("the IPv4 address is not written as four decimal numbers"),
+        Some(Host::Ipv6(_)) if host.starts_with('[') => {}
+        Some(Host::Domain(name)) => {
+            check_name(name)?;
+            check_spelling(host, name)?;
+        }
+        _ => return Err("the host can't be parsed"),
+    }
+    url.set_fragment(None);
+    if url.as_str().len() > MAX_URL {
+        return Err("longer than 2048 bytes");
+    }
+    Ok(url)
+}
+
+fn split_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
+    // The host of an IPv6 address has colons of its own, up to the bracket.
+    let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let (head, tail) = authority.split_at_checked(end).ok_or("the host can't be parsed")?;
+    match tail.split_once(':') {
+        Some((name, port)) => {
+            let host = if head.is_empty() { name } else { head };
+            if !head.is_empty() && !name.is_empty() {
+                return Err("the host can't be parsed");
+            }
+            Ok((host, Some(port)))
+        }
+        None => Ok((authority, None)),
+    }
+}
+
+/// Accepts a name as written if only letter case and international labels make it differ from what was parsed:
+/// no percent-encoding, no full-width letters, no dots other than the full stop.
+fn check_spelling(written: &str, parsed: &str) -> Result<(), &'static str> {
+    let same = written.split('.').count() == parsed.split('.').count()
+        && written.split('.').zip(parsed.split('.')).all(|(written, parsed)| {
+            if written.is_ascii() {
+                written.eq_ignore_ascii_case(parsed)
+            } else {
+                !written.contains('%') && parsed.starts_with("xn--")
+            }
+        });
+    if same { Ok(()) } else { Err("the host's name is written in an unusual way") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn public(text: &str) -> Result<String, Error> {
+        check(text, &UrlRules::default(), &Policy::public_only()).map(String::from)
+    }
+
+    #[test]
+    fn ports_are_sorted_for_the_search() {
+        assert!(DANGEROUS.is_sorted());
+    }
+
+    #[test]
+    fn ordinary_urls_pass() {
+        for (text, normal) in [
+            ("https://example.com", "https://example.com/"),
+            ("HTTPS://Example.COM:443/A?b=c#d", "https://example.com/A?b=c"),
+            ("http://example.com:8080/%7Euser?q=@#x@y", "http://example.com:8080/%7Euser?q=@"),
+            ("http://8.8.8.8:8000/", "http://8.8.8.8:8000/"),
+            ("https://[2001:4860:4860:0::8888]:8443/x", "https://[2001:4860:4860::8888]:8443/x"),
+            ("https://bücher.example/ä", "https://xn--bcher-kva.example/%C3%A4"),
+            ("https://xn--bcher-kva.example/", "https://xn--bcher-kva.example/"),
+            ("https://a_b-c.example/a\\b".replace('\\', "%5C").as_str(), "https://a_b-c.example/a%5Cb"),
+        ] {
+            assert_eq!(public(text).as_deref(), Ok(normal), "{text}");
+        }
+    }
+
+    #[test]
+    fn rules_narrow_scheme_and_port() {
+        let policy = Policy::allowing(["10.0.0.1:9000", "hooks.example:81", "10.0.0.2"]).unwrap();
+        let rules = UrlRules { https_only: false, ports: Ports::Only(Cow::Borrowed(&[443, 8443])) };
+        let ok = |text: &str| check(text, &rules, &policy).is_ok();
+        assert!(ok("https://example.com/"));
+        assert!(ok("http://example.com:8443/"));
+        assert!(!ok("http://example.com/"));
+        assert!(ok("http://10.0.0.1:9000/"), "the operator named the port");
+        assert!(ok("http://hooks.example:81/"));
+        assert!(!ok("http://other.example:81/"));
+        assert!(!ok("http://10.0.0.2:9000/"), "a rule without port doesn't widen the list");
+        assert!(ok("http://10.0.0.2:443/"));
+        let https = |text: &str| check(text, &UrlRules::https(), &policy).map(|_| ());
+        assert_eq!(https("https://example.com:8444/"), Ok(()));
+        assert_eq!(
+            https("http://10.0.0.1:9000/"),
+            Err(Error::Forbidden { reason: "only https is accepted" })
+        );
+    }
+
+    #[test]
+    fn localhost_needs_a_rule() {
+        assert!(public("http://localhost/").is_err_and(|e| e.is_refusal()));
+        assert!(public("http://x.localhost/").is_err_and(|e| e.is_refusal()));
+        for rule in ["localhost", "127.0.0.0/8", "[::1]:80"] {
+            let policy = Policy::allowing([rule]).unwrap();
+            assert!(check("http://localhost/", &UrlRules::default(), &policy).is_ok(), "{rule}");
+        }
+    }
+
+    #[test]
+    fn length_is_bounded() {
+        let url = |n: usize| format!("https://example.com/{}", "a".repeat(n));
+        assert!(public(&url(2048 - 20)).is_ok());
+        assert!(public(&url(2048 - 19)).is_err());
+        assert!(
+            public(&format!("https://example.com/{}", "ä".repeat(700))).is_err(),
+            "it grows when normalised"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether to call a tool, and which: words first, the model second.
+//!
+//! A model of this size calls any tool at any occasion, or none (measured in docs/benchmarks). So words the user
+//! shares with a tool's name and description decide. Only where several tools are equally near, the model does, by
+//! the likelihood of their names; and where no tool is near, the model is free to answer or to call.
+
+use std::collections::HashSet;
+
+use crate::types::{Message, Role, Tool};
+
+/// What the answer may be; `T` says which tools.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Plan<T = Vec<usize>> {
+    /// Text only.
+    Text,
+    /// Text or a call of any tool, as the model likes.
+    Free,
+    /// A call of one of these tools, as a rule by their places in the request.
+    Call(T),
+}
+
+/// Fewer points than this are chance. A word of the name is worth 2, a verb any tool could have, or a word of the
+/// description, 1.
+const ENOUGH: usize = 2;
+/// Verbs of tool names that say nothing about the subject.
+const VERBS: &[&str] = &[
+    "add", "call", "create", "delete", "do", "fetch", "find", "get", "list", "look", "make", "run", "search",
+    "send", "set", "show", "update",
+];
+/// Words that are no sign of anything.
+const STOP: &[&str] = &[
+    "about", "all", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "give", "has",
+    "have", "her", "his", "how", "into", "its", "like", "may", "more", "not", "now", "one", "our", "out",
+    "please", "should", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "tool", "use", "used", "user", "using", "want", "was", "what", "when", "where", "which",
+    "who", "will", "with", "would", "you", "your",
+];
+
+/// Decides by the conversation's words alone.
+pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
+    let Some(asked) = messages.iter().rposition(|message| message.role == Role::User) else {
+        return Plan::Text;
+    };
+    if tools.is_empty() {
+        return Plan::Text;
+    }
+    let question = messages.get(asked).map(|message| message.content.as_str()).unwrap_or_default();
+    let since = messages.get(asked + 1..).unwrap_or_default();
+    if since.iter().any(|message| message.role == Role::Tool) {
+        // Answered already: normally the model should now speak. The exception is a tool the user named that has
+        // not had its turn ("use a and then b").
+        let called: HashSet<&str> =
+            since.iter().flat_map(|message| &message.tool_calls).map(|call| call.name.as_str()).collect();
+        let next = tools.iter().enumerate().find(|(_, tool)| {
+            names(question, &tool.name) && !called.is_empty() && !called.contains(tool.name.as_str())
+        });
+        return next.map_or(Plan::Text, |(place, _)| Plan::Call(vec![place]));
+    }
+    // A tool named literally leaves nothing to weigh. Of several, the first named comes first.
+    let named = (0..).zip(tools).filter(|(_, tool)| names(question, &tool.name));
+    if let Some((place, _)) = named.min_by_key(|(_, tool)| question.find(tool.name.as_str())) {
+        return Plan::Call(vec![place]);
+    }
+    let words = words(question);
+    let points: Vec<usize> = tools.iter().map(|tool| score(&words, tool)).collect();
+    let best = points.iter().copied().max().unwrap_or(0);
+    if best < ENOUGH {
+        return Plan::Free;
+    }
+    Plan::Call((0..).zip(points).filter(|(_, points)| *points == best).map(|(place, _)| place).collect())
+}
+
+/// Does the text contain this name as a word of its own? Names of one plain word count as words, not as names.
+fn names(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    name.contains(['_', '-']) && text.split(|c| !part(c)).any(|word| word == name)
+}
+
+fn score(question: &HashSet<String>, tool: &Tool) -> usize {
+    let name = words(&tool.name);
+    let from_name: usize = name
+        .iter()
+        .filter(|word| question.contains(*word))
+        .map(|word| if VERBS.contains(&word.as_str()) { 1 } else { 2 })
+        .sum();
+    let description = words(&tool.description);
+    from_name + description.iter().filter(|word| question.contains(*word) && !name.contains(*word)).count()
+}
+
+/// The meaningful words of a text, lower case and without common endings; `camelCase` counts as two words.
+fn words(text: &str) -> HashSet<String> {
+    let mut spaced = String::with_capacity(text.len() + 8);
+    let mut lower_before = false;
+    for c in text.chars() {
+        if c.is_uppercase() && lower_before {
+            spaced.push(' ');
+        }
+        lower_before = c.is_lowercase();
+        spaced.extend(c.to_lowercase());
+    }
+    spaced
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > 2 && !STOP.contains(word))
+        .map(stem)
+        .collect()
+}
+
+fn stem(word: &str) -> String {
+    let endings = ["ing", "ies", "es", "ed", "s", "e", "y"];
+    let stem =
+        endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.chars().count() > 2));
+    stem.unwrap_or(word).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ToolCall;
+
+    fn tool(name: &str, description: &str) -> Tool {
+        Tool { name: name.into(), description: description.into(), ..Tool::default() }
+    }
+
+    fn tools() -> Vec<Tool> {
+        vec![
+            tool("get_weather", "Current weather and temperature in a city"),
+            tool("create_ticket", "Opens a support ticket for a customer's problem"),
+            tool("searchContacts", "Finds contacts by name or company"),
+        ]
+    }
+
+    fn ask(question: &str) -> Plan {
+        plan(&[Message::new(Role::User, question)], &tools())
+    }
+
+    #[test]
+    fn words_of_name_and_description_choose() {
+        assert_eq!(ask("What is the weather in Paris?"), Plan::Call(vec![0]));
+        assert_eq!(ask("How hot is it? I mean the current temperature"), Plan::Call(vec![0]));
+        assert_eq!(ask("My printer has a problem, open a ticket please"), Plan::Call(vec![1]));
+        assert_eq!(ask("Which contact works at Acme?"), Plan::Call(vec![2]));
+        assert_eq!(ask("Contacts with tickets"), Plan::Call(vec![1, 2]));
+    }
+
+    #[test]
+    fn a_tool_named_literally_wins() {
+        assert_eq!(ask("weather aside, use create_ticket"), Plan::Call(vec![1]));
+    }
+
+    #[test]
+    fn nothing_in_common_leaves_it_to_the_model() {
+        assert_eq!(ask("Tell me a joke"), Plan::Free);
+        assert_eq!(ask("get it"), Plan::Free);
+        assert_eq!(ask(""), Plan::Free);
+    }
+
+    #[test]
+    fn no_tools_or_no_question_is_text() {
+        assert_eq!(plan(&[Message::new(Role::User, "weather")], &[]), Plan::Text);
+        assert_eq!(plan(&[Message::new(Role::System, "weather")], &tools()), Plan::Text);
+        assert_eq!(plan(&[], &tools()), Plan::Text);
+    }
+
+    #[test]
+    fn an_answered_tool_leads_to_text() {
+        let call = ToolCall { name: "get_weather".into(), ..ToolCall::default() };
+        let called = Message { tool_calls: vec![call], ..Message::new(Role::Assistant, "") };
+        let conversation =
+            |question| [Message::new(Role::User, question), called.clone(), Message::new(Role::Tool, "rain")];
+        assert_eq!(plan(&conversation("The weather in Paris?"), &tools()), Plan::Text);
+        let both = conversation("Do get_weather, then create_ticket");
+        assert_eq!(plan(&both, &tools()), Plan::Call(vec![1]));
+        let again = [&both[..], &[Message::new(Role::User, "And the weather tomorrow?")]].concat();
+        assert_eq!(plan(&again, &tools()), Plan::Call(vec![0]));
+    }
+}

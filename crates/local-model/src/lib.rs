@@ -1,0 +1,37 @@
+//! The embedded language model: a small llama (SmolLM2-135M-Instruct) that runs inside the process, without a
+//! network and without anything to install beside one GGUF file (`scripts/fetch-model`).
+//!
+//! What belongs here: reading the file, the forward pass, the chat template, tool calls and structured output by
+//! grammar, and the queue in front of the one thread that computes. What does not: providers, agents, prices,
+//! permissions. This crate depends on no other crate of the workspace, because its dependencies are heavy.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`types`](Request) | request, messages, events, completion, errors |
+//! | `engine` | the handle, the bounded queue, the thread |
+//! | `session` | one request from prompt to completion, reuse of the cached prefix |
+//! | `choose` | whether to call a tool, and which |
+//! | `chat`, `prompt` | ChatML; fitting a conversation into the context |
+//! | `constrain` | grammars: JSON by schema, tool calls |
+//! | `sample`, `stream` | picking tokens; cutting bytes at code points |
+//! | `llama`, `weights`, `tokenizer` | the model itself |
+//!
+//! The model is small: expect valid JSON and fluent sentences, not good judgement.
+
+mod chat;
+mod choose;
+mod constrain;
+mod engine;
+mod llama;
+mod prompt;
+mod sample;
+mod session;
+mod stream;
+#[cfg(test)]
+mod tiny;
+mod tokenizer;
+mod types;
+mod weights;
+
+pub use engine::{Engine, Generation, Options};
+pub use types::{Completion, Error, Event, Finish, Message, Request, Role, Tool, ToolCall};

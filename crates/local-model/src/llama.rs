@@ -1,0 +1,258 @@
+//! The llama architecture: the forward pass over tokens with a cache of keys and values.
+
+use candle_core::{D, DType, Device, Result, Tensor};
+use candle_nn::{ops, rotary_emb};
+
+use crate::{
+    types::Error,
+    weights::{Gguf, Matrix},
+};
+
+/// Longest context used, in tokens, whatever the file allows: the cache takes 46 kB per token of SmolLM2-135M, and
+/// on one core a prompt of this length already takes half a minute.
+const MAX_CONTEXT: usize = 4096;
+/// The cache grows by this many tokens at a time.
+const CACHE_STEP: usize = 256;
+
+/// Sizes of the model, from the file's metadata.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) context: usize,
+    pub(crate) vocabulary: usize,
+    layers: usize,
+    width: usize,
+    inner: usize,
+    heads: usize,
+    kv_heads: usize,
+    head: usize,
+    epsilon: f32,
+}
+
+impl Shape {
+    fn read(file: &Gguf) -> std::result::Result<Self, Error> {
+        let architecture = file.string("general.architecture")?;
+        if architecture != "llama" {
+            return Err(Error::UnsupportedArchitecture(format!("architecture {architecture}")));
+        }
+        let heads = file.number("llama.attention.head_count")?;
+        let width = file.number("llama.embedding_length")?;
+        let shape = Self {
+            context: file.number("llama.context_length")?.min(MAX_CONTEXT),
+            vocabulary: file.array("tokenizer.ggml.tokens")?.len(),
+            layers: file.number("llama.block_count")?,
+            width,
+            inner: file.number("llama.feed_forward_length")?,
+            heads,
+            kv_heads: file.number("llama.attention.head_count_kv").unwrap_or(heads),
+            head: width.checked_div(heads).unwrap_or(0),
+            epsilon: file.fraction("llama.attention.layer_norm_rms_epsilon")?,
+        };
+        let rotated = file.number("llama.rope.dimension_count").unwrap_or(shape.head);
+        let fits = shape.heads > 0
+            && shape.kv_heads > 0
+            && shape.context >= 64
+            && shape.head * shape.heads == width
+            && shape.head.is_multiple_of(2)
+            && shape.heads.is_multiple_of(shape.kv_heads)
+            && rotated == shape.head;
+        if fits { Ok(shape) } else { Err(Error::UnsupportedArchitecture(format!("sizes {shape:?}"))) }
+    }
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    query: Matrix,
+    key: Matrix,
+    value: Matrix,
+    output: Matrix,
+    feed_norm: Tensor,
+    gate: Matrix,
+    up: Matrix,
+    down: Matrix,
+}
+
+/// The weights, ready to compute with.
+pub(crate) struct Llama {
+    pub(crate) shape: Shape,
+    embedding: Matrix,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    /// `None`: the embedding serves as output too.
+    output: Option<Matrix>,
+    cosine: Tensor,
+    sine: Tensor,
+}
+
+impl Llama {
+    /// Reads all weights of the file.
+    pub(crate) fn load(file: &mut Gguf) -> std::result::Result<Self, Error> {
+        let shape = Shape::read(file)?;
+        let (width, inner, kv_width) = (shape.width, shape.inner, shape.kv_heads * shape.head);
+        let embedding = file.matrix("token_embd.weight", shape.vocabulary, width)?;
+        let mut layers = Vec::with_capacity(shape.layers);
+        for number in 0..shape.layers {
+            let name = |part: &str| format!("blk.{number}.{part}.weight");
+            layers.push(Layer {
+                attention_norm: file.vector(&name("attn_norm"), width)?,
+                query: file.matrix(&name("attn_q"), width, width)?,
+                key: file.matrix(&name("attn_k"), kv_width, width)?,
+                value: file.matrix(&name("attn_v"), kv_width, width)?,
+                output: file.matrix(&name("attn_output"), width, width)?,
+                feed_norm: file.vector(&name("ffn_norm"), width)?,
+                gate: file.matrix(&name("ffn_gate"), inner, width)?,
+                up: file.matrix(&name("ffn_up"), inner, width)?,
+                down: file.matrix(&name("ffn_down"), width, inner)?,
+            });
+        }
+        let norm = file.vector("output_norm.weight", width)?;
+        let output = if file.has("output.weight") {
+            Some(file.matrix("output.weight", shape.vocabulary, width)?)
+        } else {
+            None
+        };
+        let base = file.fraction("llama.rope.freq_base").unwrap_or(10_000.);
+        let (cosine, sine) = rotations(shape.context, shape.head, base)?;
+        Ok(Self { shape, embedding, layers, norm, output, cosine, sine })
+    }
+
+    /// Appends `tokens` to the cache and returns the logits: of the last token as `[1, vocabulary]`, or of every
+    /// token as `[tokens, vocabulary]`.
+    pub(crate) fn forward(&self, tokens: &[u32], cache: &mut Cache, every: bool) -> Result<Tensor> {
+        let (start, count) = (cache.length, tokens.len());
+        if count == 0 || start + count > self.shape.context {
+            candle_core::bail!(
+                "{count} tokens after {start} do not fit the context of {}",
+                self.shape.context
+            );
+        }
+        cache.reserve(count)?;
+        let cosine = self.cosine.narrow(0, start, count)?;
+        let sine = self.sine.narrow(0, start, count)?;
+        let mask = if count > 1 { Some(causal_mask(start, count)?) } else { None };
+
+        let mut hidden = self.embedding.lookup(tokens)?;
+        for (layer, (keys, values)) in self.layers.iter().zip(&cache.layers) {
+            let input = ops::rms_norm(&hidden, &layer.attention_norm, self.shape.epsilon)?;
+            let query =
+                rotate(&self.heads(&layer.query.multiply(&input)?, self.shape.heads)?, &cosine, &sine)?;
+            let key =
+                rotate(&self.heads(&layer.key.multiply(&input)?, self.shape.kv_heads)?, &cosine, &sine)?;
+            let value = self.heads(&layer.value.multiply(&input)?, self.shape.kv_heads)?;
+            keys.slice_set(&key, 1, start)?;
+            values.slice_set(&value, 1, start)?;
+            let keys = keys.narrow(1, 0, start + count)?;
+            let values = values.narrow(1, 0, start + count)?;
+            let mixed = self.attend(&query, &keys, &values, mask.as_ref())?;
+            hidden = (hidden + layer.output.multiply(&mixed)?)?;
+
+            let input = ops::rms_norm(&hidden, &layer.feed_norm, self.shape.epsilon)?;
+            let gate = ops::silu(&layer.gate.multiply(&input)?)?;
+            let inner = (gate * layer.up.multiply(&input)?)?;
+            hidden = (hidden + layer.down.multiply(&inner)?)?;
+        }
+        cache.length = start + count;
+
+        let hidden = if every { hidden } else { hidden.narrow(0, count - 1, 1)?.contiguous()? };
+        let hidden = ops::rms_norm(&hidden, &self.norm, self.shape.epsilon)?;
+        self.output.as_ref().unwrap_or(&self.embedding).multiply(&hidden)
+    }
+
+    /// `[tokens, heads × head]` to `[heads, tokens, head]`.
+    fn heads(&self, input: &Tensor, heads: usize) -> Result<Tensor> {
+        input.reshape((input.dim(0)?, heads, self.shape.head))?.transpose(0, 1)?.contiguous()
+    }
+
+    /// Attention of all heads: query `[heads, tokens, head]`, keys and values `[kv_heads, cached, head]`.
+    fn attend(
+        &self,
+        query: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+        mask: Option<&Tensor>,
+    ) -> Result<Tensor> {
+        let Shape { heads, kv_heads, head, .. } = self.shape;
+        let (tokens, cached) = (query.dim(1)?, keys.dim(1)?);
+        // Query heads that share a key head are neighbours: lay them below each other instead of repeating keys.
+        let query = query.reshape((kv_heads, heads / kv_heads * tokens, head))?;
+        let scores = (query.matmul(&keys.t()?)? / (head as f64).sqrt())?.reshape((heads, tokens, cached))?;
+        let scores = match mask {
+            Some(mask) => scores.broadcast_add(mask)?,
+            None => scores,
+        };
+        let weights =
+            ops::softmax_last_dim(&scores)?.reshape((kv_heads, heads / kv_heads * tokens, cached))?;
+        let mixed = weights.matmul(values)?.reshape((heads, tokens, head))?;
+        mixed.transpose(0, 1)?.reshape((tokens, heads * head))
+    }
+
+    /// An empty cache for this model.
+    pub(crate) fn cache(&self) -> Result<Cache> {
+        let Shape { layers, kv_heads, head, context, .. } = self.shape;
+        let empty = || Tensor::zeros((kv_heads, CACHE_STEP, head), DType::F32, &Device::Cpu);
+        let layers = (0..layers).map(|_| Ok((empty()?, empty()?))).collect::<Result<_>>()?;
+        Ok(Cache { layers, length: 0, capacity: CACHE_STEP, context })
+    }
+}
+
+/// Keys and values of the tokens processed so far, per layer `[kv_heads, capacity, head]`.
+pub(crate) struct Cache {
+    layers: Vec<(Tensor, Tensor)>,
+    length: usize,
+    capacity: usize,
+    context: usize,
+}
+
+impl Cache {
+    /// Forgets all but the first `length` tokens.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        if self.length + more <= self.capacity {
+            return Ok(());
+        }
+        let capacity = (self.length + more).next_multiple_of(CACHE_STEP).min(self.context.max(CACHE_STEP));
+        for (keys, values) in &mut self.layers {
+            for old in [keys, values] {
+                let (heads, _, head) = old.dims3()?;
+                let new = Tensor::zeros((heads, capacity, head), DType::F32, &Device::Cpu)?;
+                new.slice_set(&old.contiguous()?, 1, 0)?;
+                *old = new;
+            }
+        }
+        self.capacity = capacity;
+        Ok(())
+    }
+}
+
+/// Rotary position embedding. GGUF stores llama's query and key rows so that neighbours are rotated together.
+fn rotate(input: &Tensor, cosine: &Tensor, sine: &Tensor) -> Result<Tensor> {
+    rotary_emb::rope_i(&input.unsqueeze(0)?, cosine, sine)?.squeeze(0)
+}
+
+fn rotations(context: usize, head: usize, base: f32) -> Result<(Tensor, Tensor)> {
+    let frequencies: Vec<f32> = (0..head).step_by(2).map(|i| base.powf(-(i as f32) / head as f32)).collect();
+    let frequencies = Tensor::from_vec(frequencies, (1, head / 2), &Device::Cpu)?;
+    let positions = Tensor::arange(0u32, context as u32, &Device::Cpu)?.to_dtype(DType::F32)?;
+    let angles = positions.reshape((context, 1))?.matmul(&frequencies)?;
+    Ok((angles.cos()?, angles.sin()?))
+}
+
+/// 0 where a token may look, minus infinity at later tokens: `[count, start + count]`.
+fn causal_mask(start: usize, count: usize) -> Result<Tensor> {
+    let allowed = |row: usize, column: usize| if column <= start + row { 0. } else { f32::NEG_INFINITY };
+    let mask: Vec<f32> =
+        (0..count).flat_map(|row| (0..start + count).map(move |column| allowed(row, column))).collect();
+    Tensor::from_vec(mask, (count, start + count), &Device::Cpu)
+}
+
+/// The logits of the last row as a plain vector.
+pub(crate) fn last_row(logits: &Tensor) -> Result<Vec<f32>> {
+    logits.get_on_dim(0, logits.dim(0)? - 1)?.to_vec1()
+}
+
+/// The natural logarithms of the probabilities, row by row.
+pub(crate) fn log_probabilities(logits: &Tensor) -> Result<Vec<Vec<f32>>> {
+    ops::log_softmax(logits, D::Minus1)?.to_vec2()
+}

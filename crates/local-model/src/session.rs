@@ -1,0 +1,360 @@
+//! One request after the other on the model: prompt, grammar, generation. Runs on the engine's thread.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    chat,
+    choose::{self, Plan},
+    constrain::{Constraint, Grammars},
+    llama::{self, Cache, Llama},
+    prompt,
+    sample::{Sampler, discourage_repetition, mix},
+    stream::Utf8Stream,
+    tokenizer::Tokenizer,
+    types::{Completion, Error, Finish, Request, Tool, ToolCall},
+    weights::Gguf,
+};
+
+/// Prompt tokens processed at a time; between two chunks a cancelled request stops.
+const CHUNK: usize = 64;
+/// So many tokens before the limit, constrained output starts to close what is open.
+const WIND_DOWN: usize = 32;
+/// More tools than this are not compared by likelihood: each costs a few tokens' time.
+const RANKED: usize = 8;
+
+/// The model with its cache.
+pub(crate) struct Session {
+    model: Llama,
+    tokenizer: Tokenizer,
+    grammars: Grammars,
+    cache: Cache,
+    /// The tokens whose keys and values the cache holds. A request that begins with the same tokens, such as the
+    /// next turn of a chat, starts from there.
+    cached: Vec<u32>,
+    label: String,
+}
+
+/// What a request needs beside its content.
+pub(crate) struct Listener<'a> {
+    /// Set from outside to stop.
+    pub(crate) cancelled: &'a AtomicBool,
+    /// Takes the text as it is generated.
+    pub(crate) token: &'a mut dyn FnMut(String),
+}
+
+impl Listener<'_> {
+    fn check(&self) -> Result<(), Error> {
+        if self.cancelled.load(Ordering::Relaxed) { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+impl Session {
+    /// Loads the model.
+    pub(crate) fn load(path: &Path) -> Result<Self, Error> {
+        let mut file = Gguf::open(path)?;
+        let model = Llama::load(&mut file)?;
+        let tokenizer = Tokenizer::load(&file)?;
+        let grammars = Grammars::new(&tokenizer)?;
+        let cache = model.cache()?;
+        let text = |key| file.string(key).ok();
+        let label = match (text("general.basename"), text("general.size_label"), text("general.name")) {
+            (Some(base), Some(size), _) => format!("{base}-{size}").to_lowercase(),
+            (_, _, Some(name)) => name.to_owned(),
+            _ => path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+        };
+        Ok(Self { model, tokenizer, grammars, cache, cached: Vec::new(), label })
+    }
+
+    /// Tokens a prompt and its answer may have together.
+    pub(crate) fn context(&self) -> usize {
+        self.model.shape.context
+    }
+
+    /// A name for the model.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Forgets the cached prefix: after a failure nobody knows what the cache holds.
+    pub(crate) fn forget(&mut self) {
+        self.keep(0);
+    }
+
+    /// Answers one request.
+    pub(crate) fn run(
+        &mut self,
+        request: &Request,
+        listener: &mut Listener<'_>,
+    ) -> Result<Completion, Error> {
+        listener.check()?;
+        let most = usize::try_from(request.max_output_tokens).unwrap_or(usize::MAX);
+        // A prompt too long to fit is cut so far that a quarter of the context is left to answer, or less if less
+        // is asked for.
+        let reserve = most.min(self.context() / 4);
+        let turns = chat::render(&request.messages, &request.tools);
+        let prompt = prompt::fit(&turns, &self.tokenizer, self.context() - reserve)?;
+        let limit = most.min(self.context() - prompt.len());
+
+        // Before the prompt, so that a schema nobody can follow fails at once.
+        let (plan, mut constraint) = self.prepare(request)?;
+        let kind = match plan {
+            Plan::Text => Kind::Text,
+            Plan::Free => Kind::Open,
+            Plan::Call(_) => Kind::Call,
+        };
+
+        let started = Instant::now();
+        let logits = self.process_prompt(&prompt, listener)?;
+        let prompt_time = started.elapsed();
+
+        let started = Instant::now();
+        let sampler = Sampler::new(request.temperature, request.seed);
+        let mut answer = Answer {
+            kind,
+            limit,
+            sampler,
+            output: Vec::new(),
+            text: String::new(),
+            stream: Utf8Stream::default(),
+        };
+        let mut settled = Vec::new();
+        if let Plan::Call(tools) = plan {
+            let tool = self.most_likely(&tools)?;
+            constraint = Some(self.grammars.call([tool])?);
+            settled = self.call_start(tool)?;
+        }
+        let finish = self.generate(logits, settled, constraint, &mut answer, listener)?;
+        // The prompt and the seed make the identifier: equal calls get equal ones, calls of one conversation do not.
+        let id = format!(
+            "call_{:016x}",
+            prompt.iter().fold(request.seed, |id, token| mix(id ^ u64::from(*token)))
+        );
+        let prompt_tokens = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
+        Ok(answer.complete(finish, id, prompt_tokens, prompt_time, started.elapsed()))
+    }
+
+    /// What to answer, and the grammar for it. Tools whose parameters no grammar can be made of are not called.
+    fn prepare<'a>(&self, request: &'a Request) -> Result<(Plan<Vec<&'a Tool>>, Option<Constraint>), Error> {
+        let schema = request.output_schema.as_ref();
+        match choose::plan(&request.messages, &request.tools) {
+            Plan::Call(places) => {
+                let tools = places.iter().filter_map(|place| request.tools.get(*place));
+                let tools: Vec<&Tool> = tools.filter(|tool| self.grammars.call([*tool]).is_ok()).collect();
+                if !tools.is_empty() {
+                    return Ok((Plan::Call(tools), None));
+                }
+            }
+            Plan::Free => {
+                if let Ok(constraint) = self.grammars.free(&request.tools, schema) {
+                    return Ok((Plan::Free, Some(constraint)));
+                }
+            }
+            Plan::Text => (),
+        }
+        Ok((Plan::Text, schema.map(|schema| self.grammars.json(schema)).transpose()?))
+    }
+
+    /// Cuts the cache to its first tokens.
+    fn keep(&mut self, length: usize) {
+        self.cached.truncate(length);
+        self.cache.truncate(length);
+    }
+
+    /// Computes and caches more tokens; returns the logits after the last.
+    fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Error> {
+        let logits = self.model.forward(tokens, &mut self.cache, false)?;
+        self.cached.extend_from_slice(tokens);
+        Ok(llama::last_row(&logits)?)
+    }
+
+    fn process_prompt(&mut self, prompt: &[u32], listener: &Listener<'_>) -> Result<Vec<f32>, Error> {
+        let common = prompt.iter().zip(&self.cached).take_while(|(a, b)| a == b).count();
+        // The last token is always computed: its logits are what the answer starts from.
+        let common = common.min(prompt.len().saturating_sub(1));
+        self.keep(common);
+        let mut logits = Vec::new();
+        for chunk in prompt.get(common..).unwrap_or_default().chunks(CHUNK) {
+            listener.check()?;
+            logits = self.forward(chunk)?;
+        }
+        Ok(logits)
+    }
+
+    /// Of several tools the one whose name is most likely to the model, as the mean over the name's tokens.
+    fn most_likely<'a>(&mut self, tools: &[&'a Tool]) -> Result<&'a Tool, Error> {
+        let first = *tools.first().ok_or_else(|| Error::Inference("no tool to choose".to_owned()))?;
+        if tools.len() == 1 {
+            return Ok(first);
+        }
+        let base = self.cached.len();
+        let opening = self.tokenizer.encode(&format!("{}{{\"name\":\"", chat::CALL_START))?;
+        let longest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        if base + opening.len() + longest > self.context() {
+            return Ok(first);
+        }
+        let before = self.model.forward(&opening, &mut self.cache, false)?;
+        let before = llama::log_probabilities(&before)?;
+        let mut best = (f32::NEG_INFINITY, first);
+        for tool in tools.iter().take(RANKED) {
+            let name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
+            let mut rows = before.clone();
+            if let Some((_, front)) = name.split_last().filter(|(_, front)| !front.is_empty()) {
+                rows.extend(llama::log_probabilities(&self.model.forward(front, &mut self.cache, true)?)?);
+                self.cache.truncate(base + opening.len());
+            }
+            let logs = name.iter().zip(&rows).filter_map(|(token, row)| row.get(*token as usize));
+            let mean = logs.sum::<f32>() / name.len().max(1) as f32;
+            if mean > best.0 {
+                best = (mean, tool);
+            }
+        }
+        self.cache.truncate(base);
+        Ok(best.1)
+    }
+
+    /// The tokens a call of this tool has to begin with.
+    fn call_start(&self, tool: &Tool) -> Result<Vec<u32>, Error> {
+        let name = serde_json::Value::from(tool.name.as_str());
+        self.tokenizer.encode(&format!("{}{{\"name\":{name},\"arguments\":", chat::CALL_START))
+    }
+
+    /// Generates from the logits after the prompt. The `settled` tokens come first, without asking the model.
+    fn generate(
+        &mut self,
+        mut logits: Vec<f32>,
+        mut settled: Vec<u32>,
+        mut constraint: Option<Constraint>,
+        answer: &mut Answer,
+        listener: &mut Listener<'_>,
+    ) -> Result<Finish, Error> {
+        settled.truncate(answer.limit);
+        for token in &settled {
+            let bytes = self.tokenizer.bytes(*token);
+            if let Some(constraint) = &mut constraint {
+                constraint.accept(*token, bytes)?;
+            }
+            answer.write(*token, bytes, listener);
+        }
+        if !settled.is_empty() && answer.has_room() {
+            logits = self.forward(&settled)?;
+        }
+        let wind_down = answer.limit - WIND_DOWN.min(answer.limit / 2);
+        while answer.has_room() {
+            listener.check()?;
+            let token = match &mut constraint {
+                Some(constraint) => {
+                    let allowed = constraint.allowed()?;
+                    let closing = (answer.output.len() >= wind_down).then(|| constraint.closing(&allowed));
+                    closing.flatten().or_else(|| answer.sampler.pick(&logits, Some(&allowed)))
+                }
+                None => {
+                    discourage_repetition(&mut logits, &answer.output);
+                    answer.sampler.pick(&logits, None)
+                }
+            };
+            let token = token.ok_or_else(|| Error::Inference("no token is possible".to_owned()))?;
+            if self.tokenizer.is_control(token) {
+                answer.end(listener);
+                return Ok(Finish::Stop);
+            }
+            let bytes = self.tokenizer.bytes(token);
+            answer.write(token, bytes, listener);
+            if let Some(constraint) = &mut constraint {
+                constraint.accept(token, bytes)?;
+                if constraint.is_complete() {
+                    answer.end(listener);
+                    return Ok(Finish::Stop);
+                }
+            }
+            if answer.has_room() {
+                logits = self.forward(&[token])?;
+            }
+        }
+        answer.end(listener);
+        let complete = constraint.is_some_and(|mut constraint| constraint.may_end().unwrap_or(false));
+        Ok(if complete { Finish::Stop } else { Finish::Length })
+    }
+}
+
+/// What is being written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Text or JSON for the caller.
+    Text,
+    /// A tool call.
+    Call,
+    /// Not known before the first token.
+    Open,
+}
+
+/// The answer so far.
+struct Answer {
+    kind: Kind,
+    limit: usize,
+    sampler: Sampler,
+    output: Vec<u32>,
+    text: String,
+    stream: Utf8Stream,
+}
+
+impl Answer {
+    fn has_room(&self) -> bool {
+        self.output.len() < self.limit
+    }
+
+    fn write(&mut self, token: u32, bytes: &[u8], listener: &mut Listener<'_>) {
+        if self.kind == Kind::Open {
+            // The grammar allows `<` at the beginning of calls only.
+            self.kind = if bytes.starts_with(b"<") { Kind::Call } else { Kind::Text };
+        }
+        self.output.push(token);
+        let text = self.stream.push(bytes);
+        self.emit(text, listener);
+    }
+
+    /// Hands out what is left of the text.
+    fn end(&mut self, listener: &mut Listener<'_>) {
+        let text = self.stream.finish();
+        self.emit(text, listener);
+    }
+
+    fn emit(&mut self, text: String, listener: &mut Listener<'_>) {
+        self.text.push_str(&text);
+        if self.kind == Kind::Text && !text.is_empty() {
+            (listener.token)(text);
+        }
+    }
+
+    fn complete(
+        self,
+        finish: Finish,
+        id: String,
+        prompt_tokens: u32,
+        prompt_time: Duration,
+        output_time: Duration,
+    ) -> Completion {
+        let mut completion = Completion {
+            text: String::new(),
+            tool_calls: Vec::new(),
+            finish,
+            prompt_tokens,
+            output_tokens: u32::try_from(self.output.len()).unwrap_or(u32::MAX),
+            prompt_time,
+            output_time,
+        };
+        if self.kind != Kind::Call {
+            completion.text = self.text;
+        } else if let Some((name, arguments)) = chat::read_call(&self.text) {
+            completion.tool_calls.push(ToolCall { id, name, arguments });
+            completion.finish = Finish::ToolCalls;
+        } else {
+            // Cut by the limit: half a call is of no use to anyone.
+            completion.finish = Finish::Length;
+        }
+        completion
+    }
+}

@@ -1,0 +1,104 @@
+//! For tests: a GGUF file with a tiny llama of random weights and one token per byte. It takes the same way through
+//! the crate as the real model, in milliseconds; what it says is noise.
+
+use std::{io::BufWriter, path::PathBuf};
+
+use candle_core::{
+    Device, Tensor,
+    quantized::{
+        GgmlDType, QTensor,
+        gguf_file::{self, Value},
+    },
+};
+use tempfile::TempDir;
+
+use crate::sample::mix;
+
+const WIDTH: usize = 64;
+const INNER: usize = 96;
+const HEADS: usize = 4;
+const KV_HEADS: usize = 2;
+const LAYERS: usize = 2;
+/// Tokens of its context.
+pub(crate) const CONTEXT: usize = 1024;
+
+/// Reproducible weights in the given format.
+fn weights(shape: &[usize], seed: u64, format: GgmlDType) -> QTensor {
+    let count = shape.iter().product::<usize>() as u64;
+    let values: Vec<f32> =
+        (0..count).map(|i| (mix(seed * 1_000_003 + i) % 2001) as f32 / 5000. - 0.2).collect();
+    QTensor::quantize(&Tensor::from_vec(values, shape, &Device::Cpu).unwrap(), format).unwrap()
+}
+
+fn ones() -> QTensor {
+    QTensor::quantize(&Tensor::ones(WIDTH, candle_core::DType::F32, &Device::Cpu).unwrap(), GgmlDType::F32)
+        .unwrap()
+}
+
+/// The file, valid as long as the folder lives.
+pub(crate) fn file() -> (TempDir, PathBuf) {
+    file_with(|_| ())
+}
+
+/// The file after a change of its metadata.
+pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> (TempDir, PathBuf) {
+    let mut tokens = vec!["<|endoftext|>".to_owned(), "<|im_start|>".to_owned(), "<|im_end|>".to_owned()];
+    let controls = tokens.len();
+    // GPT-2's alphabet in the order of its characters; the order does not matter to the crate.
+    let printable = (0x21..=0x7E).chain(0xA1..=0xAC).chain(0xAE..=0xFF);
+    tokens.extend(printable.chain(0x100..0x144).filter_map(char::from_u32).map(String::from));
+    let vocabulary = tokens.len();
+    assert_eq!(vocabulary, 256 + controls);
+    let types = (0..vocabulary).map(|i| Value::I32(if i < controls { 3 } else { 1 })).collect();
+
+    let number = |n: usize| Value::U32(u32::try_from(n).unwrap());
+    let mut metadata = vec![
+        ("general.architecture", Value::String("llama".into())),
+        ("general.name", Value::String("Tiny".into())),
+        ("llama.block_count", number(LAYERS)),
+        ("llama.context_length", number(CONTEXT)),
+        ("llama.embedding_length", number(WIDTH)),
+        ("llama.feed_forward_length", number(INNER)),
+        ("llama.attention.head_count", number(HEADS)),
+        ("llama.attention.head_count_kv", number(KV_HEADS)),
+        ("llama.attention.layer_norm_rms_epsilon", Value::F32(1e-5)),
+        ("llama.rope.freq_base", Value::F32(10_000.)),
+        ("tokenizer.ggml.model", Value::String("gpt2".into())),
+        ("tokenizer.ggml.pre", Value::String("smollm".into())),
+        ("tokenizer.ggml.tokens", Value::Array(tokens.into_iter().map(Value::String).collect())),
+        ("tokenizer.ggml.token_type", Value::Array(types)),
+        ("tokenizer.ggml.merges", Value::Array(Vec::new())),
+        ("tokenizer.ggml.eos_token_id", number(2)),
+    ];
+    change(&mut metadata);
+
+    let kv = WIDTH / HEADS * KV_HEADS;
+    let mut tensors = vec![
+        ("token_embd.weight".to_owned(), weights(&[vocabulary, WIDTH], 1, GgmlDType::Q8_0)),
+        ("output_norm.weight".to_owned(), ones()),
+    ];
+    for layer in 0..LAYERS {
+        let mut add = |part: &str, tensor| tensors.push((format!("blk.{layer}.{part}.weight"), tensor));
+        let random =
+            |rows, columns, seed| weights(&[rows, columns], 10 * (layer as u64 + 1) + seed, GgmlDType::Q4_1);
+        add("attn_norm", ones());
+        add("ffn_norm", ones());
+        add("attn_q", random(WIDTH, WIDTH, 0));
+        add("attn_k", random(kv, WIDTH, 1));
+        add("attn_v", random(kv, WIDTH, 2));
+        add("attn_output", random(WIDTH, WIDTH, 3));
+        add("ffn_gate", random(INNER, WIDTH, 4));
+        add("ffn_up", random(INNER, WIDTH, 5));
+        add("ffn_down", random(WIDTH, INNER, 6));
+    }
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("tiny.gguf");
+    let mut writer = BufWriter::new(std::fs::File::create(&path).unwrap());
+    let metadata: Vec<(&str, &Value)> = metadata.iter().map(|(key, value)| (*key, value)).collect();
+    let tensors: Vec<(&str, &QTensor)> =
+        tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    gguf_file::write(&mut writer, &metadata, &tensors).unwrap();
+    drop(writer);
+    (folder, path)
+}

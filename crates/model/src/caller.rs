@@ -1,0 +1,200 @@
+//! Who asks: the key, the workspace it operates, and the limits that hold.
+
+use crate::{KeyId, PartnerId, RequestId, ScopeSet, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Whether a key's actions are real. Fixed when the key is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Env {
+    /// Effects are real and Energy is spent.
+    Live,
+    /// Effects outside are refused or simulated, and Energy is not spent.
+    Test,
+}
+
+impl Env {
+    /// The word of the wire format and of the key's prefix.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Test => "test",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Live, Self::Test].into_iter().find(|env| env.as_str() == text)
+    }
+}
+
+/// Whose key it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// A customer's key, for its own workspace.
+    Workspace(WorkspaceId),
+    /// A partner's key, for the client workspaces attributed to it.
+    Partner(PartnerId),
+}
+
+/// An API key, as far as the rest of the service needs to know it.
+#[derive(Debug, Clone)]
+pub struct ApiKey {
+    /// Names the key in logs.
+    pub id: KeyId,
+    /// What survives rotation: budget, quota and idempotency memory hang on it.
+    pub lineage: KeyId,
+    /// Whose it is.
+    pub owner: KeyOwner,
+    /// Live or test.
+    pub env: Env,
+    /// The scopes that count: stored, still known, and allowed for this kind of owner.
+    pub scopes: ScopeSet,
+    /// The key's own ceiling of requests per minute; `None` leaves the plan's.
+    pub rate_limit_rpm: Option<i64>,
+    /// The key's own monthly ceiling of requests; `None` leaves the plan's.
+    pub monthly_quota: Option<i64>,
+    /// The most Energy money the key may spend in a month, in cents.
+    pub budget_cents: Option<i64>,
+    /// Whether reaching the budget refuses further requests.
+    pub budget_cutoff: bool,
+    /// The client that a partner key operates when a request names none.
+    pub default_workspace: Option<WorkspaceId>,
+}
+
+/// A plan's limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The plan's name in the catalogue, such as `starter`.
+    pub id: String,
+    /// Requests per minute of each key; `None` is no cap.
+    pub rate_limit_rpm: Option<i64>,
+    /// Requests per month of each key; `None` is no cap.
+    pub monthly_quota: Option<i64>,
+    /// Test runs per workspace and day; zero forbids them.
+    pub test_runs_per_day: i64,
+    /// What 1,000 Energy cost, in US dollars' millionths.
+    pub usd_micros_per_1000_energy: i64,
+}
+
+/// Where a subscription stands (platform-billing.md B.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionStatus {
+    /// Paid.
+    Active,
+    /// In a trial that ends.
+    Trialing,
+    /// Paid by somebody else.
+    Sponsored,
+    /// A payment is late; operation goes on for the grace period.
+    PastDue,
+    /// Ended by the owner.
+    Canceled,
+    /// No plan.
+    Inactive,
+    /// A healthy plan without Energy.
+    EnergyDepleted,
+}
+
+impl SubscriptionStatus {
+    const ALL: [Self; 7] = [
+        Self::Active,
+        Self::Trialing,
+        Self::Sponsored,
+        Self::PastDue,
+        Self::Canceled,
+        Self::Inactive,
+        Self::EnergyDepleted,
+    ];
+
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Trialing => "trialing",
+            Self::Sponsored => "sponsored",
+            Self::PastDue => "past_due",
+            Self::Canceled => "canceled",
+            Self::Inactive => "inactive",
+            Self::EnergyDepleted => "energy_depleted",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+}
+
+/// The tenant that a request operates, with the plan in force.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// Its name in addresses.
+    pub slug: String,
+    /// The partner that it is attributed to.
+    pub partner: Option<PartnerId>,
+    /// Its plan.
+    pub plan: Plan,
+    /// Its subscription.
+    pub subscription: SubscriptionStatus,
+    /// Why nothing works here, when the account is cut.
+    pub blocked_reason: Option<String>,
+}
+
+/// Who does something on whose behalf. What an operation knows of its request beside its input.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The request.
+    pub request: RequestId,
+    /// The key that asks.
+    pub key: Arc<ApiKey>,
+    /// The workspace that it operates.
+    pub workspace: Arc<Workspace>,
+}
+
+impl Caller {
+    /// The tenant whose rows may be touched.
+    pub fn workspace_id(&self) -> WorkspaceId {
+        self.workspace.id
+    }
+
+    /// Whether actions have real effects.
+    pub fn livemode(&self) -> bool {
+        self.key.env == Env::Live
+    }
+
+    /// The effective ceiling of requests per minute: the stricter of key and plan.
+    pub fn rate_limit_rpm(&self) -> Option<i64> {
+        stricter(self.key.rate_limit_rpm, self.workspace.plan.rate_limit_rpm)
+    }
+
+    /// The effective monthly ceiling of requests: the stricter of key and plan.
+    pub fn monthly_quota(&self) -> Option<i64> {
+        stricter(self.key.monthly_quota, self.workspace.plan.monthly_quota)
+    }
+}
+
+/// `None` is "no cap" and loses against any number.
+fn stricter(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stricter;
+
+    #[test]
+    fn no_cap_loses_against_any_number() {
+        assert_eq!(stricter(None, None), None);
+        assert_eq!(stricter(Some(5), None), Some(5));
+        assert_eq!(stricter(None, Some(0)), Some(0));
+        assert_eq!(stricter(Some(5), Some(3)), Some(3));
+    }
+}

@@ -1,0 +1,230 @@
+//! Time and randomness, as traits, so that tests control both.
+
+use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, SubsecRound, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A moment in UTC with millisecond precision. On the wire RFC 3339, in the database `TIMESTAMP`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, diesel_derive_newtype::DieselNewType)]
+pub struct Timestamp(NaiveDateTime);
+
+impl Timestamp {
+    /// The moment `millis` milliseconds after 1970. Outside chrono's range it is 1970 itself.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(DateTime::from_timestamp_millis(millis).unwrap_or_default().naive_utc())
+    }
+
+    /// Milliseconds since 1970.
+    pub fn millis(self) -> i64 {
+        self.0.and_utc().timestamp_millis()
+    }
+
+    /// Whole seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        self.0.and_utc().timestamp()
+    }
+
+    /// This moment and `duration` more; unchanged where that leaves the calendar.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(self.0.checked_add_signed(duration).unwrap_or(self.0))
+    }
+
+    /// This moment `seconds` later (earlier when negative).
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        self.plus(Duration::seconds(seconds))
+    }
+
+    /// The UTC calendar day.
+    pub fn day(self) -> NaiveDate {
+        self.0.date()
+    }
+
+    /// The UTC calendar month as `2026-11`: the period of quotas and budgets.
+    pub fn month(self) -> String {
+        format!("{:04}-{:02}", self.0.year(), self.0.month())
+    }
+
+    /// The first moment of this UTC month.
+    #[must_use]
+    pub fn month_start(self) -> Self {
+        let day = self.0.date();
+        Self::day_start(day.with_day(1).unwrap_or(day))
+    }
+
+    /// The first moment of the next UTC month.
+    #[must_use]
+    pub fn next_month_start(self) -> Self {
+        let start = self.month_start().0.date();
+        Self::day_start(start.checked_add_months(chrono::Months::new(1)).unwrap_or(start))
+    }
+
+    /// Midnight at the beginning of `day`.
+    pub fn day_start(day: NaiveDate) -> Self {
+        Self(day.and_time(chrono::NaiveTime::MIN))
+    }
+
+    /// RFC 3339 in UTC with milliseconds, as on the wire.
+    pub fn rfc3339(self) -> String {
+        self.0.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    }
+
+    /// Reads RFC 3339 with any offset.
+    pub fn parse(text: &str) -> Option<Self> {
+        let time = DateTime::parse_from_rfc3339(text).ok()?;
+        Some(Self(time.with_timezone(&Utc).naive_utc().trunc_subsecs(3)))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.format("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an RFC 3339 time"))
+    }
+}
+
+impl utoipa::PartialSchema for Timestamp {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::DateTime)))
+            .into()
+    }
+}
+impl utoipa::ToSchema for Timestamp {}
+
+/// Where the time comes from.
+pub trait Clock: Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+        Timestamp(Utc::now().naive_utc().trunc_subsecs(3))
+    }
+}
+
+/// A clock that stands still until it is moved: for tests.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub fn new(now: Timestamp) -> Self {
+        Self(AtomicI64::new(now.millis()))
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, duration: Duration) {
+        self.0.fetch_add(duration.num_milliseconds(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Where random bytes come from.
+pub trait Random: Send + Sync {
+    /// Fills `bytes`.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// The operating system's generator, good for secrets.
+///
+/// It reads the system in blocks of 4 KiB, because a system call for each id costs more than the id.
+#[derive(Debug, Default)]
+pub struct SystemRandom {
+    pool: Mutex<Vec<u8>>,
+}
+
+impl Random for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut pool = self.pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if pool.len() < bytes.len() {
+            pool.resize(bytes.len().max(4096), 0);
+            #[expect(
+                clippy::panic,
+                reason = "without randomness no secret can be made, and nothing may go on"
+            )]
+            if let Err(error) = getrandom::fill(&mut pool) {
+                panic!("the operating system gives no random bytes: {error}");
+            }
+        }
+        let keep = pool.len() - bytes.len();
+        bytes.copy_from_slice(pool.get(keep..).unwrap_or_default());
+        pool.truncate(keep);
+    }
+}
+
+/// A repeatable generator for tests (SplitMix64). Never for secrets.
+#[derive(Debug)]
+pub struct SeededRandom(Mutex<u64>);
+
+impl SeededRandom {
+    /// The same seed gives the same bytes.
+    pub fn new(seed: u64) -> Self {
+        Self(Mutex::new(seed))
+    }
+}
+
+impl Random for SeededRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for byte in bytes {
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = *state;
+            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            *byte = ((z ^ z >> 31) & 0xff) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_print_with_milliseconds_and_read_any_offset() {
+        let time = Timestamp::from_millis(1_763_690_400_120);
+        assert_eq!(time.rfc3339(), "2025-11-21T02:00:00.120Z");
+        assert_eq!(Timestamp::parse("2025-11-21T04:00:00.1209+02:00"), Some(time));
+        assert_eq!(Timestamp::parse("2025-11-21"), None);
+    }
+
+    #[test]
+    fn months_turn_over() {
+        let time = Timestamp::parse("2025-12-31T23:59:59.999Z").unwrap();
+        assert_eq!(time.month(), "2025-12");
+        assert_eq!(time.next_month_start().rfc3339(), "2026-01-01T00:00:00.000Z");
+        assert_eq!(time.month_start().rfc3339(), "2025-12-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn system_randomness_never_repeats() {
+        let random = SystemRandom::default();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..2000 {
+            let mut bytes = [0; 16];
+            random.fill(&mut bytes);
+            assert!(seen.insert(bytes));
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Errors: five types, a growing table of codes, and a cause that only the log sees (specification 7).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// The closed set of error types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorType {
+    /// 401.
+    AuthenticationError,
+    /// 400, and 403 `missing_scope`.
+    InvalidRequestError,
+    /// 429.
+    RateLimitError,
+    /// 5xx raised by an agent.
+    AgentError,
+    /// Everything else.
+    ApiError,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $status:literal $text:literal;)+) => {
+        /// Why a request failed. The status follows from the code, the type from both.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$doc])* $variant),+ }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The code as clients see it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The HTTP status.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No credential was sent.
+    MissingApiKey = 401 "missing_api_key";
+    /// The credential is not a key, or not one that exists.
+    InvalidApiKey = 401 "invalid_api_key";
+    /// The key was revoked.
+    ApiKeyRevoked = 401 "api_key_revoked";
+    /// The key's last day has passed.
+    ApiKeyExpired = 401 "api_key_expired";
+    /// Something in the request is wrong; `param` says where.
+    ValidationError = 400 "validation_error";
+    /// The same `Idempotency-Key` came with another request.
+    IdempotencyKeyReused = 400 "idempotency_key_reused";
+    /// The operation needs an `Idempotency-Key`.
+    IdempotencyKeyRequired = 400 "idempotency_key_required";
+    /// A partner key did not say which client it operates.
+    WorkspaceRequired = 400 "workspace_required";
+    /// The workspace has no Energy.
+    EnergyDepleted = 402 "energy_depleted";
+    /// The key lacks the scope in `param`.
+    MissingScope = 403 "missing_scope";
+    /// A test key used a scope with effects outside.
+    TestModeRestricted = 403 "test_mode_restricted";
+    /// The account is cut.
+    WorkspaceBlocked = 403 "workspace_blocked";
+    /// There is nothing at this address.
+    RouteNotFound = 404 "route_not_found";
+    /// The object does not exist in this workspace.
+    NotFound = 404 "not_found";
+    /// The workspace does not exist for this key.
+    WorkspaceNotFound = 404 "workspace_not_found";
+    /// The address exists, the method does not.
+    MethodNotAllowed = 405 "method_not_allowed";
+    /// The object is in a state that forbids this.
+    InvalidState = 409 "invalid_state";
+    /// A value that must be unique is taken.
+    DuplicateValue = 409 "duplicate_value";
+    /// A name is taken.
+    NameTaken = 409 "name_taken";
+    /// The object was changed meanwhile.
+    VersionConflict = 409 "version_conflict";
+    /// Something else still uses the object.
+    ResourceInUse = 409 "resource_in_use";
+    /// A ceiling on the number of objects is reached.
+    LimitReached = 409 "limit_reached";
+    /// The first request with this `Idempotency-Key` is still running.
+    IdempotencyInProgress = 409 "idempotency_in_progress";
+    /// The agent is switched off.
+    AgentInactive = 409 "agent_inactive";
+    /// The workspace has no default agent.
+    AgentNotConfigured = 409 "agent_not_configured";
+    /// The agent was never published.
+    NotPublished = 409 "not_published";
+    /// Another run holds the conversation.
+    ConversationBusy = 409 "conversation_busy";
+    /// The endpoint was retired.
+    EndpointRetired = 410 "endpoint_retired";
+    /// The request is larger than the limit.
+    PayloadTooLarge = 413 "payload_too_large";
+    /// The body is not `application/json`.
+    UnsupportedMediaType = 415 "unsupported_media_type";
+    /// Too many requests in this minute.
+    RateLimited = 429 "rate_limited";
+    /// The month's requests are used up.
+    QuotaExceeded = 429 "quota_exceeded";
+    /// The day's test runs are used up.
+    TestRunDailyCap = 429 "test_run_daily_cap";
+    /// The key's Energy budget is used up.
+    BudgetExceeded = 429 "budget_exceeded";
+    /// Too many runs at once.
+    ConcurrencyLimited = 429 "concurrency_limited";
+    /// The service failed.
+    InternalError = 500 "internal_error";
+    /// The agent failed.
+    AgentFailed = 502 "agent_failed";
+    /// No model answered.
+    ModelUnavailable = 502 "model_unavailable";
+    /// The service is overloaded or stopping.
+    ServiceUnavailable = 503 "service_unavailable";
+    /// The agent took too long.
+    AgentTimeout = 504 "agent_timeout";
+}
+
+impl Code {
+    /// The type (decision 7).
+    pub const fn error_type(self) -> ErrorType {
+        match (self, self.status()) {
+            (Self::MissingScope, _) | (_, 400) => ErrorType::InvalidRequestError,
+            (_, 401) => ErrorType::AuthenticationError,
+            (_, 429) => ErrorType::RateLimitError,
+            (Self::AgentFailed | Self::ModelUnavailable | Self::AgentTimeout, _) => ErrorType::AgentError,
+            _ => ErrorType::ApiError,
+        }
+    }
+}
+
+/// One of several things that are wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FieldError {
+    /// The dotted path.
+    pub param: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The result of anything that a caller may have to be told about.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a request failed: what the caller is told, and the cause, which only the log sees.
+///
+/// Any [`std::error::Error`] becomes `internal_error` through `?`; what a caller can do something about is made by
+/// the constructors.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    code: Code,
+    message: String,
+    param: Option<String>,
+    errors: Vec<FieldError>,
+    extra: Map<String, Value>,
+    retry_after: Option<i64>,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error with a message for the caller.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            param: None,
+            errors: Vec::new(),
+            extra: Map::new(),
+            retry_after: None,
+            cause: None,
+        }))
+    }
+
+    /// 400 `validation_error`: `param` and what is wrong with it, as in "must not be blank".
+    pub fn invalid(param: impl Into<String>, rule: impl fmt::Display) -> Self {
+        let param = param.into();
+        Self::new(Code::ValidationError, format!("`{param}` {rule}")).param(param)
+    }
+
+    /// 400 `validation_error` for all of `errors`; the first is mirrored in `param`. `None` where there are none.
+    pub fn all_invalid(errors: Vec<FieldError>) -> Option<Self> {
+        let first = errors.first()?.clone();
+        let mut error = Self::invalid(first.param, first.message);
+        if errors.len() > 1 {
+            error.0.errors = errors;
+        }
+        Some(error)
+    }
+
+    /// 404 `not_found` for a kind of object: the same for ids that never were and ids of other workspaces.
+    pub fn not_found(kind: &str) -> Self {
+        Self::new(Code::NotFound, format!("There is no such {kind} in this workspace."))
+    }
+
+    /// 500 `internal_error` with a cause for the log.
+    pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let mut error = Self::new(
+            Code::InternalError,
+            "Something failed on our side. The request id leads us to the cause.",
+        );
+        error.0.cause = Some(cause.into());
+        error
+    }
+
+    /// Names the part of the request that it is about.
+    #[must_use]
+    pub fn param(mut self, param: impl Into<String>) -> Self {
+        self.0.param = Some(param.into());
+        self
+    }
+
+    /// Adds a field to the error object, such as `recharge_url` or `details`.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.0.extra.insert(field.to_owned(), value.into());
+        self
+    }
+
+    /// Adds the cause, for the log.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// Says after how many seconds a retry makes sense.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: i64) -> Self {
+        self.0.retry_after = Some(seconds.max(1));
+        self
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The sentence for the caller.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The dotted path it is about.
+    pub fn param_name(&self) -> Option<&str> {
+        self.0.param.as_deref()
+    }
+
+    /// Seconds for `Retry-After`.
+    pub fn retry_after_seconds(&self) -> Option<i64> {
+        self.0.retry_after
+    }
+
+    /// The cause, for the log and for code that retries.
+    pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.0.cause.as_deref()
+    }
+
+    /// The `error` object of the envelope.
+    pub fn body(&self) -> Value {
+        let inner = &self.0;
+        let mut body = Map::new();
+        body.insert("type".into(), serde_json::to_value(inner.code.error_type()).unwrap_or_default());
+        body.insert("code".into(), inner.code.as_str().into());
+        body.insert("message".into(), inner.message.clone().into());
+        if let Some(param) = &inner.param {
+            body.insert("param".into(), param.clone().into());
+        }
+        if !inner.errors.is_empty() {
+            body.insert("errors".into(), serde_json::to_value(&inner.errors).unwrap_or_default());
+        }
+        for (field, value) in &inner.extra {
+            body.insert(field.clone(), value.clone());
+        }
+        Value::Object(body)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code.as_str(), self.0.message)?;
+        if let Some(param) = &self.0.param {
+            write!(f, " (param {param})")?;
+        }
+        if let Some(cause) = &self.0.cause {
+            write!(f, "; cause: {cause:?}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+/// `Error` itself is deliberately no `std::error::Error`, which is what makes this conversion possible.
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Error {
+    fn from(cause: E) -> Self {
+        Self::internal(cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_follow_from_codes() {
+        for code in Code::ALL {
+            let expected = match code.status() {
+                _ if *code == Code::MissingScope => ErrorType::InvalidRequestError,
+                400 => ErrorType::InvalidRequestError,
+                401 => ErrorType::AuthenticationError,
+                429 => ErrorType::RateLimitError,
+                502 | 504 => ErrorType::AgentError,
+                _ => ErrorType::ApiError,
+            };
+            assert_eq!(code.error_type(), expected, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_cause_never_shows() {
+        let error = Error::internal("password=hunter2");
+        assert!(!error.body().to_string().contains("hunter2"));
+        assert!(format!("{error:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn several_errors_mirror_the_first() {
+        let errors =
+            ["a", "b"].map(|param| FieldError { param: param.into(), message: "must be set".into() });
+        let body = Error::all_invalid(errors.to_vec()).unwrap().body();
+        assert_eq!(body["param"], "a");
+        assert_eq!(body["errors"].as_array().unwrap().len(), 2);
+        assert!(Error::all_invalid(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,203 @@
+//! Identifiers. Rows that people see carry integers, everything else a prefixed, time-ordered string (decision 16).
+
+use crate::{Random, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! integer_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, diesel_derive_newtype::DieselNewType,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                i64::schema()
+            }
+        }
+        impl utoipa::ToSchema for $name {}
+    };
+}
+
+macro_rules! string_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, diesel_derive_newtype::DieselNewType)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// What every id of this kind begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id: the time in milliseconds, then 80 random bits, so that ids sort by their birth.
+            pub fn new(now: Timestamp, random: &dyn Random) -> Self {
+                Self(prefixed(Self::PREFIX, now, random))
+            }
+
+            /// Reads an id that a caller sent. `None` where it cannot be an id of this kind.
+            pub fn parse(text: &str) -> Option<Self> {
+                is_prefixed(text, Self::PREFIX).then(|| Self(text.to_owned()))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ();
+            fn from_str(text: &str) -> Result<Self, ()> {
+                Self::parse(text).ok_or(())
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .pattern(Some(concat!("^", $prefix)))
+                    .into()
+            }
+        }
+        impl utoipa::ToSchema for $name {}
+    };
+}
+
+integer_id! {
+    /// A tenant: everything that a business owns hangs on one workspace.
+    WorkspaceId
+}
+integer_id! {
+    /// A partner: an organisation that runs client workspaces.
+    PartnerId
+}
+integer_id! {
+    /// An AI agent of a workspace.
+    AgentId
+}
+integer_id! {
+    /// A tool that an agent may call.
+    ToolId
+}
+integer_id! {
+    /// A skill of a workspace.
+    SkillId
+}
+
+string_id! {
+    /// A request, as shown in `X-Request-Id`.
+    RequestId, "req_"
+}
+string_id! {
+    /// An API key. It names the key and authenticates nothing.
+    KeyId, "key_"
+}
+string_id! {
+    /// One execution of an agent.
+    RunId, "run_"
+}
+string_id! {
+    /// One step of a run: a call of the model or of a tool.
+    StepId, "step_"
+}
+string_id! {
+    /// Something that happened in a workspace.
+    EventId, "evt_"
+}
+string_id! {
+    /// A priced execution: what spent Energy.
+    ExecutionId, "exe_"
+}
+string_id! {
+    /// An entry of the Energy ledger.
+    LedgerId, "led_"
+}
+string_id! {
+    /// A grant of Energy.
+    GrantId, "grant_"
+}
+string_id! {
+    /// Energy set aside for work that is going on.
+    HoldId, "hold_"
+}
+string_id! {
+    /// An invoice.
+    InvoiceId, "inv_"
+}
+string_id! {
+    /// A saved payment method.
+    PaymentMethodId, "pm_"
+}
+
+/// Crockford's base 32 in lower case: no letters that look like digits, and byte order is number order.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// `prefix` and 26 characters: 48 bits of milliseconds and 80 random bits, as in a ULID.
+fn prefixed(prefix: &str, now: Timestamp, random: &dyn Random) -> String {
+    let mut tail = [0u8; 10];
+    random.fill(&mut tail);
+    let mut bits = u128::from(now.millis().unsigned_abs() & 0xffff_ffff_ffff);
+    for byte in tail {
+        bits = bits << 8 | u128::from(byte);
+    }
+    let mut id = String::with_capacity(prefix.len() + 26);
+    id.push_str(prefix);
+    for place in (0..26).rev() {
+        let digit = usize::try_from(bits >> (place * 5) & 31).unwrap_or_default();
+        id.push(char::from(ALPHABET.get(digit).copied().unwrap_or(b'0')));
+    }
+    id
+}
+
+fn is_prefixed(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|tail| {
+        (1..=64).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SeededRandom;
+
+    #[test]
+    fn string_ids_sort_by_time_and_read_back() {
+        let random = SeededRandom::new(7);
+        let early = RunId::new(Timestamp::from_millis(1_700_000_000_000), &random);
+        let late = RunId::new(Timestamp::from_millis(1_700_000_000_001), &random);
+        assert!(early < late, "{early} {late}");
+        assert_eq!(early.as_str().len(), 30);
+        assert_eq!(RunId::parse(early.as_str()), Some(early));
+    }
+
+    #[test]
+    fn foreign_ids_are_refused() {
+        for text in ["", "run_", "run", "key_01", "run_é", "run_a b", "run_a'"] {
+            assert_eq!(RunId::parse(text), None, "{text}");
+        }
+    }
+}

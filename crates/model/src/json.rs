@@ -1,0 +1,42 @@
+//! JSON that travels as text.
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// Valid JSON kept as text: stored so, and sent out without being parsed and printed again.
+#[derive(Debug, Clone, PartialEq, Eq, diesel_derive_newtype::DieselNewType)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// Prints `value`. A value that cannot be JSON (a map with keys that are no strings) becomes `null`.
+    pub fn of(value: &impl Serialize) -> Self {
+        Self(serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reads it as `T`.
+    ///
+    /// # Errors
+    /// When the stored JSON has another shape.
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.0)
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for JsonText {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        serde_json::Value::schema()
+    }
+}
+impl utoipa::ToSchema for JsonText {}

@@ -1,0 +1,27 @@
+//! The shared words of the service: ids, scopes, callers, errors, events, pages, time and randomness.
+//!
+//! Nothing here does I/O or knows a protocol. A change rebuilds every crate, so it should be boring: what only
+//! one group of areas needs belongs there.
+
+mod caller;
+mod clock;
+mod cursor;
+mod error;
+mod event;
+mod id;
+mod json;
+mod patch;
+mod scope;
+
+pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
+pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
+pub use cursor::Cursor;
+pub use error::{Code, Error, ErrorType, FieldError, Result};
+pub use event::NewEvent;
+pub use id::*;
+pub use json::JsonText;
+pub use patch::Patch;
+pub use scope::{Scope, ScopeSet};
+
+/// A map of a caller's own notes on a resource: at most 16 pairs, keys up to 64 and values up to 512 characters.
+pub type Metadata = std::collections::BTreeMap<String, String>;

@@ -1,0 +1,273 @@
+//! `#[operation]`: one declaration for an operation's address, scope and behaviour.
+//!
+//! ```ignore
+//! /// Write a note
+//! ///
+//! /// Notes are seen by the team, never by the contact.
+//! #[operation(post "/contacts/{contactId}/notes", scope = "contacts:write")]
+//! fn create_contact_note(tx: &mut Tx, caller: &Caller, Path(contact_id): Path<ContactId>, Body(new): Body<NewNote>)
+//!     -> Result<Created<Note>> { … }
+//! ```
+//! expands to the function as it is and `pub struct CreateContactNote` with an `impl Operation` that could have
+//! been written by hand. The first line of the doc comment is the summary, the rest the description.
+
+use proc_macro::TokenStream;
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitInt, LitStr, Meta, Pat, Result, Token, Type};
+
+/// What stands in the attribute's brackets.
+struct Declaration {
+    method: Ident,
+    path: LitStr,
+    /// `None` is `scope = any_key`.
+    scope: Option<LitStr>,
+    energy: bool,
+    ceiling: Option<LitInt>,
+}
+
+impl Parse for Declaration {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let method: Ident = input.parse()?;
+        if !["get", "post", "put", "patch", "delete"].contains(&method.to_string().as_str()) {
+            return Err(Error::new(method.span(), "begin with get, post, put, patch or delete"));
+        }
+        let path: LitStr = input.parse()?;
+        let (mut scope, mut energy, mut ceiling) = (None, false, None);
+        while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+            let name: Ident = input.parse()?;
+            match name.to_string().as_str() {
+                "scope" => {
+                    input.parse::<Token![=]>()?;
+                    scope = Some(parse_scope(input)?);
+                }
+                "energy" => energy = true,
+                "ceiling" => {
+                    input.parse::<Token![=]>()?;
+                    ceiling = Some(input.parse()?);
+                }
+                _ => return Err(Error::new(name.span(), "known here: scope, energy, ceiling")),
+            }
+        }
+        let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
+        Ok(Self { method, path, scope, energy, ceiling })
+    }
+}
+
+fn parse_scope(input: ParseStream) -> Result<Option<LitStr>> {
+    if input.peek(LitStr) {
+        return Ok(Some(input.parse()?));
+    }
+    let word: Ident = input.parse()?;
+    if word == "any_key" { Ok(None) } else { Err(Error::new(word.span(), "a scope in quotes, or any_key")) }
+}
+
+/// How the function gets at the database.
+enum Access {
+    /// It needs none.
+    Nothing,
+    /// `&mut Read`
+    Read,
+    /// `&mut Tx`
+    Tx,
+    /// `&Cx`, in an `async fn`
+    Cx,
+}
+
+/// Declares an operation. See the crate's documentation.
+#[proc_macro_attribute]
+pub fn operation(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let declaration = syn::parse_macro_input!(attribute as Declaration);
+    let function = syn::parse_macro_input!(item as ItemFn);
+    expand(&declaration, &function).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::TokenStream> {
+    let Declaration { path, ceiling, energy, .. } = declaration;
+    let name = &function.sig.ident;
+    let visibility = &function.vis;
+    let structure = format_ident!("{}", pascal(&name.to_string()));
+    let id = camel(&name.to_string());
+    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
+    let (summary, description) = doc_text(function)?;
+    let scope = match &declaration.scope {
+        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
+        None => quote!(::std::option::Option::None),
+    };
+    let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
+
+    let mut access = Access::Nothing;
+    let mut pass = Vec::new();
+    let mut take = Vec::new();
+    let mut clones = Vec::new();
+    let mut types = Vec::new();
+    let mut names = Vec::new();
+    for argument in &function.sig.inputs {
+        let FnArg::Typed(argument) = argument else {
+            return Err(Error::new(argument.span(), "an operation is a plain function"));
+        };
+        if let Type::Reference(reference) = &*argument.ty {
+            match last_word(&reference.elem).as_deref() {
+                Some("Read") => access = Access::Read,
+                Some("Tx") => access = Access::Tx,
+                Some("Cx") => access = Access::Cx,
+                Some("Caller") => {
+                    pass.push(quote!(caller));
+                    continue;
+                }
+                _ => {
+                    return Err(Error::new(
+                        reference.span(),
+                        "by reference: &mut Read, &mut Tx, &Cx or &Caller",
+                    ));
+                }
+            }
+            pass.push(quote!(access));
+            continue;
+        }
+        let argument_name = camel(&innermost(&argument.pat)?.to_string());
+        let variable = format_ident!("input_{}", types.len());
+        let kind = &argument.ty;
+        if last_word(kind).as_deref() == Some("Path")
+            && !path.value().contains(&format!("{{{argument_name}}}"))
+        {
+            return Err(Error::new(
+                argument.pat.span(),
+                format!("{} has no {{{argument_name}}}", path.value()),
+            ));
+        }
+        take.push(
+            quote!(let #variable = <#kind as ::operation::FromInput>::from_input(input, #argument_name)?;),
+        );
+        clones.push(quote!(let #variable = ::std::clone::Clone::clone(&#variable);));
+        pass.push(quote!(#variable));
+        types.push(kind.clone());
+        names.push(argument_name);
+    }
+    let call = match (&access, function.sig.asyncness.is_some()) {
+        (Access::Nothing, false) => quote!(::operation::Call::Caller(::std::boxed::Box::new(move |caller| {
+            ::operation::Answer::reply(#name(#(#pass),*)?)
+        }))),
+        (Access::Read, false) => {
+            quote!(::operation::Call::Read(::std::boxed::Box::new(move |access, caller| {
+                ::operation::Answer::reply(#name(#(#pass),*)?)
+            })))
+        }
+        // The database may have to run a transaction again, so the input is given away as a copy.
+        (Access::Tx, false) => quote!(::operation::Call::Tx(::std::boxed::Box::new(move |access, caller| {
+            #(#clones)*
+            ::operation::Answer::reply(#name(#(#pass),*)?)
+        }))),
+        (Access::Cx, true) => quote!(::operation::Call::Cx(::std::boxed::Box::new(move |access| {
+            ::std::boxed::Box::pin(async move {
+                let caller = &access.caller;
+                let access = &*access;
+                let _ = caller;
+                ::operation::Answer::reply(#name(#(#pass),*).await?)
+            })
+        }))),
+        _ => return Err(Error::new(name.span(), "an async operation takes &Cx, the others do not")),
+    };
+    let answer = answer_type(function)?;
+    Ok(quote! {
+        #function
+
+        #[doc = #summary]
+        #visibility struct #structure;
+
+        impl ::operation::Operation for #structure {
+            fn meta(&self) -> &'static ::operation::Meta {
+                static META: ::operation::Meta = ::operation::Meta {
+                    id: #id,
+                    method: ::operation::Method::#method,
+                    path: #path,
+                    scope: #scope,
+                    energy: #energy,
+                    ceiling: #ceiling,
+                    paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
+                    summary: #summary,
+                    description: #description,
+                    file: file!(),
+                };
+                &META
+            }
+
+            fn describe(&self, describe: &mut ::operation::Describe) {
+                #(<#types as ::operation::FromInput>::describe(describe, #names);)*
+                <#answer as ::operation::Answer>::describe(describe);
+            }
+
+            #[allow(unused_variables, reason = "an operation may need neither input nor caller")]
+            fn bind(&self, input: &::operation::Input<'_>) -> ::model::Result<::operation::Call> {
+                #(#take)*
+                Ok(#call)
+            }
+        }
+    })
+}
+
+/// `T` of `-> Result<T>`.
+fn answer_type(function: &ItemFn) -> Result<Type> {
+    let refused = || Error::new(function.sig.span(), "an operation returns Result<…> of an answer");
+    let syn::ReturnType::Type(_, output) = &function.sig.output else { return Err(refused()) };
+    let Type::Path(path) = &**output else { return Err(refused()) };
+    let Some(last) = path.path.segments.last() else { return Err(refused()) };
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return Err(refused()) };
+    match arguments.args.first() {
+        Some(syn::GenericArgument::Type(kind)) if last.ident == "Result" => Ok(kind.clone()),
+        _ => Err(refused()),
+    }
+}
+
+/// The first paragraph of the doc comment, and the rest.
+fn doc_text(function: &ItemFn) -> Result<(String, String)> {
+    let mut lines = Vec::new();
+    for attribute in &function.attrs {
+        let Meta::NameValue(pair) = &attribute.meta else { continue };
+        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
+        if pair.path.is_ident("doc") {
+            lines.push(text.value().trim().to_owned());
+        }
+    }
+    let text = lines.join("\n");
+    let (summary, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+    if summary.trim().is_empty() {
+        return Err(Error::new(
+            function.sig.ident.span(),
+            "an operation needs a doc comment: it is the contract's text",
+        ));
+    }
+    Ok((summary.replace('\n', " ").trim().to_owned(), rest.trim().to_owned()))
+}
+
+fn last_word(kind: &Type) -> Option<String> {
+    let Type::Path(path) = kind else { return None };
+    path.path.segments.last().map(|segment| segment.ident.to_string())
+}
+
+/// `name` of `name` and of `Wrapper(name)`.
+fn innermost(pattern: &Pat) -> Result<Ident> {
+    match pattern {
+        Pat::Ident(name) => Ok(name.ident.clone()),
+        Pat::TupleStruct(tuple) if tuple.elems.len() == 1 => {
+            tuple.elems.first().map_or_else(|| Err(Error::new(tuple.span(), "name the argument")), innermost)
+        }
+        other => Err(Error::new(other.span(), "write `name: Type` or `Wrapper(name): Wrapper<Type>`")),
+    }
+}
+
+fn pascal(name: &str) -> String {
+    name.split('_')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+        })
+        .collect()
+}
+
+fn camel(name: &str) -> String {
+    let name = pascal(name);
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}

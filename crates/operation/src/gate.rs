@@ -1,0 +1,227 @@
+//! The guard: every check before an operation's input is looked at, in the order of decision 11.
+
+use crate::pipeline::{Head, Pipeline, Progress};
+use crate::registry::{Found, Registered};
+use auth::KeySecret;
+use auth::keys::StoredKey;
+use model::{Caller, Code, Error, KeyOwner, Result, Workspace, WorkspaceId};
+use std::sync::Arc;
+
+/// Behind the guard: who asks, and for which operation.
+pub(crate) struct Passed {
+    pub(crate) caller: Caller,
+    pub(crate) place: usize,
+    pub(crate) path: Vec<(&'static str, String)>,
+}
+
+impl Pipeline {
+    /// Gates 1 to 8. Nothing of the body is looked at.
+    pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
+        progress.gate = "credential";
+        let stored = self.credential(head, progress).await?;
+        progress.key = Some(stored.clone());
+
+        progress.gate = "rate";
+        let route = self.registry.find(head.method, head.path);
+        let path = match &route {
+            Found::Operation(operation, values) => decoded(operation, values),
+            Found::OtherMethods(_) | Found::Nothing => Some(Vec::new()),
+        };
+        // The ceiling depends on the plan, so the workspace is looked up before the rate is counted. Its own gate
+        // answers later.
+        let workspace = self.workspace(head, &stored, path.as_deref().unwrap_or_default()).await;
+        self.rate(&stored, workspace.as_ref().ok(), progress).await?;
+
+        progress.gate = "route";
+        let (operation, place) = match route {
+            Found::Operation(operation, _) => (operation, self.place(operation)),
+            Found::OtherMethods(methods) => {
+                progress.allow =
+                    Some(methods.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", "));
+                return Err(Error::new(Code::MethodNotAllowed, "This address does not know the method."));
+            }
+            Found::Nothing => {
+                return Err(Error::new(Code::RouteNotFound, "There is no operation at this address."));
+            }
+        };
+        progress.operation = Some(operation.meta());
+        let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The address is not valid UTF-8."))?;
+
+        progress.gate = "workspace";
+        let workspace = workspace?;
+        progress.workspace = Some(workspace.id);
+
+        progress.gate = "plan";
+        if let Some(reason) = &workspace.blocked_reason {
+            return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
+        }
+
+        progress.gate = "scope";
+        if let Some(scope) = operation.meta().scope {
+            if !stored.key.scopes.contains(scope) {
+                return Err(Error::new(Code::MissingScope, format!("The key lacks the scope `{scope}`."))
+                    .param(scope.as_str()));
+            }
+            progress.gate = "test_mode";
+            let caller_is_live = stored.key.env == model::Env::Live;
+            if scope.is_test_restricted() && !caller_is_live {
+                let message = format!("A test key may not use `{scope}`, because its effects are real.");
+                return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
+            }
+        }
+        let key = Arc::new(stored.key.clone());
+        let caller = Caller { request: progress.request.clone(), key, workspace };
+        Ok(Passed { caller, place, path })
+    }
+
+    async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
+        let result = self.known_key(head).await;
+        if let Err(error) = &result
+            && error.code().status() == 401
+        {
+            // Whoever has no key is counted by address: guessing keys must not be free.
+            let window =
+                self.rates.count(&format!("ip:{}", head.peer), self.limits.anonymous_rpm, self.now()).await;
+            progress.window = Some(window);
+            if window.exceeded {
+                return Err(Error::new(
+                    Code::RateLimited,
+                    "Too many requests without a valid key from this address.",
+                )
+                .retry_after(window.reset_seconds));
+            }
+        }
+        result
+    }
+
+    async fn known_key(&self, head: &Head<'_>) -> Result<Arc<StoredKey>> {
+        let missing = || Error::new(Code::MissingApiKey, "Send `Authorization: Bearer <API key>`.");
+        let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
+        let header = head.header("authorization").ok_or_else(missing)?.map_err(|_| unknown())?;
+        let (scheme, secret) = header.split_once(' ').unwrap_or((header, ""));
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(missing());
+        }
+        // A wrong checksum and an unknown key look the same.
+        let secret = KeySecret::parse(secret.trim()).ok_or_else(unknown)?;
+        let stored = self.directory.key(secret.hash()).await?.ok_or_else(unknown)?;
+        if stored.revoked_at.is_some() {
+            return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
+        }
+        if stored.expires_at.is_some_and(|expires| expires <= self.now()) {
+            return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
+        }
+        Ok(stored)
+    }
+
+    async fn rate(
+        &self,
+        stored: &StoredKey,
+        workspace: Option<&Arc<Workspace>>,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let plan = workspace.and_then(|workspace| workspace.plan.rate_limit_rpm);
+        let limit = match (stored.key.rate_limit_rpm, plan) {
+            (Some(key), Some(plan)) => key.min(plan),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) if workspace.is_some() => return Ok(()),
+            (None, None) => self.limits.default_rpm,
+        };
+        let window = self.rates.count(stored.key.lineage.as_str(), limit, self.now()).await;
+        progress.window = Some(window);
+        if window.exceeded {
+            return Err(Error::new(Code::RateLimited, format!("More than {limit} requests in a minute."))
+                .retry_after(window.reset_seconds));
+        }
+        Ok(())
+    }
+
+    /// The workspace that the request operates (platform-billing.md C.10).
+    async fn workspace(
+        &self,
+        head: &Head<'_>,
+        stored: &StoredKey,
+        path: &[(&'static str, String)],
+    ) -> Result<Arc<Workspace>> {
+        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let in_path = path.iter().find(|(name, _)| *name == "workspaceId").map(|(_, value)| value.as_str());
+        let in_path = in_path.map(|text| text.parse().map(WorkspaceId).map_err(|_| unknown())).transpose()?;
+        let in_header = self.workspace_in_header(head).await?;
+        let named = match (in_path, in_header) {
+            (Some(path), Some(header)) if path != header => {
+                return Err(Error::invalid("X-Svc-Workspace", "names another workspace than the path"));
+            }
+            (path, header) => path.or(header),
+        };
+        let id = match stored.key.owner {
+            KeyOwner::Workspace(own) => {
+                named.map_or(Ok(own), |named| if named == own { Ok(own) } else { Err(unknown()) })?
+            }
+            KeyOwner::Partner(partner) => match named.or(stored.key.default_workspace) {
+                Some(id) => id,
+                None => match self.directory.first_clients(partner).await?.as_slice() {
+                    [only] => *only,
+                    _ => {
+                        let message =
+                            "Say which client workspace to operate, in the header `X-Svc-Workspace`.";
+                        return Err(Error::new(Code::WorkspaceRequired, message).param("X-Svc-Workspace"));
+                    }
+                },
+            },
+        };
+        let workspace = self.directory.workspace(id).await?.ok_or_else(unknown)?;
+        match stored.key.owner {
+            KeyOwner::Partner(partner) if workspace.partner != Some(partner) => Err(unknown()),
+            _ => Ok(workspace),
+        }
+    }
+
+    async fn workspace_in_header(&self, head: &Head<'_>) -> Result<Option<WorkspaceId>> {
+        let Some(value) = head.header("x-svc-workspace") else { return Ok(None) };
+        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let value = value.map_err(|_| unknown())?.trim();
+        if value.len() > 64 {
+            return Err(unknown());
+        }
+        match value.parse() {
+            Ok(id) => Ok(Some(WorkspaceId(id))),
+            Err(_) => Ok(Some(self.directory.workspace_by_slug(value).await?.ok_or_else(unknown)?)),
+        }
+    }
+
+    /// Gate 10: requests that get here count against the month.
+    pub(crate) async fn quota(&self, caller: &Caller, progress: &mut Progress) -> Result<()> {
+        progress.gate = "quota";
+        let used = self.quotas.count(&caller.key.lineage, caller.workspace_id(), self.now()).await?;
+        if let Some(quota) = caller.monthly_quota().filter(|quota| used > *quota) {
+            let message = format!("The key has used its {quota} requests of this month.");
+            return Err(Error::new(Code::QuotaExceeded, message).retry_after(self.seconds_left_in_month()));
+        }
+        progress.gate = "budget";
+        let Some(cap) = caller.key.budget_cents.filter(|_| caller.key.budget_cutoff) else { return Ok(()) };
+        let spent = self.spending.spent_micros(&caller.key.lineage, self.now()).await?;
+        if spent >= cap.saturating_mul(10_000) {
+            let message = "The key has used its Energy budget of this month.";
+            return Err(Error::new(Code::BudgetExceeded, message).retry_after(self.seconds_left_in_month()));
+        }
+        Ok(())
+    }
+
+    fn seconds_left_in_month(&self) -> i64 {
+        self.now().next_month_start().seconds() - self.now().seconds()
+    }
+}
+
+/// The path's values under the operation's names; `None` where one is not UTF-8.
+fn decoded(operation: &Registered, values: &[String]) -> Option<Vec<(&'static str, String)>> {
+    operation
+        .meta()
+        .path_parameters()
+        .zip(values)
+        .map(|(name, raw)| {
+            let text = percent_encoding::percent_decode_str(raw).decode_utf8().ok()?;
+            // PostgreSQL cannot store NUL, so no id has one.
+            (!text.contains('\0')).then(|| (name, text.into_owned()))
+        })
+        .collect()
+}

@@ -1,0 +1,116 @@
+//! What an operation takes: the types of its arguments.
+
+use crate::Describe;
+use crate::meta::{Meta, Paging};
+use crate::services::Services;
+use crate::validate::Checks;
+use model::{Caller, Error, Result};
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::str::FromStr;
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
+
+/// A request behind the guard, not yet read.
+pub struct Input<'a> {
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The operation's declaration.
+    pub meta: &'static Meta,
+    /// Names and values of the path's parameters, decoded.
+    pub path: &'a [(&'static str, String)],
+    /// Names and values of the query, decoded, in order.
+    pub query: &'a [(String, String)],
+    /// The body's bytes.
+    pub body: &'a [u8],
+    /// What the binary wired together.
+    pub services: &'a Services,
+    pub(crate) checks: &'a Checks,
+}
+
+impl Input<'_> {
+    /// The last value of a query parameter.
+    pub fn query_value(&self, name: &str) -> Option<&str> {
+        self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An argument of an operation.
+pub trait FromInput: Sized {
+    /// How the list comes in pages, where the argument is a page.
+    const PAGING: Option<Paging> = None;
+
+    /// Reads it. `name` is the argument's name in the contract's spelling.
+    ///
+    /// # Errors
+    /// What the caller did wrong.
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self>;
+
+    /// Tells the contract of it.
+    fn describe(describe: &mut Describe, name: &'static str);
+}
+
+/// A parameter of the path: the one with the argument's name.
+#[derive(Debug, Clone)]
+pub struct Path<T>(pub T);
+
+impl<T: FromStr + ToSchema> FromInput for Path<T> {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
+        let text = input.path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+        // What cannot be an id names nothing, just like an id that does not exist.
+        let value = text
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| Error::not_found(name.strip_suffix("Id").unwrap_or(name)))?;
+        Ok(Self(value))
+    }
+
+    fn describe(describe: &mut Describe, name: &'static str) {
+        describe.path_parameter::<T>(name);
+    }
+}
+
+/// The query parameters.
+#[derive(Debug, Clone)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned + IntoParams> FromInput for Query<T> {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        input.checks.query(input.query).map(Self)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<T>();
+    }
+}
+
+/// The JSON body.
+#[derive(Debug, Clone)]
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        input.checks.body(input.body).map(Self)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.body::<T>();
+    }
+}
+
+/// Something that the binary wired in.
+#[derive(Debug)]
+pub struct State<T>(pub Arc<T>);
+
+impl<T> Clone for State<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Any + Send + Sync> FromInput for State<T> {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        input.services.get().map(Self)
+    }
+
+    fn describe(_: &mut Describe, _: &'static str) {}
+}

@@ -1,0 +1,105 @@
+//! The operation as the unit: its declaration, the registry of all of them, the one pipeline that runs them, and
+//! the OpenAPI documents made from them.
+//!
+//! Nothing here knows actix or writes a query. A face (REST, MCP, later flows) makes a [`Head`], asks
+//! [`Pipeline::admit`], then hands over the body.
+
+mod answer;
+mod describe;
+mod gate;
+mod input;
+mod log;
+mod meta;
+mod openapi;
+mod paging;
+mod pipeline;
+pub mod ports;
+mod registry;
+mod services;
+mod validate;
+
+pub use answer::{Answer, Created, CursorList, Deleted, Json, OffsetList, OptInList, Pagination, Reply};
+pub use describe::Describe;
+pub use input::{Body, FromInput, Input, Path, Query, State};
+pub use log::{LogRow, RequestLog};
+pub use meta::{Meta, Method, Paging};
+pub use openapi::{Contract, document};
+pub use operation_macros::operation;
+pub use paging::OptIn;
+pub use pipeline::{Admitted, Head, Limits, Pipeline, Response};
+pub use registry::{Domain, Operations, Registered, Registry};
+pub use services::Services;
+pub use store::{CursorPage, OffsetPage, OptInPage};
+
+use model::{Caller, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use store::{Db, Read, Tx};
+
+/// Something that the service can do. Implemented by `#[operation]`.
+pub trait Operation: Send + Sync + 'static {
+    /// What was declared.
+    fn meta(&self) -> &'static Meta;
+    /// Tells what goes in and comes out, for the contract and for checking bodies.
+    fn describe(&self, describe: &mut Describe);
+    /// Reads the input and gives what is to be run.
+    ///
+    /// # Errors
+    /// `validation_error`, or `not_found` for an id in the path that cannot be one.
+    fn bind(&self, input: &Input<'_>) -> Result<Call>;
+}
+
+/// A future that a face awaits.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// An operation with its input, ready to run in the right kind of access.
+pub enum Call {
+    /// It needs no database.
+    Caller(Box<dyn FnOnce(&Caller) -> Result<Reply> + Send>),
+    /// It reads.
+    Read(Box<dyn FnOnce(&mut Read, &Caller) -> Result<Reply> + Send>),
+    /// It is one transaction, which the database may run again.
+    Tx(Box<dyn Fn(&mut Tx, &Caller) -> Result<Reply> + Send>),
+    /// It speaks to the outside.
+    Cx(Box<dyn FnOnce(Arc<Cx>) -> BoxFuture<Result<Reply>> + Send>),
+}
+
+/// What an operation that speaks to the outside works with. It opens its own transactions, and none of them is
+/// held across an `.await`.
+pub struct Cx {
+    /// The database.
+    pub db: Db,
+    /// Who asks.
+    pub caller: Caller,
+    /// What the binary wired together.
+    pub services: Arc<Services>,
+    /// The right to execute, where the request carries an `Idempotency-Key`.
+    pub claim: Option<auth::idempotency::Claim>,
+    answered: AtomicBool,
+    energy: AtomicI64,
+}
+
+impl Cx {
+    /// A context without a claim, for callers that are no requests.
+    pub fn new(db: Db, caller: Caller, services: Arc<Services>) -> Self {
+        Self {
+            db,
+            caller,
+            services,
+            claim: None,
+            answered: AtomicBool::new(false),
+            energy: AtomicI64::new(0),
+        }
+    }
+
+    /// Says that the operation stored the claim's outcome itself, with its last transaction.
+    pub fn mark_answered(&self) {
+        self.answered.store(true, Ordering::Release);
+    }
+
+    /// Notes the Energy spent, for the request log.
+    pub fn note_energy(&self, energy: i64) {
+        self.energy.store(energy, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,130 @@
+//! The request log: a row per request, written in batches and never on the request's path.
+
+use auth::Quotas;
+use diesel::prelude::*;
+use model::{KeyId, Result, Timestamp, WorkspaceId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use store::schema::request_logs;
+use store::{Db, Tx, each};
+use tokio::sync::{mpsc, watch};
+
+/// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = request_logs, treat_none_as_default_value = false)]
+pub struct LogRow {
+    /// The request id.
+    pub id: String,
+    /// When it came.
+    pub created_at: Timestamp,
+    /// The workspace it operated.
+    pub workspace_id: Option<WorkspaceId>,
+    /// The key that asked.
+    pub key_id: Option<KeyId>,
+    /// The operation id.
+    pub operation: Option<&'static str>,
+    /// The method, cut at 10 characters.
+    pub method: String,
+    /// The path, cut at 300 characters.
+    pub path: String,
+    /// The HTTP status.
+    pub status: i64,
+    /// The error code.
+    pub code: Option<&'static str>,
+    /// The gate that answered, where none let it through.
+    pub gate: Option<&'static str>,
+    /// Whether the key was live.
+    pub livemode: Option<bool>,
+    /// From the first byte to the answer, in microseconds.
+    pub latency_us: i64,
+    /// Energy spent.
+    pub energy: i64,
+    /// Whether the answer was a stored one.
+    pub replayed: bool,
+    /// The caller's own id for the request.
+    pub client_request_id: Option<String>,
+}
+
+/// Rows that may wait to be written. Beyond it rows are dropped and counted: a slow disk must not slow requests.
+const WAITING: usize = 16_384;
+const BATCH: usize = 500;
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Where the pipeline drops its rows.
+#[derive(Clone)]
+pub struct RequestLog {
+    sender: mpsc::Sender<LogRow>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl RequestLog {
+    /// A log, and the task that writes it. The task ends, with everything written, once `stop` turns true.
+    pub fn start(
+        db: Db,
+        quotas: Arc<Quotas>,
+        stop: watch::Receiver<bool>,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let dropped = Arc::new(AtomicU64::new(0));
+        (Self { sender, dropped }, tokio::spawn(write_behind(db, quotas, receiver, stop)))
+    }
+
+    /// Takes a row, or drops it when too many wait.
+    pub fn push(&self, row: LogRow) {
+        if self.sender.try_send(row).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many rows were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+async fn write_behind(
+    db: Db,
+    quotas: Arc<Quotas>,
+    mut receiver: mpsc::Receiver<LogRow>,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        let stopping = tokio::select! {
+            () = tokio::time::sleep(EVERY) => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        loop {
+            let mut rows = Vec::with_capacity(BATCH);
+            while rows.len() < BATCH
+                && let Ok(row) = receiver.try_recv()
+            {
+                rows.push(row);
+            }
+            if rows.is_empty() {
+                break;
+            }
+            let count = rows.len();
+            if let Err(error) = db.write(move |tx| insert(tx, &rows)).await {
+                tracing::error!(?error, count, "request log rows were lost");
+            }
+        }
+        if let Err(error) = quotas.flush().await {
+            tracing::error!(?error, "request counts could not be written; they wait");
+        }
+        if stopping {
+            return;
+        }
+    }
+}
+
+fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
+    // In pieces, because both databases bound the number of values in a statement.
+    for rows in rows.chunks(100) {
+        each!(tx.connection(), |connection| diesel::insert_into(request_logs::table)
+            .values(rows)
+            .on_conflict_do_nothing()
+            .execute(connection))?;
+    }
+    Ok(())
+}

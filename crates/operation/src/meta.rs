@@ -1,0 +1,132 @@
+//! What is declared of an operation.
+
+use model::Scope;
+use std::fmt;
+
+/// An HTTP method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    /// All methods that operations use.
+    pub const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// As on the request line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Reads the word of the request line.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == text)
+    }
+
+    /// Whether `Idempotency-Key` counts: for everything that may change something.
+    pub fn is_idempotent_by_key(self) -> bool {
+        self != Self::Get
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a list comes in pages (specification 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paging {
+    /// `limit`, `starting_after` = an id; `has_more`.
+    Cursor,
+    /// `limit`, `offset`; `pagination`.
+    Offset,
+    /// `limit`, `page`; `pagination`.
+    Page,
+    /// An array, or with `paginate=true` pages with `next_cursor`.
+    OptIn,
+}
+
+impl Paging {
+    /// The word of the contract.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cursor => "cursor",
+            Self::Offset => "offset",
+            Self::Page => "page",
+            Self::OptIn => "opt_in",
+        }
+    }
+
+    /// The paging of an operation: that of the argument that has one.
+    #[doc(hidden)]
+    pub const fn first(of: &[Option<Self>]) -> Option<Self> {
+        let mut rest = of;
+        while let [one, others @ ..] = rest {
+            if one.is_some() {
+                return *one;
+            }
+            rest = others;
+        }
+        None
+    }
+}
+
+/// The declaration of an operation: what `#[operation]` was given, and what it read off the function.
+#[derive(Debug)]
+pub struct Meta {
+    /// The operation id, such as `createRun`.
+    pub id: &'static str,
+    /// The method.
+    pub method: Method,
+    /// The path below `/api/v1`, with `{parameters}`.
+    pub path: &'static str,
+    /// The scope that a key needs; `None` lets any active key in.
+    pub scope: Option<Scope>,
+    /// Whether it spends Energy.
+    pub energy: bool,
+    /// The most rows in the array form of an opt-in list.
+    pub ceiling: i64,
+    /// How its list comes in pages.
+    pub paging: Option<Paging>,
+    /// One line for the contract.
+    pub summary: &'static str,
+    /// The rest of the doc comment.
+    pub description: &'static str,
+    /// The source file that declares it.
+    pub file: &'static str,
+}
+
+impl Meta {
+    /// Whether a test key is refused.
+    pub fn is_test_restricted(&self) -> bool {
+        self.scope.is_some_and(Scope::is_test_restricted)
+    }
+
+    /// Whether only partner keys may use it.
+    pub fn is_partner_only(&self) -> bool {
+        self.scope.is_some_and(Scope::is_partner_only)
+    }
+
+    /// The largest body in bytes (decision 14).
+    pub fn body_limit(&self) -> usize {
+        1 << 20
+    }
+
+    /// The names of the path's parameters, in order.
+    pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+}

@@ -1,0 +1,263 @@
+//! The published contract, made from the registry: OpenAPI 3.1.
+
+use crate::describe::{Describe, as_json};
+use crate::meta::Meta;
+use crate::registry::{Registered, Registry};
+use model::Code;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Which of the two documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contract {
+    /// For everybody: paths outside `/partner`.
+    Public,
+    /// For partners: paths under `/partner`.
+    Partner,
+}
+
+impl Contract {
+    fn holds(self, meta: &Meta) -> bool {
+        meta.path.starts_with("/partner/") == (self == Self::Partner)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Public => "Agent automation service",
+            Self::Partner => "Agent automation service: partner API",
+        }
+    }
+}
+
+/// The document of `contract` in `version` (as `v0.1.0`), pretty-printed.
+pub fn document(registry: &Registry, contract: Contract, version: &str) -> String {
+    let mut paths: Map<String, Value> = Map::new();
+    let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
+    let mut tags: Vec<&str> = Vec::new();
+    for registered in registry.operations().iter().filter(|registered| contract.holds(registered.meta())) {
+        let meta = registered.meta();
+        let describe = registered.describe();
+        if !tags.contains(&registered.area) {
+            tags.push(registered.area);
+        }
+        for (name, schema) in &describe.schemas {
+            schemas.insert(name.clone(), as_json(schema));
+        }
+        let path = paths.entry(meta.path).or_insert_with(|| json!({}));
+        if let Some(path) = path.as_object_mut() {
+            path.insert(meta.method.as_str().to_lowercase(), operation(registered, &describe));
+        }
+    }
+    schemas.insert("Error".to_owned(), error_schema());
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": contract.title(),
+            "version": version,
+            "description": "Every answer is wrapped in an envelope: `success` first, then `data` or `error`. Unknown response fields must be ignored and unknown enum values tolerated.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/api/v1" }],
+        "tags": tags.iter().map(|tag| json!({ "name": tag })).collect::<Vec<_>>(),
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "api_key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A secret key: `svc_live_…` or `svc_test_…`. The names listed with an operation are the scopes that the key needs.",
+                },
+            },
+            "headers": headers(),
+            "responses": responses(),
+            "schemas": schemas,
+        },
+    });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn operation(registered: &Registered, describe: &Describe) -> Value {
+    let meta = registered.meta();
+    let mut operation = Map::new();
+    operation.insert("operationId".into(), meta.id.into());
+    operation.insert("tags".into(), json!([registered.area]));
+    operation.insert("summary".into(), meta.summary.into());
+    if !meta.description.is_empty() {
+        operation.insert("description".into(), meta.description.into());
+    }
+    let scopes: Vec<&str> = meta.scope.iter().map(|scope| scope.as_str()).collect();
+    operation.insert("security".into(), json!([{ "api_key": scopes }]));
+    if let Some(paging) = meta.paging {
+        operation.insert("x-svc-pagination".into(), paging.as_str().into());
+    }
+    for (name, applies) in [
+        ("x-svc-energy", meta.energy),
+        ("x-svc-partner-only", meta.is_partner_only()),
+        ("x-svc-idempotent", meta.method.is_idempotent_by_key()),
+    ] {
+        if applies {
+            operation.insert(name.into(), true.into());
+        }
+    }
+    if meta.is_test_restricted() {
+        operation.insert("x-svc-test-mode".into(), "restricted".into());
+    }
+    let parameters = parameters(meta, describe);
+    if !parameters.is_empty() {
+        operation.insert("parameters".into(), parameters.into());
+    }
+    if let Some(body) = &describe.body {
+        let content = json!({ "application/json": { "schema": as_json(body) } });
+        operation.insert("requestBody".into(), json!({ "required": true, "content": content }));
+    }
+    operation.insert("responses".into(), operation_responses(meta, describe));
+    Value::Object(operation)
+}
+
+fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
+    let mut parameters: Vec<Value> = Vec::new();
+    for name in meta.path_parameters() {
+        let known = describe.path.iter().find(|parameter| parameter.name == name).map(as_json);
+        parameters.push(known.unwrap_or_else(|| {
+            // The pipeline itself reads the workspace, so no operation has it as an argument.
+            json!({ "name": name, "in": "path", "required": true, "schema": { "type": "integer", "format": "int64" } })
+        }));
+    }
+    parameters.extend(describe.query.iter().map(as_json));
+    if meta.method.is_idempotent_by_key() {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "A resend with the same value returns the first result without executing again.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        }));
+    }
+    parameters
+}
+
+fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
+    let mut fields = Map::new();
+    fields.insert("success".into(), json!({ "type": "boolean", "const": true }));
+    let mut required = vec![Value::from("success")];
+    if let Some(Value::Object(own)) = &describe.success {
+        for (name, schema) in own {
+            if let ("$optional", Value::Object(optional)) = (name.as_str(), schema) {
+                fields.extend(optional.clone());
+            } else {
+                required.push(name.clone().into());
+                fields.insert(name.clone(), schema.clone());
+            }
+        }
+    }
+    let schema = json!({ "type": "object", "required": required, "properties": fields });
+    let mut responses = Map::new();
+    responses.insert(
+        describe.success_status.to_string(),
+        json!({
+            "description": "Done.",
+            "headers": header_references(),
+            "content": { "application/json": { "schema": schema } },
+        }),
+    );
+    for status in error_statuses(meta, describe) {
+        responses
+            .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Error{status}") }));
+    }
+    Value::Object(responses)
+}
+
+/// The statuses of the errors that the operation can answer with, from what is declared of it.
+fn error_statuses(meta: &Meta, describe: &Describe) -> Vec<u16> {
+    let mut statuses = vec![400, 401, 403, 404, 429, 500];
+    if meta.energy {
+        statuses.extend([402, 502, 504]);
+    }
+    if meta.method.is_idempotent_by_key() {
+        statuses.push(409);
+    }
+    if describe.body.is_some() {
+        statuses.extend([413, 415]);
+    }
+    statuses.sort_unstable();
+    statuses
+}
+
+fn header_references() -> Value {
+    let names = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") })))
+        .collect()
+}
+
+fn headers() -> Value {
+    let integer = json!({ "type": "integer" });
+    json!({
+        "X-Request-Id": { "description": "Names the request in logs and to support.", "schema": { "type": "string" } },
+        "X-RateLimit-Limit": { "description": "The ceiling of the current window. Absent without a cap.", "schema": integer },
+        "X-RateLimit-Remaining": { "description": "Requests left in the window.", "schema": integer },
+        "X-RateLimit-Reset": { "description": "Seconds until the window resets.", "schema": integer },
+        "Retry-After": { "description": "Seconds after which a retry makes sense.", "schema": integer },
+    })
+}
+
+/// One response per status, with the codes that it may carry.
+fn responses() -> Value {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for code in Code::ALL {
+        by_status.entry(code.status()).or_default().push(code.as_str());
+    }
+    let responses: Map<String, Value> = by_status
+        .iter()
+        .map(|(status, codes)| {
+            let mut headers = header_references();
+            if let (429 | 409, Value::Object(headers)) = (status, &mut headers) {
+                headers.insert("Retry-After".into(), json!({ "$ref": "#/components/headers/Retry-After" }));
+            }
+            let response = json!({
+                "description": format!("`error.code` is one of: {}.", codes.join(", ")),
+                "headers": headers,
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+            });
+            (format!("Error{status}"), response)
+        })
+        .collect();
+    Value::Object(responses)
+}
+
+fn error_schema() -> Value {
+    let types =
+        ["authentication_error", "invalid_request_error", "rate_limit_error", "agent_error", "api_error"];
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let text = json!({ "type": "string" });
+    json!({
+        "type": "object",
+        "required": ["success", "error", "request_id"],
+        "properties": {
+            "success": { "type": "boolean", "const": false },
+            "error": {
+                "type": "object",
+                "required": ["type", "code", "message"],
+                "properties": {
+                    "type": { "type": "string", "enum": types, "description": "A closed set." },
+                    "code": { "type": "string", "x-extensible-enum": codes, "description": "Grows: handle unknown codes by their type." },
+                    "message": text,
+                    "param": { "type": "string", "description": "The dotted path of what is wrong, or the missing scope." },
+                    "errors": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["param", "message"],
+                            "properties": { "param": text, "message": text },
+                        },
+                    },
+                    "recharge_url": { "type": "string", "format": "uri" },
+                    "run_id": text,
+                    "details": { "type": "object" },
+                },
+            },
+            "request_id": text,
+        },
+    })
+}

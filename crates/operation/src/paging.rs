@@ -1,0 +1,201 @@
+//! Pages as arguments: the rules of the four modes stand here and nowhere else (platform-billing.md C.5).
+
+use crate::answer::{CursorList, OffsetList, OptInList, Pagination};
+use crate::meta::Paging;
+use crate::{Describe, FromInput, Input};
+use model::{Cursor, Error, Result, WorkspaceId};
+use serde::Deserialize;
+use store::{CursorPage, OffsetPage, OptInPage};
+use utoipa::IntoParams;
+
+const DEFAULT_LIMIT: i64 = 20;
+const MOST: i64 = 100;
+
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name below; the type tells the contract")]
+struct CursorQuery {
+    /// Rows per page. Above 100 it is lowered to 100.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<i64>,
+    /// The id of the last row of the page before.
+    starting_after: Option<String>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name below; the type tells the contract")]
+struct OffsetQuery {
+    /// Rows per page. Above 100 it is lowered to 100.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<i64>,
+    /// Rows to skip.
+    #[param(minimum = 0, default = 0)]
+    offset: Option<i64>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name below; the type tells the contract")]
+struct OptInQuery {
+    /// `true` asks for pages with `has_more` and `next_cursor` instead of a plain array.
+    paginate: Option<bool>,
+    /// Rows per page.
+    #[param(minimum = 1, maximum = 100, default = 20)]
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before, unchanged.
+    starting_after: Option<String>,
+}
+
+fn number(input: &Input<'_>, name: &str, least: i64) -> Result<Option<i64>> {
+    let Some(text) = input.query_value(name) else { return Ok(None) };
+    let number = text.parse::<i64>().ok().filter(|number| *number >= least);
+    number
+        .map(Some)
+        .ok_or_else(|| Error::invalid(name, format_args!("must be a whole number of at least {least}")))
+}
+
+fn lowered_limit(input: &Input<'_>) -> Result<i64> {
+    Ok(number(input, "limit", 1)?.unwrap_or(DEFAULT_LIMIT).min(MOST))
+}
+
+impl FromInput for CursorPage {
+    const PAGING: Option<Paging> = Some(Paging::Cursor);
+
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let starting_after = input.query_value("starting_after").map(str::to_owned);
+        Ok(Self { limit: lowered_limit(input)?, starting_after })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<CursorQuery>();
+    }
+}
+
+impl FromInput for OffsetPage {
+    const PAGING: Option<Paging> = Some(Paging::Offset);
+
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        Ok(Self { limit: lowered_limit(input)?, offset: number(input, "offset", 0)?.unwrap_or(0) })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<OffsetQuery>();
+    }
+}
+
+/// An opt-in page, and what its cursors are bound to.
+#[derive(Debug, Clone)]
+pub struct OptIn {
+    page: OptInPage,
+    kind: &'static str,
+    workspace: WorkspaceId,
+    filters: String,
+}
+
+impl OptIn {
+    /// What to fetch.
+    pub fn page(&self) -> &OptInPage {
+        &self.page
+    }
+
+    /// The answer for `rows`, which were fetched with [`OptInPage::fetch`]. `position` tells a row's place.
+    pub fn answer<T>(&self, mut rows: Vec<T>, position: impl Fn(&T) -> String) -> OptInList<T> {
+        let OptInPage::Page { limit, .. } = &self.page else { return OptInList::Array(rows) };
+        let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        let last = rows.last().filter(|_| has_more);
+        let next_cursor =
+            last.map(|row| Cursor::encode(self.kind, self.workspace, &self.filters, &position(row)));
+        OptInList::Page { data: rows, has_more, next_cursor }
+    }
+
+    /// An opt-in page under the general rule, where `starting_after` alone asks for a page too.
+    ///
+    /// # Errors
+    /// `validation_error` for `paginate`, `limit` or `starting_after`.
+    pub fn read(input: &Input<'_>) -> Result<Self> {
+        let starting_after = input.query_value("starting_after");
+        Self::read_with(input, asks_for_pages(input)? || starting_after.is_some(), starting_after)
+    }
+
+    /// An opt-in page whose form the caller has settled.
+    ///
+    /// # Errors
+    /// `validation_error` for `limit` or a cursor that is not one of this list.
+    pub fn read_with(input: &Input<'_>, paged: bool, cursor: Option<&str>) -> Result<Self> {
+        let kind = input.meta.id;
+        let workspace = input.caller.workspace_id();
+        let filters = filters(input);
+        let page = if paged {
+            let limit = number(input, "limit", 1)?.unwrap_or(DEFAULT_LIMIT);
+            if limit > MOST {
+                return Err(Error::invalid("limit", format_args!("must be at most {MOST}")));
+            }
+            let after = cursor.map(|text| Cursor::decode(kind, workspace, &filters, text)).transpose()?;
+            OptInPage::Page { limit, after }
+        } else {
+            let ceiling = input.meta.ceiling;
+            OptInPage::Array { ceiling: number(input, "limit", 1)?.unwrap_or(ceiling).min(ceiling) }
+        };
+        Ok(Self { page, kind, workspace, filters })
+    }
+}
+
+/// Whether `paginate=true` was sent.
+///
+/// # Errors
+/// `validation_error` for anything but `true` and `false`.
+pub(crate) fn asks_for_pages(input: &Input<'_>) -> Result<bool> {
+    match input.query_value("paginate") {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Error::invalid("paginate", "must be true or false")),
+    }
+}
+
+impl FromInput for OptIn {
+    const PAGING: Option<Paging> = Some(Paging::OptIn);
+
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        Self::read(input)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<OptInQuery>();
+    }
+}
+
+/// All that narrows the list, in one spelling: a cursor made under other filters must not be continued.
+fn filters(input: &Input<'_>) -> String {
+    let mut filters: Vec<_> = input
+        .query
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "paginate" | "limit" | "starting_after"))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .chain(input.path.iter().map(|(name, value)| (*name, value.as_str())))
+        .collect();
+    filters.sort_unstable();
+    serde_json::to_string(&filters).unwrap_or_default()
+}
+
+impl<T> CursorList<T> {
+    /// The answer for `rows`, which were fetched with [`CursorPage::fetch`].
+    pub fn of(page: &CursorPage, mut rows: Vec<T>) -> Self {
+        let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > limit;
+        rows.truncate(limit);
+        Self { data: rows, has_more }
+    }
+}
+
+impl<T> OffsetList<T> {
+    /// The answer for the rows of a page and the number of all rows.
+    pub fn of(page: OffsetPage, rows: Vec<T>, total: i64) -> Self {
+        let pagination = Pagination {
+            page: page.offset / page.limit + 1,
+            limit: page.limit,
+            total,
+            pages: (total + page.limit - 1) / page.limit,
+        };
+        Self { data: rows, pagination }
+    }
+}

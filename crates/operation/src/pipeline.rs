@@ -1,0 +1,507 @@
+//! The one pipeline: every request of every face goes through here, in the same order.
+//!
+//! Guard (gate.rs) → body → idempotency → quota and budget → parse → run → envelope → headers → request log. It
+//! knows no operation's types, so it is compiled once.
+
+use crate::answer::Reply;
+use crate::gate::Passed;
+use crate::input::Input;
+use crate::log::{LogRow, RequestLog};
+use crate::meta::Meta;
+use crate::registry::{Registered, Registry};
+use crate::{Call, Cx, Services};
+use auth::idempotency::{self, Ask, Claim, Known, Outcome};
+use auth::keys::StoredKey;
+use auth::{Directory, Quotas, RateWindows, Spending, Window};
+use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::{Db, Tx};
+
+/// A request without its body.
+pub struct Head<'a> {
+    /// The method, as sent.
+    pub method: &'a str,
+    /// The path below `/api/v1`, not decoded.
+    pub path: &'a str,
+    /// The query, not decoded.
+    pub query: &'a str,
+    /// Who is connected.
+    pub peer: IpAddr,
+    /// Gives a header's bytes by its lower-case name.
+    pub headers: &'a dyn Fn(&str) -> Option<&'a [u8]>,
+}
+
+impl<'a> Head<'a> {
+    /// A header as text; an error where it is not UTF-8.
+    pub(crate) fn header(&self, name: &str) -> Option<std::result::Result<&'a str, std::str::Utf8Error>> {
+        (self.headers)(name).map(std::str::from_utf8)
+    }
+}
+
+/// What an installation may set.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Requests per minute of a key whose workspace is not known.
+    pub default_rpm: i64,
+    /// Failed requests per minute of an address without a valid key.
+    pub anonymous_rpm: i64,
+    /// How long a duplicate waits for the first request with its `Idempotency-Key`.
+    pub duplicate_wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { default_rpm: 300, anonymous_rpm: 300, duplicate_wait: Duration::from_secs(25) }
+    }
+}
+
+/// An answer for a face to send.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers beside the content type.
+    pub headers: Vec<(&'static str, String)>,
+    /// The whole JSON body.
+    pub body: String,
+}
+
+/// The pipeline and all that it asks.
+pub struct Pipeline {
+    /// All operations.
+    pub registry: Arc<Registry>,
+    /// The database.
+    pub db: Db,
+    /// Keys and workspaces.
+    pub directory: Arc<Directory>,
+    /// Rate windows.
+    pub rates: Arc<RateWindows>,
+    /// Monthly counts.
+    pub quotas: Arc<Quotas>,
+    /// Monthly spending.
+    pub spending: Arc<Spending>,
+    /// The request log.
+    pub log: RequestLog,
+    /// What operations ask for.
+    pub services: Arc<Services>,
+    /// What the installation set.
+    pub limits: Limits,
+}
+
+/// How far a request has come: all that its headers and its log row need.
+pub(crate) struct Progress {
+    pub(crate) request: RequestId,
+    pub(crate) gate: &'static str,
+    pub(crate) key: Option<Arc<StoredKey>>,
+    pub(crate) window: Option<Window>,
+    pub(crate) operation: Option<&'static Meta>,
+    pub(crate) workspace: Option<WorkspaceId>,
+    pub(crate) allow: Option<String>,
+    began: Instant,
+    came_at: Timestamp,
+    method: String,
+    path: String,
+    client_request_id: Option<String>,
+    original_request: Option<String>,
+    energy: i64,
+}
+
+/// A request behind the guard, waiting for its body.
+pub struct Admitted {
+    passed: Passed,
+    progress: Progress,
+    query: Vec<(String, String)>,
+    fingerprint_head: String,
+    idempotency_key: Option<Result<String>>,
+    json: bool,
+    body_limit: usize,
+}
+
+impl Admitted {
+    /// The largest body that this operation takes, in bytes.
+    pub fn body_limit(&self) -> usize {
+        self.body_limit
+    }
+}
+
+impl Pipeline {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.db.clock().now()
+    }
+
+    pub(crate) fn place(&self, operation: &Registered) -> usize {
+        self.registry.operations().iter().position(|other| std::ptr::eq(other, operation)).unwrap_or_default()
+    }
+
+    /// Checks everything that can be checked without the body.
+    ///
+    /// # Errors
+    /// The response to send, when a gate refused.
+    pub async fn admit(&self, head: &Head<'_>) -> std::result::Result<Admitted, Response> {
+        let mut progress = self.begin(head);
+        match self.guard(head, &mut progress).await {
+            Ok(passed) => {
+                let meta = progress.operation;
+                let idempotency_key = head
+                    .header("idempotency-key")
+                    .filter(|_| meta.is_some_and(|meta| meta.method.is_idempotent_by_key()))
+                    .map(|value| idempotency::parse_header(value.unwrap_or_default()));
+                let json = head.header("content-type").is_none_or(|value| is_json(value.unwrap_or_default()));
+                Ok(Admitted {
+                    passed,
+                    progress,
+                    query: parse_query(head.query),
+                    fingerprint_head: format!("{} {}", head.method, head.path),
+                    idempotency_key,
+                    json,
+                    body_limit: meta.map_or(0, Meta::body_limit),
+                })
+            }
+            Err(error) => Err(self.refuse(progress, error)),
+        }
+    }
+
+    /// The response for a request that failed before it could be admitted, such as one with a body that no
+    /// operation takes.
+    pub fn reject(&self, head: &Head<'_>, error: Error) -> Response {
+        let mut progress = self.begin(head);
+        progress.gate = "size";
+        self.refuse(progress, error)
+    }
+
+    /// The response for an admitted request whose body could not be read.
+    pub fn reject_body(&self, admitted: Admitted, error: Error) -> Response {
+        let mut progress = admitted.progress;
+        progress.gate = "size";
+        self.refuse(progress, error)
+    }
+
+    /// Runs an admitted request.
+    pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
+        let Admitted { passed, mut progress, query, fingerprint_head, idempotency_key, json, .. } = admitted;
+        let request = Request { passed, query, fingerprint_head, json };
+        match self.execute(&request, idempotency_key, body, &mut progress).await {
+            Ok(reply) => self.finish(progress, reply, None),
+            Err(error) => self.refuse(progress, error),
+        }
+    }
+
+    async fn execute(
+        &self,
+        request: &Request,
+        idempotency_key: Option<Result<String>>,
+        body: &[u8],
+        progress: &mut Progress,
+    ) -> Result<Reply> {
+        progress.gate = "idempotency";
+        let ask = idempotency_key.transpose()?.map(|key| request.ask(key, body));
+        let Some(ask) = ask else {
+            let call = self.prepare(request, body, progress).await?;
+            progress.gate = "operation";
+            return self.call(call, request.caller(), progress).await;
+        };
+        let deadline = Instant::now() + self.limits.duplicate_wait;
+        loop {
+            // The outcome is looked up first, because a replay passes no later gate and costs nothing.
+            let wanted = ask.clone();
+            let known = self.db.read(move |read| idempotency::peek(read, &wanted)).await?;
+            match known {
+                Some(Known::Done(outcome)) => return Ok(replay(outcome, progress)),
+                Some(_) => {}
+                None => {
+                    let call = self.prepare(request, body, progress).await?;
+                    progress.gate = "operation";
+                    match self.call_once(call, request.caller(), &ask, progress).await? {
+                        Once::Reply(reply) => return Ok(reply),
+                        Once::Replay(outcome) => return Ok(replay(outcome, progress)),
+                        Once::InProgress => {}
+                    }
+                }
+            }
+            if Instant::now() >= deadline {
+                let message = "The first request with this `Idempotency-Key` is still running.";
+                return Err(Error::new(Code::IdempotencyInProgress, message).retry_after(2));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Quota, budget, then the input.
+    async fn prepare(&self, request: &Request, body: &[u8], progress: &mut Progress) -> Result<Call> {
+        self.quota(request.caller(), progress).await?;
+        progress.gate = "body";
+        let registered = self
+            .registry
+            .operations()
+            .get(request.passed.place)
+            .ok_or_else(|| Error::internal("an operation left the registry"))?;
+        if !body.is_empty() && !request.json {
+            return Err(Error::new(Code::UnsupportedMediaType, "Send `Content-Type: application/json`."));
+        }
+        if let Some((name, _)) = request.query.iter().find(|(_, value)| value.contains('\0')) {
+            return Err(Error::invalid(name.replace('\0', ""), "must not contain the NUL character"));
+        }
+        registered.operation.bind(&Input {
+            caller: request.caller(),
+            meta: registered.meta(),
+            path: &request.passed.path,
+            query: &request.query,
+            body,
+            services: &self.services,
+            checks: &registered.checks,
+        })
+    }
+
+    async fn call(&self, call: Call, caller: &Caller, progress: &mut Progress) -> Result<Reply> {
+        let caller = caller.clone();
+        match call {
+            Call::Caller(work) => work(&caller),
+            Call::Read(work) => self.db.read(move |read| work(read, &caller)).await,
+            Call::Tx(work) => self.db.write(move |tx| work(tx, &caller)).await,
+            Call::Cx(work) => {
+                let cx = Arc::new(Cx::new(self.db.clone(), caller, self.services.clone()));
+                let result = work(cx.clone()).await;
+                progress.energy = cx.energy.load(std::sync::atomic::Ordering::Relaxed);
+                result
+            }
+        }
+    }
+
+    /// Runs under an `Idempotency-Key`.
+    async fn call_once(
+        &self,
+        call: Call,
+        caller: &Caller,
+        ask: &Ask,
+        progress: &mut Progress,
+    ) -> Result<Once> {
+        match call {
+            Call::Tx(work) => {
+                let (caller, ask) = (caller.clone(), ask.clone());
+                self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| work(tx, &caller))).await
+            }
+            Call::Cx(work) => {
+                let wanted = ask.clone();
+                let claim = match self.db.write(move |tx| idempotency::claim(tx, &wanted)).await? {
+                    Known::Claimed(claim) => claim,
+                    Known::Done(outcome) => return Ok(Once::Replay(outcome)),
+                    Known::InProgress => return Ok(Once::InProgress),
+                };
+                self.call_claimed(work, caller, claim, progress).await.map(Once::Reply)
+            }
+            other => self.call(other, caller, progress).await.map(Once::Reply),
+        }
+    }
+
+    async fn call_claimed(
+        &self,
+        work: Box<dyn FnOnce(Arc<Cx>) -> crate::BoxFuture<Result<Reply>> + Send>,
+        caller: &Caller,
+        claim: Claim,
+        progress: &mut Progress,
+    ) -> Result<Reply> {
+        let mut cx = Cx::new(self.db.clone(), caller.clone(), self.services.clone());
+        cx.claim = Some(claim.clone());
+        let cx = Arc::new(cx);
+        let beat = tokio::spawn(beat(self.db.clone(), claim.clone()));
+        let result = work(cx.clone()).await;
+        beat.abort();
+        progress.energy = cx.energy.load(std::sync::atomic::Ordering::Relaxed);
+        if cx.answered.load(std::sync::atomic::Ordering::Acquire) {
+            return result;
+        }
+        let to_store = match &result {
+            Ok(reply) => Some(reply.clone()),
+            Err(error) if is_deterministic(error) => Some(error_reply(error, &caller.request)),
+            Err(_) => None,
+        };
+        self.db
+            .write(move |tx| match &to_store {
+                Some(reply) => idempotency::finish(tx, &claim, reply.status, &reply.body),
+                None => idempotency::release(tx, &claim),
+            })
+            .await?;
+        result
+    }
+
+    fn begin(&self, head: &Head<'_>) -> Progress {
+        let client_request_id = head
+            .header("x-client-request-id")
+            .and_then(std::result::Result::ok)
+            .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
+            .map(str::to_owned);
+        Progress {
+            request: RequestId::new(self.now(), &*self.db.random()),
+            gate: "size",
+            key: None,
+            window: None,
+            operation: None,
+            workspace: None,
+            allow: None,
+            began: Instant::now(),
+            came_at: self.now(),
+            method: head.method.chars().take(10).collect(),
+            path: head.path.chars().take(300).collect(),
+            client_request_id,
+            original_request: None,
+            energy: 0,
+        }
+    }
+
+    fn refuse(&self, progress: Progress, error: Error) -> Response {
+        if let Some(cause) = error.cause() {
+            tracing::error!(request_id = %progress.request, code = error.code().as_str(), ?cause, "a request failed");
+        }
+        let reply = error_reply(&error, &progress.request);
+        self.finish(progress, reply, Some(&error))
+    }
+
+    fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
+        let mut headers = vec![("x-request-id", progress.request.to_string())];
+        if let Some(window) = progress.window {
+            headers.push(("x-ratelimit-limit", window.limit.to_string()));
+            headers.push(("x-ratelimit-remaining", window.remaining.to_string()));
+            headers.push(("x-ratelimit-reset", window.reset_seconds.to_string()));
+        }
+        if let Some(seconds) = error.and_then(Error::retry_after_seconds) {
+            headers.push(("retry-after", seconds.to_string()));
+        }
+        if error.is_some_and(|error| !worth_retrying(error.code())) {
+            headers.push(("x-svc-should-retry", "false".to_owned()));
+        }
+        if let Some(scope) = progress.operation.and_then(|meta| meta.scope) {
+            headers.push(("x-svc-required-scope", scope.to_string()));
+        }
+        if let Some(allow) = &progress.allow {
+            headers.push(("allow", allow.clone()));
+        }
+        if let Some(original) = &progress.original_request {
+            headers.push(("idempotent-replayed", "true".to_owned()));
+            headers.push(("original-request-id", original.clone()));
+        }
+        self.log.push(LogRow {
+            id: progress.request.to_string(),
+            created_at: progress.came_at,
+            workspace_id: progress.workspace,
+            key_id: progress.key.as_ref().map(|stored| stored.key.id.clone()),
+            operation: progress.operation.map(|meta| meta.id),
+            method: progress.method,
+            path: progress.path,
+            status: i64::from(reply.status),
+            code: error.map(|error| error.code().as_str()),
+            gate: error.map(|_| progress.gate),
+            livemode: progress.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
+            latency_us: i64::try_from(progress.began.elapsed().as_micros()).unwrap_or(i64::MAX),
+            energy: progress.energy,
+            replayed: progress.original_request.is_some(),
+            client_request_id: progress.client_request_id,
+        });
+        Response { status: reply.status, headers, body: reply.body }
+    }
+}
+
+/// An admitted request, as far as running it needs.
+struct Request {
+    passed: Passed,
+    query: Vec<(String, String)>,
+    fingerprint_head: String,
+    json: bool,
+}
+
+impl Request {
+    fn caller(&self) -> &Caller {
+        &self.passed.caller
+    }
+
+    fn ask(&self, key: String, body: &[u8]) -> Ask {
+        let mut query = self.query.clone();
+        query.sort();
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        context.update(self.fingerprint_head.as_bytes());
+        context.update(&[0]);
+        context.update(serde_json::to_string(&query).unwrap_or_default().as_bytes());
+        context.update(&self.caller().workspace_id().0.to_be_bytes());
+        context.update(ring::digest::digest(&ring::digest::SHA256, body).as_ref());
+        let mut fingerprint = [0; 32];
+        fingerprint.copy_from_slice(context.finish().as_ref());
+        Ask {
+            lineage: self.caller().key.lineage.clone(),
+            key,
+            fingerprint,
+            request: self.caller().request.clone(),
+        }
+    }
+}
+
+enum Once {
+    Reply(Reply),
+    Replay(Outcome),
+    InProgress,
+}
+
+/// Claim, work and outcome in one transaction: nobody ever sees them apart.
+fn once_in_transaction(tx: &mut Tx, ask: &Ask, work: impl FnOnce(&mut Tx) -> Result<Reply>) -> Result<Once> {
+    let claim = match idempotency::claim(tx, ask)? {
+        Known::Claimed(claim) => claim,
+        Known::Done(outcome) => return Ok(Once::Replay(outcome)),
+        Known::InProgress => return Ok(Once::InProgress),
+    };
+    let reply = match tx.savepoint(work) {
+        Ok(reply) => reply,
+        Err(error) if is_deterministic(&error) => error_reply(&error, &ask.request),
+        Err(error) => return Err(error),
+    };
+    idempotency::finish(tx, &claim, reply.status, &reply.body)?;
+    Ok(Once::Reply(reply))
+}
+
+/// Keeps a claim alive while its work goes on.
+async fn beat(db: Db, claim: Claim) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let claim = claim.clone();
+        if db.write(move |tx| idempotency::renew(tx, &claim)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether a repetition would fail the same way, so that the failure is worth remembering.
+fn is_deterministic(error: &Error) -> bool {
+    matches!(error.code().status(), 404 | 409 | 410)
+}
+
+/// A 429 that does not pass by itself soon is not worth retrying.
+fn worth_retrying(code: Code) -> bool {
+    !matches!(code, Code::QuotaExceeded | Code::BudgetExceeded | Code::TestRunDailyCap)
+}
+
+fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
+    progress.original_request = Some(outcome.request);
+    Reply { status: outcome.status, body: outcome.body }
+}
+
+fn error_reply(error: &Error, request: &RequestId) -> Reply {
+    let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
+    Reply { status: error.code().status(), body: body.to_string() }
+}
+
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+fn parse_query(query: &str) -> Vec<(String, String)> {
+    let decode = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
+    };
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .collect()
+}

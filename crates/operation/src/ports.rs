@@ -1,0 +1,58 @@
+//! What one group of areas may ask of another: small traits, implemented by their owner and wired by the binary.
+
+use model::{AgentId, Caller, Result, RunId};
+use store::Tx;
+
+/// What a piece of work is charged to.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    /// Who asked for it.
+    pub caller: Caller,
+    /// The run that spends.
+    pub run: RunId,
+    /// The agent that runs.
+    pub agent: AgentId,
+    /// What it is called in ledgers, such as `run`.
+    pub operation: &'static str,
+}
+
+/// Energy that was used in one step.
+#[derive(Debug, Clone)]
+pub struct Settlement<'a> {
+    /// The step's number within the run: settling a step again changes nothing.
+    pub step: i64,
+    /// Energy used, at most what is held.
+    pub energy: i64,
+    /// The model that used it.
+    pub model: &'a str,
+    /// Set with the last step: what is still held is released and the execution is recorded.
+    pub close: Option<Closing<'a>>,
+}
+
+/// How a piece of work ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing<'a> {
+    /// The word for ledgers, such as `completed`.
+    pub status: &'a str,
+    /// Whether what was spent is given back, because nothing usable came of it.
+    pub refund: bool,
+}
+
+/// The keeper of Energy. Every method works in the caller's transaction, so that work and charge are one.
+///
+/// Test keys never reach it: their runs cost nothing.
+pub trait EnergyMeter: Send + Sync {
+    /// Makes sure that at least `least` and at most `wanted` Energy is set aside for the next step, beside what the
+    /// run has used, and gives how much that is.
+    ///
+    /// # Errors
+    /// `energy_depleted` (with `recharge_url`) when the workspace cannot hold `least`, `budget_exceeded` when the
+    /// key's budget with cut-off cannot.
+    fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64>;
+
+    /// Debits what a step used.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()>;
+}

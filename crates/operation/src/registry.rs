@@ -1,0 +1,136 @@
+//! All operations, found by method and path.
+
+use crate::Operation;
+use crate::describe::Describe;
+use crate::meta::{Meta, Method};
+use crate::validate::Checks;
+use model::{Error, Result};
+
+/// An area of the contract: a set of operations that belong together.
+pub trait Domain {
+    /// The area's name in the contract.
+    const AREA: &'static str;
+
+    /// Its operations, in the contract's order.
+    fn operations() -> Operations;
+}
+
+/// The operations of an area.
+pub type Operations = Vec<Box<dyn Operation>>;
+
+/// An operation in its place.
+pub struct Registered {
+    /// What runs.
+    pub operation: Box<dyn Operation>,
+    /// The area it belongs to.
+    pub area: &'static str,
+    pub(crate) checks: Checks,
+}
+
+impl Registered {
+    /// What was declared.
+    pub fn meta(&self) -> &'static Meta {
+        self.operation.meta()
+    }
+
+    /// What goes in and comes out.
+    pub fn describe(&self) -> Describe {
+        let mut describe = Describe::default();
+        self.operation.describe(&mut describe);
+        describe
+    }
+}
+
+/// The operations of a service, in the order of their areas.
+#[derive(Default)]
+pub struct Registry {
+    operations: Vec<Registered>,
+    router: matchit::Router<Vec<usize>>,
+}
+
+/// What is at an address.
+pub(crate) enum Found<'a> {
+    /// The operation, and the raw values of its path's parameters.
+    Operation(&'a Registered, Vec<String>),
+    /// Nothing under this method; these are the others.
+    OtherMethods(Vec<Method>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an area.
+    ///
+    /// # Errors
+    /// When two operations have the same method and path, or the same id.
+    pub fn with<D: Domain>(mut self) -> Result<Self> {
+        for operation in D::operations() {
+            self.add(operation, D::AREA)?;
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, operation: Box<dyn Operation>, area: &'static str) -> Result<()> {
+        let meta = operation.meta();
+        if self.operations.iter().any(|other| other.meta().id == meta.id) {
+            return Err(Error::internal(format!("two operations are called {}", meta.id)));
+        }
+        let mut describe = Describe::default();
+        operation.describe(&mut describe);
+        let place = self.operations.len();
+        self.operations.push(Registered { operation, area, checks: Checks::new(&describe) });
+        let pattern = positional(meta.path);
+        if let Ok(found) = self.router.at_mut(&pattern)
+            && let Some(first) = found.value.first().and_then(|first| self.operations.get(*first))
+            && positional(first.meta().path) == pattern
+        {
+            let taken = found.value.iter().filter_map(|other| self.operations.get(*other));
+            if taken.into_iter().any(|other| other.meta().method == meta.method) {
+                return Err(Error::internal(format!("{} {} is declared twice", meta.method, meta.path)));
+            }
+            found.value.push(place);
+            return Ok(());
+        }
+        Ok(self.router.insert(pattern, vec![place])?)
+    }
+
+    /// All operations.
+    pub fn operations(&self) -> &[Registered] {
+        &self.operations
+    }
+
+    /// The operation with this id.
+    pub fn by_id(&self, id: &str) -> Option<&Registered> {
+        self.operations.iter().find(|operation| operation.meta().id == id)
+    }
+
+    pub(crate) fn find(&self, method: &str, path: &str) -> Found<'_> {
+        let Ok(found) = self.router.at(path) else { return Found::Nothing };
+        let here = || found.value.iter().filter_map(|place| self.operations.get(*place));
+        match here().find(|operation| operation.meta().method.as_str() == method) {
+            Some(operation) => {
+                Found::Operation(operation, found.params.iter().map(|(_, value)| value.to_owned()).collect())
+            }
+            None => Found::OtherMethods(here().map(|operation| operation.meta().method).collect()),
+        }
+    }
+}
+
+/// The path with its parameters numbered: the router wants one name for a place, operations may choose theirs.
+fn positional(path: &str) -> String {
+    let mut number = 0;
+    let parts = path.split('/').map(|part| {
+        if part.starts_with('{') {
+            number += 1;
+            format!("{{p{number}}}")
+        } else {
+            part.to_owned()
+        }
+    });
+    parts.collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,24 @@
+//! The few statements that must differ between the databases, by name.
+
+use crate::{AnyConnection, Read};
+use diesel::prelude::*;
+use model::Result;
+
+/// How many bytes the database takes, for operators.
+///
+/// # Errors
+/// When the database fails.
+pub fn size_bytes(read: &mut Read) -> Result<i64> {
+    #[derive(QueryableByName)]
+    struct Size {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        bytes: i64,
+    }
+    let sql = match read.connection() {
+        AnyConnection::Sqlite(_) => {
+            "SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()"
+        }
+        AnyConnection::Postgres(_) => "SELECT pg_database_size(current_database()) AS bytes",
+    };
+    Ok(diesel::sql_query(sql).get_result::<Size>(read.connection())?.bytes)
+}

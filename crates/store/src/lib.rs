@@ -1,0 +1,31 @@
+//! Connections, transactions and the schema.
+//!
+//! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
+//! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
+
+mod connection;
+mod db;
+pub mod dialect;
+mod migrations;
+mod pages;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
+mod tx;
+mod writer;
+
+pub use connection::{AnyConnection, Backend};
+pub use db::{Db, Options, Stats};
+pub use pages::{CursorPage, OffsetPage, OptInPage};
+pub use tx::{Read, Tx};
+
+/// Runs one diesel expression on whichever database it is: upserts, many-row inserts and row locks compile only
+/// against a concrete connection.
+#[macro_export]
+macro_rules! each {
+    ($connection:expr, |$one:ident| $expression:expr) => {
+        match $connection {
+            $crate::AnyConnection::Sqlite($one) => $expression,
+            $crate::AnyConnection::Postgres($one) => $expression,
+        }
+    };
+}

@@ -1,0 +1,48 @@
+//! Migrations, embedded in the program: one folder per database, the same versions in both.
+
+use diesel::migration::MigrationSource;
+use diesel::{PgConnection, SqliteConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use model::{Error, Result};
+
+const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+
+pub(crate) fn sqlite(connection: &mut SqliteConnection) -> Result<Vec<String>> {
+    run(connection, SQLITE)
+}
+
+/// Replicas that start together take turns, by an advisory lock of PostgreSQL.
+pub(crate) fn postgres(connection: &mut PgConnection) -> Result<Vec<String>> {
+    use diesel::connection::SimpleConnection;
+    connection.batch_execute("SELECT pg_advisory_lock(7361763)")?;
+    let done = run(connection, POSTGRES);
+    connection.batch_execute("SELECT pg_advisory_unlock(7361763)")?;
+    done
+}
+
+pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<()> {
+    check(connection, SQLITE)
+}
+
+pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<()> {
+    check(connection, POSTGRES)
+}
+
+fn run<DB: diesel::backend::Backend>(
+    connection: &mut impl MigrationHarness<DB>,
+    source: impl MigrationSource<DB>,
+) -> Result<Vec<String>> {
+    let done = connection.run_pending_migrations(source).map_err(Error::internal)?;
+    Ok(done.iter().map(ToString::to_string).collect())
+}
+
+fn check<DB: diesel::backend::Backend>(
+    connection: &mut impl MigrationHarness<DB>,
+    source: impl MigrationSource<DB>,
+) -> Result<()> {
+    if connection.has_pending_migration(source).map_err(Error::internal)? {
+        return Err(Error::internal("the database has an older schema: run `svc migrate` first"));
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Pages, as an operation asks the database for them. Their limits are checked before (operation::paging).
+
+/// A page of a list that goes on after an id (cursor mode).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CursorPage {
+    /// Rows wanted, 1 to 100.
+    pub limit: i64,
+    /// The id of the last row that the caller has.
+    pub starting_after: Option<String>,
+}
+
+/// A page of a list counted from its beginning (offset and page mode).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetPage {
+    /// Rows wanted, 1 to 100.
+    pub limit: i64,
+    /// Rows to skip.
+    pub offset: i64,
+}
+
+/// A list that is a plain array unless pages were asked for (opt-in mode).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptInPage {
+    /// Everything up to the ceiling, as an array.
+    Array {
+        /// The most rows that the array form gives.
+        ceiling: i64,
+    },
+    /// One page.
+    Page {
+        /// Rows wanted, 1 to 100.
+        limit: i64,
+        /// The position in the cursor that came with the page before.
+        after: Option<String>,
+    },
+}
+
+impl OptInPage {
+    /// How many rows to fetch: one more than shown in page form, which tells whether there are more.
+    pub fn fetch(&self) -> i64 {
+        match self {
+            Self::Array { ceiling } => *ceiling,
+            Self::Page { limit, .. } => limit + 1,
+        }
+    }
+
+    /// The position to go on after.
+    pub fn after(&self) -> Option<&str> {
+        match self {
+            Self::Array { .. } => None,
+            Self::Page { after, .. } => after.as_deref(),
+        }
+    }
+}
+
+impl CursorPage {
+    /// How many rows to fetch: one more than shown tells whether there are more.
+    pub fn fetch(&self) -> i64 {
+        self.limit + 1
+    }
+}

@@ -1,0 +1,131 @@
+//! A private database per test, copied from a migrated template in milliseconds.
+
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl};
+use model::{Clock, ManualClock, Random, SystemRandom, Timestamp};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use store::{Backend, Db, Options};
+
+/// The backend of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Embedded SQLite, in a temporary folder.
+    Sqlite,
+    /// PostgreSQL, at `SVC_TEST_POSTGRES_URL`, which `make test` sets.
+    Postgres,
+}
+
+/// A database of its own, gone when dropped. Time stands still until the test moves it.
+pub struct TestDb {
+    /// The database.
+    pub db: Db,
+    /// Its clock.
+    pub clock: Arc<ManualClock>,
+    /// Where it is, for tests that open it a second time.
+    pub backend: Backend,
+    _place: Place,
+}
+
+enum Place {
+    Folder(#[expect(dead_code, reason = "kept to be dropped")] tempfile::TempDir),
+    Postgres { admin: String, name: String },
+}
+
+impl TestDb {
+    /// A fresh database at 2026-01-15 12:00 UTC.
+    pub fn new(kind: Kind) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-01-15T12:00:00Z").unwrap()));
+        let (backend, place) = match kind {
+            Kind::Sqlite => sqlite(),
+            Kind::Postgres => postgres(),
+        };
+        let db = open(&backend, clock.clone());
+        Self { db, clock, backend, _place: place }
+    }
+
+    /// Opens the same database once more, as another process would.
+    pub fn reopen(&self) -> Db {
+        open(&self.backend, self.clock.clone())
+    }
+}
+
+fn open(backend: &Backend, clock: Arc<dyn Clock>) -> Db {
+    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
+    Db::open(Options { backend: backend.clone(), connections: 4, clock, random }).expect("the test database opens")
+}
+
+/// Names the schema, so that a template of other migrations is never used.
+fn schema_hash(kind: &str) -> u64 {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations").join(kind);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("the migrations are there")
+        .map(|entry| entry.unwrap().path().join("up.sql"))
+        .collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        file.hash(&mut hasher);
+        std::fs::read(&file).unwrap().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn sqlite() -> (Backend, Place) {
+    let template = std::env::temp_dir().join(format!("svc-template-{:016x}.db", schema_hash("sqlite")));
+    let folder = tempfile::tempdir().unwrap();
+    if !template.exists() {
+        let fresh = folder.path().join("template.db");
+        Db::migrate(&Backend::Sqlite(fresh.display().to_string())).expect("the migrations run");
+        // Another test may be at it too; the last rename wins, and both files are the same.
+        std::fs::rename(&fresh, &template).or_else(|_| std::fs::copy(&fresh, &template).map(drop)).unwrap();
+    }
+    let path = folder.path().join("svc.db");
+    std::fs::copy(&template, &path).unwrap();
+    (Backend::Sqlite(path.display().to_string()), Place::Folder(folder))
+}
+
+#[derive(QueryableByName)]
+struct Exists {
+    #[diesel(sql_type = diesel::sql_types::Bool)]
+    exists: bool,
+}
+
+fn postgres() -> (Backend, Place) {
+    let admin = std::env::var("SVC_TEST_POSTGRES_URL")
+        .unwrap_or_else(|_| panic!("SVC_TEST_POSTGRES_URL is not set: run tests with `scripts/with-services`"));
+    let mut connection = PgConnection::establish(&admin).expect("the test server answers");
+    let template = format!("svc_template_{:016x}", schema_hash("postgres"));
+    connection.batch_execute("SELECT pg_advisory_lock(815)").unwrap();
+    let query = format!("SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = '{template}') AS exists");
+    if !diesel::sql_query(query).get_result::<Exists>(&mut connection).unwrap().exists {
+        let making = format!("{template}_new");
+        connection.batch_execute(&format!("DROP DATABASE IF EXISTS {making}")).unwrap();
+        connection.batch_execute(&format!("CREATE DATABASE {making}")).unwrap();
+        Db::migrate(&Backend::Postgres(with_database(&admin, &making))).expect("the migrations run");
+        connection.batch_execute(&format!("ALTER DATABASE {making} RENAME TO {template}")).unwrap();
+    }
+    let mut bytes = [0; 8];
+    SystemRandom::default().fill(&mut bytes);
+    let name = format!("svc_test_{:016x}", u64::from_be_bytes(bytes));
+    connection.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).unwrap();
+    connection.batch_execute("SELECT pg_advisory_unlock(815)").unwrap();
+    (Backend::Postgres(with_database(&admin, &name)), Place::Postgres { admin, name })
+}
+
+fn with_database(url: &str, name: &str) -> String {
+    let (server, _) = url.rsplit_once('/').expect("the URL names a database");
+    format!("{server}/{name}")
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Self::Postgres { admin, name } = self else { return };
+        if let Ok(mut connection) = PgConnection::establish(admin) {
+            // A test that failed may have left connections; the server is thrown away with them.
+            let _ = connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What tests stand on: a private database per test on both backends, a clock that they move, and (in [`app`]) the
+//! whole service behind its front door.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
+
+mod database;
+
+pub use database::{Kind, TestDb};
+
+/// Makes each `async fn name(kind: Kind)` of the block a test on SQLite and one on PostgreSQL.
+///
+/// ```ignore
+/// testkit::on_both! {
+///     async fn notes_are_kept(kind: Kind) { … }
+/// }
+/// ```
+#[macro_export]
+macro_rules! on_both {
+    ($($(#[$meta:meta])* async fn $name:ident($kind:ident: Kind) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports, reason = "the body uses what it needs")]
+            use super::*;
+
+            async fn run($kind: $crate::Kind) $body
+
+            #[tokio::test]
+            async fn sqlite() {
+                run($crate::Kind::Sqlite).await;
+            }
+
+            #[tokio::test]
+            async fn postgres() {
+                run($crate::Kind::Postgres).await;
+            }
+        }
+    )+};
+}
