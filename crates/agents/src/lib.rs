@@ -1,1 +1,9 @@
-//! Placeholder.
+//! AI agents and their runs: what an agent is, how a run goes, and which models answer.
+
+pub mod agents;
+pub mod providers;
+pub mod runs;
+mod schema_rules;
+
+pub use agents::Agents;
+pub use runs::{RunEngine, Runs};

@@ -1,1 +1,13 @@
-//! Placeholder.
+//! What the service sells: plans, and Energy that is held before it is used and debited after.
+//!
+//! [`ledger`] keeps Energy by double entry and is the [`operation::ports::EnergyMeter`] of the service. [`plans`]
+//! has the catalogue and the workspaces that subscribe to it. [`processor`] is the door for payment processors.
+//! [`Identity`] and [`Billing`] are the two areas of the contract.
+
+
+pub mod ledger;
+
+
+
+
+pub use ledger::Ledger;

@@ -1,8 +1,9 @@
 //! Whether to call a tool, and which: words first, the model second.
 //!
-//! A model of this size calls any tool at any occasion, or none (measured in docs/benchmarks). So words the user
-//! shares with a tool's name and description decide. Only where several tools are equally near, the model does, by
-//! the likelihood of their names; and where no tool is near, the model is free to answer or to call.
+//! Left to itself, a model of this size calls any tool at any occasion, or none. So words the user shares with a
+//! tool's name and description decide. Only where several tools are equally near, the model does, by the likelihood
+//! of their names (alone it found 5 of 8 in a small trial with four tools); and where no tool is near, the model is
+//! free to answer or to call, which mostly means to answer.
 
 use std::collections::HashSet;
 

@@ -22,6 +22,8 @@ mod chat;
 mod choose;
 mod constrain;
 mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod llama;
 mod prompt;
 mod sample;

@@ -73,19 +73,27 @@ fn shorten(parts: &mut Vec<Part>, budget: usize) {
     }
     // Only system turns and one user turn are left. The system's instructions stand at its beginning, a user's
     // question most often at the end.
+    cut_system(parts, budget, budget / 2);
     let mut over = total(parts).saturating_sub(budget);
-    let mut system =
-        parts.iter().filter(|part| part.role == Role::System).map(|part| part.text.len()).sum::<usize>();
-    for part in parts.iter_mut().rev().filter(|part| part.role == Role::System) {
-        let cut = over.min(system.saturating_sub(budget / 2)).min(part.text.len());
-        part.text.truncate(part.text.len() - cut);
-        over -= cut;
-        system -= cut;
-    }
     for part in parts.iter_mut().filter(|part| part.role != Role::System) {
         let cut = over.min(part.text.len());
         part.text.drain(..cut);
         over -= cut;
+    }
+    // A budget hardly larger than the headers.
+    cut_system(parts, budget, 0);
+}
+
+/// Cuts system turns from the end, as far as the budget asks for, but leaves `keep` tokens of their text.
+fn cut_system(parts: &mut [Part], budget: usize, keep: usize) {
+    let mut over = total(parts).saturating_sub(budget);
+    let mut system =
+        parts.iter().filter(|part| part.role == Role::System).map(|part| part.text.len()).sum::<usize>();
+    for part in parts.iter_mut().rev().filter(|part| part.role == Role::System) {
+        let cut = over.min(system.saturating_sub(keep)).min(part.text.len());
+        part.text.truncate(part.text.len() - cut);
+        over -= cut;
+        system -= cut;
     }
 }
 
@@ -99,9 +107,13 @@ mod tests {
     }
 
     /// The tiny model has one token per byte, which makes the budgets below easy to read.
-    fn prompt(turns: &[Turn], budget: usize) -> Result<String, Error> {
+    fn tokenizer() -> Tokenizer {
         let (_folder, path) = crate::tiny::file();
-        let tokenizer = Tokenizer::load(&Gguf::open(&path).unwrap()).unwrap();
+        Tokenizer::load(&Gguf::open(&path).unwrap()).unwrap()
+    }
+
+    fn prompt(turns: &[Turn], budget: usize) -> Result<String, Error> {
+        let tokenizer = tokenizer();
         let tokens = fit(turns, &tokenizer, budget)?;
         assert!(tokens.len() <= budget);
         let mut text = String::new();
@@ -137,7 +149,7 @@ mod tests {
     #[test]
     fn cuts_the_front_of_the_last_user_message() {
         let turns = [turn(Role::System, "s"), turn(Role::User, &"0123456789".repeat(100))];
-        assert_eq!(prompt(&turns, 45).unwrap(), "[system\ns]\n[user\n56789]\n[assistant\n");
+        assert_eq!(prompt(&turns, 45).unwrap(), "[system\ns]\n[user\n567890123456789]\n[assistant\n");
     }
 
     #[test]
@@ -162,9 +174,13 @@ mod tests {
             turn(Role::Tool, &"t".repeat(70)),
             turn(Role::System, &"S".repeat(70)),
         ];
+        // Headers and ends of two system turns, one user turn and the answer.
+        let bare = 10 + 8 + 10 + 11;
+        let tokenizer = tokenizer();
         for budget in 0..400 {
-            // `prompt` asserts the length.
-            assert_eq!(prompt(&turns, budget).is_ok(), budget >= 46 - 1, "{budget}");
+            let prompt = fit(&turns, &tokenizer, budget);
+            assert_eq!(prompt.is_ok(), budget >= bare, "{budget}");
+            assert!(prompt.is_ok_and(|prompt| prompt.len() <= budget) || budget < bare);
         }
     }
 }

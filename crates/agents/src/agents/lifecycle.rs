@@ -1,0 +1,115 @@
+//! Copying agents, switching them on and off, choosing the default.
+
+use super::model::{Agent, AgentRow, AgentStatus, check_metadata};
+use super::queries::{self, Fresh};
+use crate::providers::Tiers;
+use model::{AgentId, Caller, Code, Error, Metadata, Result, WorkspaceId};
+use operation::{Body, Created, Json, Path, State, operation};
+use serde::Deserialize;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// How a copy differs.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Duplicate {
+    /// The copy's name; "… (copy)" if not given.
+    #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
+    #[serde(default)]
+    name: Option<String>,
+    /// The copy's notes; those of the original if not given.
+    #[serde(default)]
+    metadata: Option<Metadata>,
+}
+
+/// Copy an agent with its tools and skills
+///
+/// The copy is off, begins at version 1, and is not the default.
+#[operation(post "/agents/{agentId}/duplicate", scope = "agents:write")]
+pub fn duplicate_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Body(copy): Body<Duplicate>,
+    tiers: State<Tiers>,
+) -> Result<Created<Agent>> {
+    check_metadata(copy.metadata.as_ref())?;
+    let workspace = caller.workspace_id();
+    let original = queries::live_agent(tx, workspace, agent_id)?;
+    let name = match copy.name {
+        Some(name) => name,
+        None => free_name(tx, workspace, &original.name)?,
+    };
+    let metadata = match copy.metadata {
+        Some(metadata) => metadata,
+        None => original.metadata.parse()?,
+    };
+    let settings = original.settings()?;
+    let fresh = Fresh { name: &name, status: AgentStatus::Draft, settings: &settings, metadata: &metadata };
+    let row = queries::insert(tx, workspace, &fresh)?;
+    for mut tool in queries::tools(tx, agent_id)? {
+        tool.agent_id = row.id;
+        queries::put_tool(tx, &tool)?;
+    }
+    queries::keep_version(tx, Some(caller), &row, None)?;
+    Ok(Created(row.agent(&tiers.0)?))
+}
+
+fn free_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<String> {
+    let stem: String = name.chars().take(85).collect();
+    for number in 1..=1000 {
+        let name = if number == 1 { format!("{stem} (copy)") } else { format!("{stem} (copy {number})") };
+        if queries::refuse_taken_name(read, workspace, &name, None).is_ok() {
+            return Ok(name);
+        }
+    }
+    Err(Error::new(Code::NameTaken, "Give the copy a name of its own.").param("name"))
+}
+
+/// Let the agent answer and run
+#[operation(post "/agents/{agentId}/activate", scope = "agents:write")]
+pub fn activate_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    switched(tx, row, AgentStatus::Active, &tiers.0)
+}
+
+/// Stop the agent from answering and running
+///
+/// Runs that are going on finish; runs that wait in a conversation's queue fail with `agent_inactive`.
+#[operation(post "/agents/{agentId}/deactivate", scope = "agents:write")]
+pub fn deactivate_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    // A draft is off already, and stays a draft.
+    if row.status()? == AgentStatus::Draft {
+        return Ok(Json(row.agent(&tiers.0)?));
+    }
+    switched(tx, row, AgentStatus::Inactive, &tiers.0)
+}
+
+fn switched(tx: &mut Tx, row: AgentRow, status: AgentStatus, tiers: &Tiers) -> Result<Json<Agent>> {
+    let row = if row.status()? == status { row } else { queries::set_status(tx, row.id, status)? };
+    Ok(Json(row.agent(tiers)?))
+}
+
+/// Make it the agent that runs when none is named
+#[operation(put "/agents/{agentId}/default", scope = "agents:write")]
+pub fn set_default_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let row = if row.is_default { row } else { queries::set_default(tx, caller.workspace_id(), agent_id)? };
+    Ok(Json(row.agent(&tiers.0)?))
+}

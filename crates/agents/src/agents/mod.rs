@@ -1,0 +1,51 @@
+//! Agents: instructions, a model tier, limits, and tools.
+//!
+//! Every change of an agent makes a new immutable version, and a run names the version it ran. An agent is created
+//! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
+//! that name them, its name is free again.
+
+mod lifecycle;
+mod model;
+mod operations;
+pub mod queries;
+mod tools;
+mod usage;
+mod versions;
+
+pub(crate) use model::check_metadata as check_run_metadata;
+pub use model::{
+    Agent, AgentRow, AgentStatus, Memory, MemoryMode, NewAgent, ResponseFormat, ResponseKind, Settings,
+};
+pub(crate) use tools::header_place;
+pub use tools::{AgentTool, HttpTool, ToolRow, ToolSettings};
+
+use operation::{Domain, Operations};
+
+/// The area.
+pub struct Agents;
+
+impl Domain for Agents {
+    const AREA: &'static str = "Agents";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(operations::ListAgents),
+            Box::new(operations::CreateAgent),
+            Box::new(operations::GetAgent),
+            Box::new(operations::UpdateAgent),
+            Box::new(operations::DeleteAgent),
+            Box::new(lifecycle::DuplicateAgent),
+            Box::new(lifecycle::ActivateAgent),
+            Box::new(lifecycle::DeactivateAgent),
+            Box::new(lifecycle::SetDefaultAgent),
+            Box::new(tools::ListAgentTools),
+            Box::new(tools::AttachAgentTool),
+            Box::new(tools::DetachAgentTool),
+            Box::new(tools::SetAgentSkills),
+            Box::new(versions::ListAgentVersions),
+            Box::new(versions::GetAgentVersion),
+            Box::new(versions::RestoreAgentVersion),
+            Box::new(usage::GetAgentUsage),
+        ]
+    }
+}

@@ -1,0 +1,117 @@
+//! Listing, creating, reading, changing and deleting agents.
+
+use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
+use super::queries::{self, Fresh};
+use crate::providers::Tiers;
+use model::{AgentId, Caller, Code, Error, JsonText, Result};
+use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
+use serde::Deserialize;
+use store::{Read, Tx};
+use utoipa::IntoParams;
+
+/// Which agents to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct AgentQuery {
+    /// Only agents in this state.
+    #[serde(default)]
+    status: Option<AgentStatus>,
+}
+
+/// List agents
+///
+/// Newest first. Deleted agents are left out.
+#[operation(get "/agents", scope = "agents:read")]
+pub fn list_agents(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<AgentQuery>,
+    page: OptIn,
+    tiers: State<Tiers>,
+) -> Result<OptInList<Agent>> {
+    let rows = queries::list(read, caller.workspace_id(), query.status, page.page())?;
+    let agents = rows.into_iter().map(|row| row.agent(&tiers.0)).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(agents, |agent| agent.id.to_string()))
+}
+
+/// Create an agent
+///
+/// It is created off (`draft`), unless `status` is `active`. The first agent of a workspace becomes its default.
+#[operation(post "/agents", scope = "agents:write")]
+pub fn create_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewAgent>,
+    tiers: State<Tiers>,
+) -> Result<Created<Agent>> {
+    check_metadata(new.metadata.as_ref())?;
+    let settings = new.settings()?;
+    let status = match new.status {
+        Some(NewAgentStatus::Active) => AgentStatus::Active,
+        Some(NewAgentStatus::Draft) | None => AgentStatus::Draft,
+    };
+    let metadata = new.metadata.unwrap_or_default();
+    let fresh = Fresh { name: &new.name, status, settings: &settings, metadata: &metadata };
+    let row = queries::insert(tx, caller.workspace_id(), &fresh)?;
+    queries::keep_version(tx, Some(caller), &row, None)?;
+    Ok(Created(row.agent(&tiers.0)?))
+}
+
+/// Agent detail
+#[operation(get "/agents/{agentId}", scope = "agents:read")]
+pub fn get_agent(
+    read: &mut Read,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    Ok(Json(queries::live_agent(read, caller.workspace_id(), agent_id)?.agent(&tiers.0)?))
+}
+
+/// Change an agent; every change is a new version
+///
+/// A request that changes nothing makes no version. With `expected_version` the change is refused where the agent
+/// was changed meanwhile.
+#[operation(patch "/agents/{agentId}", scope = "agents:write")]
+pub fn update_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Body(patch): Body<AgentPatch>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    check_metadata(patch.metadata.as_ref())?;
+    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    if patch.expected_version.is_some_and(|expected| expected != row.version) {
+        let message = format!("The agent was changed meanwhile: it is at version {}.", row.version);
+        return Err(Error::new(Code::VersionConflict, message).param("expected_version"));
+    }
+    let before = row.settings()?;
+    let mut settings = before.clone();
+    let name = patch.name.as_deref().map_or(row.name.clone(), |name| name.trim().to_owned());
+    let metadata = patch.metadata.as_ref().map_or(row.metadata.clone(), JsonText::of);
+    patch.apply(&mut settings)?;
+    if name == row.name && settings == before && metadata == row.metadata {
+        return Ok(Json(row.agent(&tiers.0)?));
+    }
+    queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;
+    let next = queries::write_next(tx, &row, &name, &settings, &metadata)?;
+    queries::keep_version(tx, Some(caller), &next, None)?;
+    Ok(Json(next.agent(&tiers.0)?))
+}
+
+/// Delete an agent
+///
+/// The default agent cannot be deleted: make another one the default first. Runs that are going on finish.
+#[operation(delete "/agents/{agentId}", scope = "agents:write")]
+pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<AgentId>> {
+    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    if row.is_default {
+        let message = "The agent is the workspace's default. Make another agent the default first.";
+        return Err(Error::new(Code::ResourceInUse, message).with(
+            "details",
+            serde_json::json!({ "used_by": [{ "object": "workspace", "id": row.workspace_id }] }),
+        ));
+    }
+    queries::set_status(tx, agent_id, AgentStatus::Archived)?;
+    Ok(Deleted::of("agent", agent_id))
+}

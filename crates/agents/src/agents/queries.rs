@@ -1,0 +1,306 @@
+//! Agents in the database.
+
+use super::model::{AgentRow, AgentStatus, Settings};
+use super::tools::ToolRow;
+use diesel::prelude::*;
+use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
+use store::schema::{agent_tools, agent_versions, agents};
+use store::{OptInPage, Read, Tx, each};
+
+/// The most agents of a workspace.
+const MOST_AGENTS: i64 = 1000;
+
+/// A live agent of the workspace.
+///
+/// # Errors
+/// `not_found`.
+pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
+    agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::id.eq(id))
+        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .first(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("agent"))
+}
+
+/// A live agent, locked on PostgreSQL until the transaction ends, so that two changes cannot make one version.
+pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
+    if let store::AnyConnection::Postgres(connection) = tx.connection() {
+        agents::table
+            .filter(agents::workspace_id.eq(workspace))
+            .filter(agents::id.eq(id))
+            .select(agents::id)
+            .for_update()
+            .execute(connection)?;
+    }
+    live_agent(tx, workspace, id)
+}
+
+/// The agent that runs when none is named.
+///
+/// # Errors
+/// When the database fails.
+pub fn default_agent(read: &mut Read, workspace: WorkspaceId) -> Result<Option<AgentRow>> {
+    Ok(agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::is_default.eq(true))
+        .first(read.connection())
+        .optional()?)
+}
+
+pub(super) fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    status: Option<AgentStatus>,
+    page: &OptInPage,
+) -> Result<Vec<AgentRow>> {
+    let mut query = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .order(agents::id.desc())
+        .limit(page.fetch())
+        .into_boxed();
+    if let Some(status) = status {
+        query = query.filter(agents::status.eq(status.as_str()));
+    }
+    if let Some(after) = page.after() {
+        query = query.filter(agents::id.lt(after.parse::<i64>().map(AgentId)?));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// An agent to be inserted with its first version.
+pub struct Fresh<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Draft or active.
+    pub status: AgentStatus,
+    /// What it is.
+    pub settings: &'a Settings,
+    /// The caller's own notes.
+    pub metadata: &'a Metadata,
+}
+
+/// Inserts an agent, which is version 1. The first agent of a workspace becomes its default.
+///
+/// # Errors
+/// `name_taken`, `limit_reached`.
+pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<AgentRow> {
+    let now = tx.now();
+    let name = fresh.name.trim();
+    refuse_taken_name(tx, workspace, name, None)?;
+    let live: i64 = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .count()
+        .get_result(tx.connection())?;
+    if live >= MOST_AGENTS {
+        return Err(Error::new(Code::LimitReached, format!("A workspace has at most {MOST_AGENTS} agents.")));
+    }
+    let has_default = default_agent(tx, workspace)?.is_some();
+    Ok(diesel::insert_into(agents::table)
+        .values((
+            agents::workspace_id.eq(workspace),
+            agents::name.eq(name),
+            agents::name_key.eq(name.to_lowercase()),
+            agents::status.eq(fresh.status.as_str()),
+            agents::is_default.eq(!has_default),
+            agents::version.eq(1),
+            agents::settings.eq(JsonText::of(fresh.settings)),
+            agents::metadata.eq(JsonText::of(fresh.metadata)),
+            agents::created_at.eq(now),
+            agents::updated_at.eq(now),
+        ))
+        .returning(agents::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// # Errors
+/// `name_taken`.
+pub(super) fn refuse_taken_name(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    name: &str,
+    except: Option<AgentId>,
+) -> Result<()> {
+    let holder: Option<AgentId> = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::name_key.eq(name.to_lowercase()))
+        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .select(agents::id)
+        .first(read.connection())
+        .optional()?;
+    match holder.filter(|holder| Some(*holder) != except) {
+        None => Ok(()),
+        Some(holder) => Err(Error::new(Code::NameTaken, "Another agent of the workspace has this name.")
+            .param("name")
+            .with("details", serde_json::json!({ "existing_id": holder }))),
+    }
+}
+
+/// Writes a changed agent as its next version.
+pub(super) fn write_next(
+    tx: &mut Tx,
+    row: &AgentRow,
+    name: &str,
+    settings: &Settings,
+    metadata: &JsonText,
+) -> Result<AgentRow> {
+    let now = tx.now();
+    Ok(diesel::update(agents::table.find(row.id))
+        .set((
+            agents::name.eq(name),
+            agents::name_key.eq(name.to_lowercase()),
+            agents::version.eq(row.version + 1),
+            agents::settings.eq(JsonText::of(settings)),
+            agents::metadata.eq(metadata),
+            agents::updated_at.eq(now),
+        ))
+        .returning(agents::all_columns)
+        .get_result(tx.connection())?)
+}
+
+pub(super) fn set_status(tx: &mut Tx, id: AgentId, status: AgentStatus) -> Result<AgentRow> {
+    let now = tx.now();
+    Ok(diesel::update(agents::table.find(id))
+        .set((agents::status.eq(status.as_str()), agents::updated_at.eq(now)))
+        .returning(agents::all_columns)
+        .get_result(tx.connection())?)
+}
+
+pub(super) fn set_default(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
+    diesel::update(
+        agents::table.filter(agents::workspace_id.eq(workspace)).filter(agents::is_default.eq(true)),
+    )
+    .set(agents::is_default.eq(false))
+    .execute(tx.connection())?;
+    Ok(diesel::update(agents::table.find(id))
+        .set(agents::is_default.eq(true))
+        .returning(agents::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// Keeps the current state of an agent as a version that never changes.
+///
+/// # Errors
+/// When the database fails.
+pub fn keep_version(
+    tx: &mut Tx,
+    caller: Option<&Caller>,
+    row: &AgentRow,
+    restored_from: Option<i64>,
+) -> Result<()> {
+    let tools = JsonText::of(&tools(tx, row.id)?.iter().map(ToolRow::snapshot).collect::<Vec<_>>());
+    let now = tx.now();
+    diesel::insert_into(agent_versions::table)
+        .values((
+            agent_versions::agent_id.eq(row.id),
+            agent_versions::version.eq(row.version),
+            agent_versions::workspace_id.eq(row.workspace_id),
+            agent_versions::name.eq(&row.name),
+            agent_versions::settings.eq(&row.settings),
+            agent_versions::tools.eq(tools),
+            agent_versions::key_id.eq(caller.map(|caller| caller.key.id.as_str())),
+            agent_versions::restored_from.eq(restored_from),
+            agent_versions::created_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The tools of an agent, by name.
+pub(crate) fn tools(read: &mut Read, agent: AgentId) -> Result<Vec<ToolRow>> {
+    Ok(agent_tools::table
+        .filter(agent_tools::agent_id.eq(agent))
+        .order(agent_tools::name.asc())
+        .load(read.connection())?)
+}
+
+pub(super) fn put_tool(tx: &mut Tx, row: &ToolRow) -> Result<()> {
+    each!(tx.connection(), |connection| diesel::insert_into(agent_tools::table)
+        .values(row)
+        .on_conflict((agent_tools::agent_id, agent_tools::name))
+        .do_update()
+        .set((
+            agent_tools::kind.eq(&row.kind),
+            agent_tools::settings.eq(&row.settings),
+            agent_tools::updated_at.eq(row.updated_at),
+        ))
+        .execute(connection))?;
+    Ok(())
+}
+
+pub(super) fn delete_tool(tx: &mut Tx, agent: AgentId, name: &str) -> Result<bool> {
+    Ok(diesel::delete(agent_tools::table.find((agent, name))).execute(tx.connection())? > 0)
+}
+
+pub(super) fn delete_tools(tx: &mut Tx, agent: AgentId) -> Result<()> {
+    diesel::delete(agent_tools::table.filter(agent_tools::agent_id.eq(agent))).execute(tx.connection())?;
+    Ok(())
+}
+
+/// A version as it is stored.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct VersionRow {
+    pub(super) agent_id: AgentId,
+    pub(super) version: i64,
+    #[expect(dead_code, reason = "queries filter by it")]
+    workspace_id: WorkspaceId,
+    pub(super) name: String,
+    pub(super) settings: JsonText,
+    pub(super) tools: JsonText,
+    pub(super) key_id: Option<String>,
+    pub(super) restored_from: Option<i64>,
+    pub(super) created_at: Timestamp,
+}
+
+pub(super) fn version(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    version: i64,
+) -> Result<VersionRow> {
+    agent_versions::table
+        .filter(agent_versions::workspace_id.eq(workspace))
+        .filter(agent_versions::agent_id.eq(agent))
+        .filter(agent_versions::version.eq(version))
+        .first(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("version"))
+}
+
+pub(super) fn versions(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    page: &OptInPage,
+) -> Result<Vec<VersionRow>> {
+    let mut query = agent_versions::table
+        .filter(agent_versions::workspace_id.eq(workspace))
+        .filter(agent_versions::agent_id.eq(agent))
+        .order(agent_versions::version.desc())
+        .limit(page.fetch())
+        .into_boxed();
+    if let Some(after) = page.after() {
+        query = query.filter(agent_versions::version.lt(after.parse::<i64>()?));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The settings that a run of `version` uses, and its tools.
+///
+/// # Errors
+/// `not_found` for a version that never was.
+pub(crate) fn version_settings(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    wanted: i64,
+) -> Result<(Settings, Vec<ToolRow>)> {
+    let row = version(read, workspace, agent, wanted)?;
+    let snapshots: Vec<super::tools::ToolSnapshot> = row.tools.parse()?;
+    let tools =
+        snapshots.into_iter().map(|snapshot| snapshot.row(workspace, agent, row.created_at)).collect();
+    Ok((row.settings.parse()?, tools))
+}

@@ -1,0 +1,439 @@
+//! The tools and skills of an agent.
+//!
+//! A tool is named by what the model calls it, and that name is its id in the API. Tools are part of an agent's
+//! version: attaching or detaching one makes a new version. The values of headers are credentials as a rule: they
+//! are sealed at rest and never shown again.
+
+use super::model::{Agent, SkillRef};
+use super::queries;
+use crate::providers::Tiers;
+use crate::schema_rules;
+use auth::Seal;
+use diesel::prelude::*;
+use egress::{Connector, UrlRules};
+use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, Timestamp, WorkspaceId};
+use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use store::schema::agent_tools;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// The most tools of an agent.
+const MOST_TOOLS: usize = 128;
+
+/// How an `http` tool is called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HttpTool {
+    /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Only `GET` counts as reading.
+    pub method: String,
+    /// Where. `{name}` in the path or query stands for an argument.
+    pub url: String,
+    /// The names of the headers that are sent. Their values are never shown.
+    pub header_names: Vec<String>,
+}
+
+/// A tool that an agent may call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AgentTool {
+    /// What the model calls it.
+    pub id: String,
+    /// Always `agent_tool`.
+    pub object: &'static str,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// What the model calls it: the same as `id`.
+    pub name: String,
+    /// The kind of tool: `http` so far.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What the model is told of it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    pub parameters: Value,
+    /// Arguments that are always sent and that the model neither sees nor sets.
+    #[schema(value_type = Object)]
+    pub fixed_arguments: Value,
+    /// How it is called.
+    pub http: HttpTool,
+    /// Calls of it in one run.
+    pub max_calls_per_run: i64,
+    /// The longest time of a call, in seconds.
+    pub timeout_seconds: i64,
+    /// When it was attached.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What is stored of a tool beside its name and kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSettings {
+    /// What the model is told of it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+    /// Arguments that the model neither sees nor sets.
+    pub fixed_arguments: Map<String, Value>,
+    /// How it is called.
+    pub http: HttpTool,
+    /// The headers' values, sealed as one JSON object.
+    pub sealed_headers: Option<String>,
+    /// Calls of it in one run.
+    pub max_calls_per_run: i64,
+    /// The longest time of a call, in seconds.
+    pub timeout_seconds: i64,
+}
+
+/// A tool as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = agent_tools)]
+pub struct ToolRow {
+    pub(crate) agent_id: AgentId,
+    pub(crate) name: String,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) kind: String,
+    pub(crate) settings: JsonText,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A tool within a version of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolSnapshot {
+    name: String,
+    kind: String,
+    settings: Value,
+}
+
+impl ToolSnapshot {
+    pub(crate) fn row(self, workspace_id: WorkspaceId, agent_id: AgentId, at: Timestamp) -> ToolRow {
+        let Self { name, kind, settings } = self;
+        let settings = JsonText::of(&settings);
+        ToolRow { agent_id, name, workspace_id, kind, settings, created_at: at, updated_at: at }
+    }
+}
+
+impl ToolRow {
+    pub(crate) fn snapshot(&self) -> ToolSnapshot {
+        let settings = self.settings.parse().unwrap_or(Value::Null);
+        ToolSnapshot { name: self.name.clone(), kind: self.kind.clone(), settings }
+    }
+
+    pub(crate) fn settings(&self) -> Result<ToolSettings> {
+        Ok(self.settings.parse()?)
+    }
+
+    pub(crate) fn tool(self) -> Result<AgentTool> {
+        let settings = self.settings()?;
+        Ok(AgentTool {
+            id: self.name.clone(),
+            object: "agent_tool",
+            agent_id: self.agent_id,
+            name: self.name,
+            kind: self.kind,
+            description: settings.description,
+            parameters: settings.parameters,
+            fixed_arguments: Value::Object(settings.fixed_arguments),
+            http: settings.http,
+            max_calls_per_run: settings.max_calls_per_run,
+            timeout_seconds: settings.timeout_seconds,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A tool to be attached.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewTool {
+    /// The kind of tool. `http` so far; other kinds come with their areas.
+    #[serde(rename = "type")]
+    kind: String,
+    /// What the model is told: what the tool does, and when to use it.
+    #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
+    description: String,
+    /// JSON Schema of the arguments; an object without properties if not given.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Value>,
+    /// Arguments that are always sent and that the model neither sees nor sets.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    fixed_arguments: Option<Map<String, Value>>,
+    /// How it is called.
+    http: NewHttpTool,
+    /// Calls of it in one run; 30 if not given.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 200)]
+    max_calls_per_run: Option<i64>,
+    /// The longest time of a call; 15 if not given.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 60)]
+    timeout_seconds: Option<i64>,
+}
+
+/// How an `http` tool is to be called.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewHttpTool {
+    /// `POST` if not given.
+    #[serde(default)]
+    method: Option<HttpMethod>,
+    /// Where. `{name}` in the path or query stands for an argument; other arguments go into the query (`GET`,
+    /// `DELETE`) or the JSON body.
+    #[schema(min_length = 1, max_length = 2048)]
+    url: String,
+    /// Headers to send. They are sealed, and never shown again.
+    #[serde(default)]
+    headers: Option<BTreeMap<String, String>>,
+}
+
+/// The methods of `http` tools.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum HttpMethod {
+    /// Reads.
+    Get,
+    /// Writes.
+    Post,
+    /// Writes.
+    Put,
+    /// Writes.
+    Patch,
+    /// Writes.
+    Delete,
+}
+
+impl HttpMethod {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl NewTool {
+    fn settings(self, name: &str, checks: &Checks<'_>) -> Result<ToolSettings> {
+        if self.kind != "http" {
+            let rule = format!("is `{}`, which is not available yet; `http` is", self.kind.escape_debug());
+            return Err(Error::invalid("type", rule));
+        }
+        let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
+        schema_rules::check(&parameters, "parameters")?;
+        if parameters.get("type").is_some_and(|kind| kind != "object") {
+            return Err(Error::invalid("parameters.type", "must be `object`"));
+        }
+        check_url(&self.http.url, checks.connector)?;
+        let headers = self.http.headers.unwrap_or_default();
+        check_headers(&headers)?;
+        let sealed_headers = if headers.is_empty() {
+            None
+        } else {
+            let text = serde_json::to_string(&headers)?;
+            Some(checks.seal.seal(&header_place(checks.workspace, name), &text, checks.random)?)
+        };
+        Ok(ToolSettings {
+            description: self.description,
+            parameters,
+            fixed_arguments: self.fixed_arguments.unwrap_or_default(),
+            http: HttpTool {
+                method: self.http.method.unwrap_or(HttpMethod::Post).as_str().to_owned(),
+                url: self.http.url,
+                header_names: headers.into_keys().collect(),
+            },
+            sealed_headers,
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(30),
+            timeout_seconds: self.timeout_seconds.unwrap_or(15),
+        })
+    }
+}
+
+/// What a tool is checked and sealed with.
+struct Checks<'a> {
+    connector: &'a Connector,
+    seal: &'a Seal,
+    random: &'a dyn Random,
+    workspace: WorkspaceId,
+}
+
+/// What sealed headers are bound to: the workspace and the tool, not the agent, so that a copy can use them.
+pub(crate) fn header_place(workspace: WorkspaceId, tool: &str) -> String {
+    format!("agent_tool:{workspace}:{tool}")
+}
+
+/// Checks the address as far as it can be without arguments; the connector checks it again at every call.
+fn check_url(url: &str, connector: &Connector) -> Result<()> {
+    let authority_end = url.find("://").map_or(0, |place| place + 3);
+    let (head, rest) = url.split_at_checked(authority_end).unwrap_or(("", url));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains(['{', '}']) || head.contains(['{', '}']) {
+        return Err(Error::invalid("http.url", "must not have placeholders before its path"));
+    }
+    let sample = url.replace(['{', '}'], "");
+    connector
+        .check_url(&sample, &UrlRules::default())
+        .map(drop)
+        .map_err(|error| Error::invalid("http.url", format_args!("cannot be called: {error}")))
+}
+
+fn check_headers(headers: &BTreeMap<String, String>) -> Result<()> {
+    const RESERVED: [&str; 8] = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "proxy-authorization",
+    ];
+    if headers.len() > 10 {
+        return Err(Error::invalid("http.headers", "must have at most 10 headers"));
+    }
+    for (name, value) in headers {
+        let lower = name.to_ascii_lowercase();
+        let is_token = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+        if !is_token || RESERVED.contains(&lower.as_str()) {
+            return Err(Error::invalid(format!("http.headers.{name}"), "is not a header that can be set"));
+        }
+        if value.len() > 4096 || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+            return Err(Error::invalid(
+                format!("http.headers.{name}"),
+                "must be visible ASCII of at most 4096 bytes",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The tools that the agent may call
+///
+/// By name.
+#[operation(get "/agents/{agentId}/tools", scope = "agents:read", ceiling = 128)]
+pub fn list_agent_tools(
+    read: &mut Read,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    page: OptIn,
+) -> Result<OptInList<AgentTool>> {
+    queries::live_agent(read, caller.workspace_id(), agent_id)?;
+    let after = page.page().after().unwrap_or_default().to_owned();
+    let fetch = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
+    // An agent has at most 128 tools, so a page is cut from all of them.
+    let rows = queries::tools(read, agent_id)?.into_iter().filter(|row| row.name > after).take(fetch);
+    let tools = rows.map(ToolRow::tool).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(tools, |tool| tool.name.clone()))
+}
+
+/// Give the agent a tool: a function, flow, integration action or remote MCP server
+///
+/// `toolId` is the name that the model calls the tool by: 1 to 64 letters, digits, `_` and `-`. A tool of that name
+/// is replaced. So far the type `http` is available; the others come with their areas.
+#[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
+pub fn attach_agent_tool(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Path(tool_id): Path<String>,
+    Body(new): Body<NewTool>,
+    connector: State<Connector>,
+    seal: State<Seal>,
+) -> Result<Json<AgentTool>> {
+    let workspace = caller.workspace_id();
+    let agent = queries::locked_agent(tx, workspace, agent_id)?;
+    check_name(&tool_id)?;
+    let random = tx.random();
+    let checks = Checks { connector: &connector.0, seal: &seal.0, random: &*random, workspace };
+    let kind = new.kind.clone();
+    let settings = new.settings(&tool_id, &checks)?;
+    let tools = queries::tools(tx, agent_id)?;
+    let existing = tools.iter().find(|tool| tool.name == tool_id);
+    if existing.is_none() && tools.len() >= MOST_TOOLS {
+        return Err(Error::new(Code::LimitReached, format!("An agent has at most {MOST_TOOLS} tools.")));
+    }
+    let now = tx.now();
+    let row = ToolRow {
+        agent_id,
+        name: tool_id,
+        workspace_id: workspace,
+        kind,
+        settings: JsonText::of(&settings),
+        created_at: existing.map_or(now, |tool| tool.created_at),
+        updated_at: now,
+    };
+    queries::put_tool(tx, &row)?;
+    next_version(tx, caller, &agent)?;
+    Ok(Json(row.tool()?))
+}
+
+/// Take a tool from the agent
+#[operation(delete "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
+pub fn detach_agent_tool(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Path(tool_id): Path<String>,
+) -> Result<Deleted<String>> {
+    let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    if !queries::delete_tool(tx, agent_id, &tool_id)? {
+        return Err(Error::not_found("tool"));
+    }
+    next_version(tx, caller, &agent)?;
+    Ok(Deleted::of("agent_tool", tool_id))
+}
+
+fn next_version(tx: &mut Tx, caller: &Caller, agent: &super::model::AgentRow) -> Result<()> {
+    let next = queries::write_next(tx, agent, &agent.name, &agent.settings()?, &agent.metadata)?;
+    queries::keep_version(tx, Some(caller), &next, None)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let fits = (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if fits { Ok(()) } else { Err(Error::invalid("toolId", "must be 1 to 64 letters, digits, `_` and `-`")) }
+}
+
+/// The skills that an agent is to have.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSkills {
+    /// The skills, in the order in which the agent is told of them.
+    #[schema(max_items = 20)]
+    skills: Vec<SkillRef>,
+}
+
+/// Set which skills the agent has
+///
+/// Replaces the whole list.
+#[operation(put "/agents/{agentId}/skills", scope = "skills:manage")]
+pub fn set_agent_skills(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Body(new): Body<AgentSkills>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    // No skill exists until the Skills area does, so every id is unknown.
+    if let Some(first) = new.skills.first() {
+        let rule = format!("names skill {}, which does not exist in this workspace", first.skill_id);
+        return Err(Error::invalid("skills[0].skill_id", rule));
+    }
+    let mut settings = agent.settings()?;
+    if settings.skills == new.skills {
+        return Ok(Json(agent.agent(&tiers.0)?));
+    }
+    settings.skills = new.skills;
+    let next = queries::write_next(tx, &agent, &agent.name, &settings, &agent.metadata)?;
+    queries::keep_version(tx, Some(caller), &next, None)?;
+    Ok(Json(next.agent(&tiers.0)?))
+}

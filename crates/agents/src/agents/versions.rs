@@ -1,0 +1,158 @@
+//! Earlier versions of agents.
+
+use super::model::{Agent, Settings, SkillRef};
+use super::queries::{self, VersionRow};
+use super::tools::{AgentTool, ToolSnapshot};
+use super::{Memory, ResponseFormat};
+use crate::providers::{Tier, Tiers};
+use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
+use operation::{Json, OptIn, OptInList, Path, State, operation};
+use serde::Serialize;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// A version of an agent. It never changes.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AgentVersion {
+    /// Always `agent_version`.
+    object: &'static str,
+    /// The agent.
+    agent_id: AgentId,
+    /// The version.
+    version: i64,
+    /// The agent's name then.
+    name: String,
+    /// For people.
+    description: String,
+    /// What the model was told first.
+    instructions: String,
+    /// The tier of models.
+    model: Tier,
+    /// Randomness.
+    temperature: Option<f64>,
+    /// The most tokens of one answer.
+    max_output_tokens: i64,
+    /// The most model calls of a run.
+    max_steps: i64,
+    /// The most tool calls of a run.
+    max_tool_calls: i64,
+    /// The longest time of a run, in seconds.
+    timeout_seconds: i64,
+    /// The most Energy of a run.
+    energy_limit_per_run: Option<i64>,
+    /// The most Energy of a calendar month.
+    energy_limit_monthly: Option<i64>,
+    /// What it remembered of conversations.
+    memory: Memory,
+    /// The form of its answers.
+    response_format: ResponseFormat,
+    /// Its skills.
+    skills: Vec<SkillRef>,
+    /// Its tools.
+    tools: Vec<AgentTool>,
+    /// The key that made the version; `null` for what the service made itself.
+    created_by: Option<String>,
+    /// The version that this one restored.
+    restored_from: Option<i64>,
+    /// When it was made.
+    created_at: Timestamp,
+}
+
+impl AgentVersion {
+    fn of(row: VersionRow, workspace: WorkspaceId) -> Result<Self> {
+        let settings: Settings = row.settings.parse()?;
+        let snapshots: Vec<ToolSnapshot> = row.tools.parse()?;
+        let tools = snapshots
+            .into_iter()
+            .map(|snapshot| snapshot.row(workspace, row.agent_id, row.created_at).tool())
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            object: "agent_version",
+            agent_id: row.agent_id,
+            version: row.version,
+            name: row.name,
+            description: settings.description,
+            instructions: settings.instructions,
+            model: settings.model,
+            temperature: settings.temperature,
+            max_output_tokens: settings.max_output_tokens,
+            max_steps: settings.max_steps,
+            max_tool_calls: settings.max_tool_calls,
+            timeout_seconds: settings.timeout_seconds,
+            energy_limit_per_run: settings.energy_limit_per_run,
+            energy_limit_monthly: settings.energy_limit_monthly,
+            memory: settings.memory,
+            response_format: settings.response_format,
+            skills: settings.skills,
+            tools,
+            created_by: row.key_id,
+            restored_from: row.restored_from,
+            created_at: row.created_at,
+        })
+    }
+}
+
+/// Earlier versions of the agent
+///
+/// Newest first; the first is the current one.
+#[operation(get "/agents/{agentId}/versions", scope = "agents:read")]
+pub fn list_agent_versions(
+    read: &mut Read,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    page: OptIn,
+) -> Result<OptInList<AgentVersion>> {
+    let workspace = caller.workspace_id();
+    queries::live_agent(read, workspace, agent_id)?;
+    let rows = queries::versions(read, workspace, agent_id, page.page())?;
+    let versions =
+        rows.into_iter().map(|row| AgentVersion::of(row, workspace)).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(versions, |version| version.version.to_string()))
+}
+
+/// One earlier version
+#[operation(get "/agents/{agentId}/versions/{version}", scope = "agents:read")]
+pub fn get_agent_version(
+    read: &mut Read,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Path(version): Path<i64>,
+) -> Result<Json<AgentVersion>> {
+    let workspace = caller.workspace_id();
+    queries::live_agent(read, workspace, agent_id)?;
+    Ok(Json(AgentVersion::of(queries::version(read, workspace, agent_id, version)?, workspace)?))
+}
+
+/// Make an earlier version current again
+///
+/// The restored state becomes a new version, with its name, settings and tools; nothing is lost. Restoring the
+/// current version changes nothing.
+#[operation(post "/agents/{agentId}/versions/{version}/restore", scope = "agents:write")]
+pub fn restore_agent_version(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    Path(version): Path<i64>,
+    tiers: State<Tiers>,
+) -> Result<Json<Agent>> {
+    let workspace = caller.workspace_id();
+    let row = queries::locked_agent(tx, workspace, agent_id)?;
+    let earlier = queries::version(tx, workspace, agent_id, version)?;
+    if version == row.version {
+        return Ok(Json(row.agent(&tiers.0)?));
+    }
+    queries::refuse_taken_name(tx, workspace, &earlier.name, Some(agent_id)).map_err(|error| {
+        Error::new(error.code(), "Another agent of the workspace has the name that this version had.")
+            .param("version")
+    })?;
+    let snapshots: Vec<ToolSnapshot> = earlier.tools.parse()?;
+    queries::delete_tools(tx, agent_id)?;
+    let now = tx.now();
+    for snapshot in snapshots {
+        queries::put_tool(tx, &snapshot.row(workspace, agent_id, now))?;
+    }
+    let metadata = row.metadata.clone();
+    let next = queries::write_next(tx, &row, &earlier.name, &earlier.settings.parse()?, &metadata)?;
+    queries::keep_version(tx, Some(caller), &next, Some(version))?;
+    Ok(Json(next.agent(&tiers.0)?))
+}

@@ -1,0 +1,355 @@
+//! Language models behind one trait, and the tiers that callers choose from.
+
+mod openai;
+
+pub use openai::{OpenAi, OpenAiSettings};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A future that a provider gives.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something that answers prompts.
+pub trait Provider: Send + Sync {
+    /// Answers one prompt. Retries what is worth retrying within the request's deadline.
+    fn complete<'a>(
+        &'a self,
+        request: &'a Prompt,
+    ) -> BoxFuture<'a, std::result::Result<Completion, ProviderError>>;
+}
+
+/// A call of a model.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The provider's name for the model.
+    pub model: String,
+    /// The conversation, instructions first.
+    pub messages: Vec<Message>,
+    /// What the model may call.
+    pub tools: Vec<ToolSpec>,
+    /// A JSON Schema that the answer must fit.
+    pub output_schema: Option<Value>,
+    /// The most tokens of the answer.
+    pub max_output_tokens: i64,
+    /// Randomness, 0 to 2; `None` leaves it to the model.
+    pub temperature: Option<f64>,
+    /// How long an answer is waited for, retries included.
+    pub patience: Duration,
+    /// Stops the work.
+    pub cancel: CancellationToken,
+}
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The instructions.
+    System,
+    /// The input.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool.
+    Tool,
+}
+
+/// A message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// The text.
+    pub content: String,
+    /// What the model wants called.
+    pub tool_calls: Vec<ToolCall>,
+    /// Which call this is the result of.
+    pub tool_call_id: Option<String>,
+}
+
+impl Message {
+    /// A plain message.
+    pub fn text(role: Role, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
+    }
+}
+
+/// A tool, as the model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// A call that the model asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id of the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as the model wrote them: JSON, if all is well.
+    pub arguments: String,
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done.
+    Stop,
+    /// The answer reached its limit.
+    Length,
+    /// It wants tools called.
+    ToolCalls,
+}
+
+/// Tokens used by a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Of the prompt.
+    pub input_tokens: i64,
+    /// Of the prompt, found in the provider's cache; part of `input_tokens`.
+    pub cached_tokens: i64,
+    /// Of the answer.
+    pub output_tokens: i64,
+    /// Of the answer, spent on thinking; part of `output_tokens`.
+    pub reasoning_tokens: i64,
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The text, empty where the model only calls tools.
+    pub text: String,
+    /// What it wants called.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub finish: Finish,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderError {
+    /// The provider cannot be reached, is overloaded or failed, and went on failing.
+    Unavailable(String),
+    /// It took too long.
+    Timeout,
+    /// It refused the prompt, and would refuse it again.
+    Refused(String),
+    /// The work was cancelled.
+    Cancelled,
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(why) => write!(f, "the model is unavailable: {why}"),
+            Self::Timeout => f.write_str("the model took too long"),
+            Self::Refused(why) => write!(f, "the model refused the prompt: {why}"),
+            Self::Cancelled => f.write_str("the work was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for ProviderError {}
+
+/// The tiers that an agent may choose (decision 17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Quick and cheap.
+    Fast,
+    /// The default.
+    #[default]
+    Balanced,
+    /// The best answers.
+    Advanced,
+}
+
+impl Tier {
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Balanced => "balanced",
+            Self::Advanced => "advanced",
+        }
+    }
+}
+
+/// What a tier costs, in Energy per 1,000 tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prices {
+    /// Tokens of the prompt that were not cached.
+    pub input: i64,
+    /// Tokens of the prompt that were.
+    pub cached: i64,
+    /// Tokens of the answer, thinking included.
+    pub output: i64,
+}
+
+impl Prices {
+    /// The Energy of a call, rounded up once (decision 15).
+    pub fn energy(&self, usage: Usage) -> i64 {
+        let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens).max(0);
+        let thousandths = fresh
+            .saturating_mul(self.input)
+            .saturating_add(usage.cached_tokens.max(0).saturating_mul(self.cached))
+            .saturating_add(usage.output_tokens.max(0).saturating_mul(self.output));
+        thousandths.saturating_add(999) / 1000
+    }
+
+    /// The longest answer that `energy` pays for after a prompt of `input_tokens`.
+    pub fn affordable_output(&self, energy: i64, input_tokens: i64) -> i64 {
+        if self.output <= 0 {
+            return i64::MAX;
+        }
+        let left = energy.saturating_mul(1000).saturating_sub(input_tokens.saturating_mul(self.input));
+        (left / self.output).max(0)
+    }
+}
+
+/// A model of a provider.
+#[derive(Clone)]
+pub struct Route {
+    /// Who runs it.
+    pub provider: Arc<dyn Provider>,
+    /// The provider's name for it.
+    pub model: String,
+    /// What callers see as `model_revision`.
+    pub label: String,
+    /// Tokens that prompt and answer may have together.
+    pub context_tokens: i64,
+}
+
+/// A tier as this installation runs it.
+#[derive(Clone)]
+pub struct TierSetup {
+    /// The model, then those to fall back on, in order.
+    pub routes: Vec<Route>,
+    /// What it costs, whichever route answers.
+    pub prices: Prices,
+}
+
+/// All tiers of this installation.
+#[derive(Clone)]
+pub struct Tiers {
+    /// [`Tier::Fast`]
+    pub fast: TierSetup,
+    /// [`Tier::Balanced`]
+    pub balanced: TierSetup,
+    /// [`Tier::Advanced`]
+    pub advanced: TierSetup,
+}
+
+impl Tiers {
+    /// The prices of a service that was not told others.
+    pub const DEFAULT_PRICES: [Prices; 3] = [
+        Prices { input: 1, cached: 1, output: 4 },
+        Prices { input: 5, cached: 2, output: 20 },
+        Prices { input: 25, cached: 8, output: 100 },
+    ];
+
+    /// How a tier is run.
+    pub fn get(&self, tier: Tier) -> &TierSetup {
+        match tier {
+            Tier::Fast => &self.fast,
+            Tier::Balanced => &self.balanced,
+            Tier::Advanced => &self.advanced,
+        }
+    }
+}
+
+impl TierSetup {
+    /// What callers see as `model_revision`.
+    pub fn label(&self) -> String {
+        self.routes.first().map(|route| route.label.clone()).unwrap_or_default()
+    }
+
+    /// Tokens that prompt and answer may have together.
+    pub fn context_tokens(&self) -> i64 {
+        self.routes.first().map_or(8192, |route| route.context_tokens)
+    }
+
+    /// Asks the tier's model, and where it is unavailable the ones to fall back on. Gives the label of the route
+    /// that answered.
+    ///
+    /// # Errors
+    /// The error of the last route that was tried.
+    pub async fn complete(
+        &self,
+        prompt: &Prompt,
+    ) -> std::result::Result<(Completion, String), ProviderError> {
+        let mut last = ProviderError::Unavailable("no model is configured".to_owned());
+        for route in &self.routes {
+            let mut prompt = prompt.clone();
+            prompt.model.clone_from(&route.model);
+            match route.provider.complete(&prompt).await {
+                Ok(completion) => return Ok((completion, route.label.clone())),
+                Err(error @ (ProviderError::Cancelled | ProviderError::Refused(_))) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, model = route.label, "a model did not answer");
+                    last = error;
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+/// A guess of a text's tokens that is rather too high: providers count for themselves, holds must be enough.
+pub(crate) fn estimated_tokens(messages: &[Message], tools: &[ToolSpec]) -> i64 {
+    let text = |text: &str| text.len() as i64 / 3 + 1;
+    let messages: i64 = messages
+        .iter()
+        .map(|message| {
+            8 + text(&message.content)
+                + message
+                    .tool_calls
+                    .iter()
+                    .map(|call| 8 + text(&call.name) + text(&call.arguments))
+                    .sum::<i64>()
+        })
+        .sum();
+    let tools: i64 = tools
+        .iter()
+        .map(|tool| 16 + text(&tool.name) + text(&tool.description) + text(&tool.parameters.to_string()))
+        .sum();
+    messages + tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_affordable_is_paid(input in 0i64..50_000, energy in 0i64..10_000, tier in 0usize..3) {
+            let prices = Tiers::DEFAULT_PRICES[tier];
+            let output = prices.affordable_output(energy, input);
+            let cost = prices.energy(Usage { input_tokens: input, output_tokens: output, ..Usage::default() });
+            prop_assert!(output == 0 || cost <= energy, "{cost} > {energy}");
+        }
+    }
+
+    #[test]
+    fn a_step_is_rounded_up_once() {
+        let prices = Prices { input: 5, cached: 2, output: 20 };
+        assert_eq!(prices.energy(Usage::default()), 0);
+        let usage = Usage { input_tokens: 100, cached_tokens: 50, output_tokens: 10, reasoning_tokens: 5 };
+        assert_eq!(prices.energy(usage), 1);
+        assert_eq!(prices.energy(Usage { output_tokens: 51, ..Usage::default() }), 2);
+    }
+}

@@ -1,0 +1,117 @@
+//! Calling an `http` tool.
+
+use super::model::ToolOutput;
+use crate::agents::ToolSettings;
+use egress::{Connector, Limits, Method, Oversize, Request};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The most of an answer that the model is told.
+const LARGEST_RESULT: usize = 64 * 1024;
+
+/// Whether calling the tool changes anything.
+pub(super) fn writes(tool: &ToolSettings) -> bool {
+    tool.http.method != "GET"
+}
+
+/// What a writing tool answers under a test key: nothing is sent.
+pub(super) fn simulated(tool: &ToolSettings) -> ToolOutput {
+    let note = "This is a test run: the call was not made.";
+    ToolOutput { ok: true, result: json!({ "simulated": true, "method": tool.http.method, "note": note }) }
+}
+
+/// Calls the tool. Every failure is an answer to the model, never an error of the run.
+pub(super) async fn call(
+    connector: &Connector,
+    tool: &ToolSettings,
+    headers: BTreeMap<String, String>,
+    arguments: &Map<String, Value>,
+    patience: Duration,
+    effect_key: &str,
+) -> ToolOutput {
+    let mut arguments = arguments.clone();
+    arguments.extend(tool.fixed_arguments.clone());
+    let url = match address(&tool.http.url, &mut arguments) {
+        Ok(url) => url,
+        Err(why) => return ToolOutput::error(why),
+    };
+    let Ok(method) = Method::from_bytes(tool.http.method.as_bytes()) else {
+        return ToolOutput::error("the tool has an unknown method");
+    };
+    let in_query = matches!(tool.http.method.as_str(), "GET" | "DELETE");
+    let url = if in_query { with_query(url, &arguments) } else { url };
+    let limits = Limits {
+        total: patience,
+        max_response_bytes: LARGEST_RESULT,
+        oversize: Oversize::Truncate,
+        ..Limits::default()
+    };
+    let mut request = Request::new(method, url).limits(limits);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    if !in_query {
+        request = request
+            .header("content-type", "application/json")
+            .header("idempotency-key", effect_key)
+            .body(Value::Object(arguments).to_string());
+    }
+    match connector.send(request).await {
+        Ok(response) => {
+            let text = String::from_utf8_lossy(&response.body).replace('\0', "");
+            let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+            let ok = (200..300).contains(&response.status);
+            let mut result = json!({ "status": response.status, "body": body });
+            if response.truncated {
+                result["truncated"] = true.into();
+            }
+            ToolOutput { ok, result }
+        }
+        Err(error) => ToolOutput::error(format!("the call failed: {error}")),
+    }
+}
+
+/// Puts arguments into the placeholders of the address, and takes them out of the rest.
+fn address(template: &str, arguments: &mut Map<String, Value>) -> Result<String, String> {
+    let mut url = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        let value = arguments.remove(name).ok_or_else(|| format!("the argument `{name}` is missing"))?;
+        url.push_str(before);
+        url.extend(utf8_percent_encode(&plain(&value), NON_ALPHANUMERIC));
+        rest = behind;
+    }
+    url.push_str(rest);
+    Ok(url)
+}
+
+fn with_query(mut url: String, arguments: &Map<String, Value>) -> String {
+    for (name, value) in arguments {
+        url.push(if url.contains('?') { '&' } else { '?' });
+        url.extend(utf8_percent_encode(name, NON_ALPHANUMERIC));
+        url.push('=');
+        url.extend(utf8_percent_encode(&plain(value), NON_ALPHANUMERIC));
+    }
+    url
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_go_into_the_address_and_nowhere_else() {
+        let mut arguments = json!({ "city": "São/Paulo?x=1", "days": 3 }).as_object().unwrap().clone();
+        let url = address("https://example.com/{city}/now", &mut arguments).unwrap();
+        assert_eq!(url, "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now");
+        assert_eq!(with_query(url, &arguments), "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now?days=3");
+        assert!(address("https://example.com/{other}", &mut Map::new()).is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! Runs: one execution of an agent on one input.
+//!
+//! A run is a row that says how far it has come and who works on it (a lease with an epoch). Each call of the model
+//! or of a tool is a step, written before it is made, and its result is written together with its price, so that a
+//! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
+//! at a time; the others wait in order.
+
+mod answer;
+mod engine;
+mod execute;
+mod http_tool;
+mod model;
+mod operations;
+mod prompt;
+mod queries;
+mod recovery;
+mod submit;
+
+pub use engine::{RunEngine, RunEngineParts};
+pub use model::{NewRun, OnBusy, Run, RunStatus};
+
+use operation::{Domain, Operations};
+
+/// The area.
+pub struct Runs;
+
+impl Domain for Runs {
+    const AREA: &'static str = "Runs";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(operations::CreateRun),
+            Box::new(operations::CreateWorkspaceRun),
+            Box::new(operations::ListRuns),
+            Box::new(operations::GetRun),
+        ]
+    }
+}

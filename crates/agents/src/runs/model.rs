@@ -1,0 +1,456 @@
+//! What a run is.
+
+use crate::agents::ResponseFormat;
+use crate::providers::{Finish, Tier, ToolCall, Usage};
+use diesel::prelude::*;
+use model::{
+    AgentId, Error, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, WorkspaceId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::schema::{run_steps, runs};
+use utoipa::ToSchema;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It waits for its turn.
+    Queued,
+    /// It goes on.
+    InProgress,
+    /// It has answered.
+    Completed,
+    /// A limit ended it; what it has said so far is kept.
+    Incomplete,
+    /// It failed, and costs nothing.
+    Failed,
+    /// A newer input took its place.
+    Cancelled,
+    /// It never came to its turn.
+    Expired,
+}
+
+impl RunStatus {
+    const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::InProgress,
+        Self::Completed,
+        Self::Incomplete,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Expired,
+    ];
+
+    /// The word in the database and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// The event that tells of this end, where there is one.
+    pub(super) fn event(self) -> Option<&'static str> {
+        match self {
+            Self::Completed => Some("run.completed"),
+            Self::Incomplete => Some("run.incomplete"),
+            Self::Failed => Some("run.failed"),
+            Self::Cancelled => Some("run.cancelled"),
+            Self::Queued | Self::InProgress | Self::Expired => None,
+        }
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Queued | Self::InProgress)
+    }
+}
+
+/// What to do when the conversation is busy with another run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBusy {
+    /// Wait for its turn; at most 10 runs wait.
+    #[default]
+    Enqueue,
+    /// Answer 409 `conversation_busy`.
+    Reject,
+    /// Cancel what goes on and waits; the cancelled inputs stay in the conversation's memory.
+    Interrupt,
+    /// Cancel what goes on and waits, and forget the cancelled inputs.
+    Rollback,
+}
+
+/// A run to be made.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewRun {
+    /// What the agent is told.
+    #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
+    pub input: String,
+    /// Keeps memory across runs: the caller's own name for the conversation. Without it the run has an ephemeral
+    /// conversation, which is forgotten 72 hours after its last run.
+    #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9._:-]+$")]
+    #[serde(default)]
+    pub conversation_id: Option<String>,
+    /// The agent; the workspace's default if not given.
+    #[serde(default)]
+    pub agent_id: Option<AgentId>,
+    /// A version of the agent; the current one if not given.
+    #[schema(minimum = 1)]
+    #[serde(default)]
+    pub agent_version: Option<i64>,
+    /// `true` answers at once; read the run, or subscribe to its events, for the end.
+    #[serde(default)]
+    pub background: bool,
+    /// The form of the answer, instead of the agent's.
+    #[serde(default)]
+    pub response_format: Option<ResponseFormat>,
+    /// The most model calls, instead of the agent's.
+    #[schema(minimum = 1, maximum = 50)]
+    #[serde(default)]
+    pub max_steps: Option<i64>,
+    /// The longest time, instead of the agent's.
+    #[schema(minimum = 5, maximum = 600)]
+    #[serde(default)]
+    pub timeout_seconds: Option<i64>,
+    /// The caller's own notes.
+    #[serde(default)]
+    pub metadata: Option<Metadata>,
+    /// What to do when the conversation is busy.
+    #[serde(default)]
+    pub on_busy: OnBusy,
+}
+
+/// What a run was asked for beyond its agent's settings; stored with the run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct RunOptions {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) response_format: Option<ResponseFormat>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) max_steps: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timeout_seconds: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) background: bool,
+}
+
+/// A run.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Run {
+    /// The run.
+    pub id: RunId,
+    /// Always `run`.
+    pub object: &'static str,
+    /// The workspace it belongs to.
+    pub workspace_id: WorkspaceId,
+    /// `false` for runs made with a test key.
+    pub livemode: bool,
+    /// The agent that ran.
+    pub agent_id: AgentId,
+    /// The version of the agent that ran.
+    pub agent_version: i64,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// What the agent was told; `null` once forgotten.
+    pub input: Option<String>,
+    /// What the agent said; `null` where it has not, and once forgotten.
+    pub output: Option<String>,
+    /// The output as JSON, where a schema was asked for and the output fits it.
+    #[schema(value_type = Option<Object>)]
+    pub output_data: Option<Value>,
+    /// The conversation; `eph_…` where the caller named none.
+    pub conversation_id: String,
+    /// Whether the conversation is forgotten 72 hours after its last run.
+    pub ephemeral: bool,
+    /// The tier of models.
+    pub model: String,
+    /// Why it is incomplete or cancelled.
+    pub incomplete_details: Option<IncompleteDetails>,
+    /// Why it failed.
+    pub error: Option<RunFailure>,
+    /// What it used.
+    pub usage: RunUsage,
+    /// What it cost.
+    pub energy: RunEnergy,
+    /// The caller's own notes.
+    pub metadata: Metadata,
+    /// The steps, with `include=steps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<RunStep>>,
+    /// When it was accepted.
+    pub queued_at: Timestamp,
+    /// When its turn came.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// When its texts were forgotten.
+    pub purged_at: Option<Timestamp>,
+}
+
+/// Why a run is incomplete.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct IncompleteDetails {
+    /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`; of a cancelled run `interrupted` or `rolled_back`.
+    pub reason: String,
+}
+
+/// Why a run failed.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct RunFailure {
+    /// The code, as in error answers.
+    pub code: String,
+    /// A sentence.
+    pub message: String,
+}
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
+pub struct RunUsage {
+    /// Tokens of prompts.
+    pub input_tokens: i64,
+    /// Of them, those found in the provider's cache.
+    pub cached_tokens: i64,
+    /// Tokens of answers.
+    pub output_tokens: i64,
+    /// Of them, those spent on thinking.
+    pub reasoning_tokens: i64,
+    /// Calls of the model.
+    pub model_calls: i64,
+    /// Calls of tools.
+    pub tool_calls: i64,
+}
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct RunEnergy {
+    /// Energy spent; zero with a test key.
+    pub amount: i64,
+    /// With a test key: what it would have cost.
+    pub simulated: i64,
+}
+
+/// A call of the model or of a tool.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RunStep {
+    /// The step.
+    pub id: StepId,
+    /// Always `run_step`.
+    pub object: &'static str,
+    /// Its place in the run, from 1.
+    pub position: i64,
+    /// `model` or `tool`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `running`, `completed`, `failed` or `unknown`.
+    pub status: String,
+    /// The model, or the tool.
+    pub name: String,
+    /// What went in; `null` once forgotten.
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<JsonText>,
+    /// What came out; `null` until then, and once forgotten.
+    #[schema(value_type = Option<Object>)]
+    pub output: Option<JsonText>,
+    /// Tokens of the prompt.
+    pub input_tokens: i64,
+    /// Tokens of the answer.
+    pub output_tokens: i64,
+    /// Energy spent.
+    pub energy: i64,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A run as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = runs, treat_none_as_default_value = false)]
+pub(super) struct RunRow {
+    pub(super) workspace_id: WorkspaceId,
+    pub(super) id: RunId,
+    pub(super) livemode: bool,
+    pub(super) agent_id: AgentId,
+    pub(super) agent_version: i64,
+    pub(super) status: String,
+    pub(super) input: Option<String>,
+    pub(super) output: Option<String>,
+    pub(super) conversation_id: String,
+    pub(super) ephemeral: bool,
+    pub(super) model: String,
+    pub(super) incomplete_reason: Option<String>,
+    pub(super) error: Option<JsonText>,
+    pub(super) input_tokens: i64,
+    pub(super) cached_tokens: i64,
+    pub(super) output_tokens: i64,
+    pub(super) reasoning_tokens: i64,
+    pub(super) model_calls: i64,
+    pub(super) tool_calls: i64,
+    pub(super) energy: i64,
+    pub(super) simulated_energy: i64,
+    pub(super) options: JsonText,
+    pub(super) metadata: JsonText,
+    pub(super) key_id: KeyId,
+    pub(super) key_lineage: KeyId,
+    pub(super) request_id: RequestId,
+    pub(super) lease_until: Option<Timestamp>,
+    pub(super) epoch: i64,
+    pub(super) queued_at: Timestamp,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) completed_at: Option<Timestamp>,
+    pub(super) purged_at: Option<Timestamp>,
+}
+
+impl RunRow {
+    pub(super) fn status(&self) -> Result<RunStatus> {
+        RunStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == self.status)
+            .ok_or_else(|| Error::internal(format!("a run has the unknown status {}", self.status)))
+    }
+
+    pub(super) fn failure(&self) -> Option<RunFailure> {
+        self.error.as_ref().and_then(|error| error.parse().ok())
+    }
+
+    pub(super) fn options(&self) -> Result<RunOptions> {
+        Ok(self.options.parse()?)
+    }
+
+    /// As callers see it.
+    pub(super) fn run(self, format: Option<&ResponseFormat>) -> Result<Run> {
+        let error = self.failure();
+        let wants_json = format.is_some_and(|format| format.schema().is_some());
+        let output_data = self
+            .output
+            .as_deref()
+            .filter(|_| wants_json && self.status == RunStatus::Completed.as_str())
+            .and_then(|output| serde_json::from_str(output).ok());
+        Ok(Run {
+            object: "run",
+            status: self.status()?,
+            metadata: self.metadata.parse()?,
+            id: self.id,
+            workspace_id: self.workspace_id,
+            livemode: self.livemode,
+            agent_id: self.agent_id,
+            agent_version: self.agent_version,
+            input: self.input,
+            output: self.output,
+            output_data,
+            conversation_id: self.conversation_id,
+            ephemeral: self.ephemeral,
+            model: self.model,
+            incomplete_details: self.incomplete_reason.map(|reason| IncompleteDetails { reason }),
+            error,
+            usage: RunUsage {
+                input_tokens: self.input_tokens,
+                cached_tokens: self.cached_tokens,
+                output_tokens: self.output_tokens,
+                reasoning_tokens: self.reasoning_tokens,
+                model_calls: self.model_calls,
+                tool_calls: self.tool_calls,
+            },
+            energy: RunEnergy { amount: self.energy, simulated: self.simulated_energy },
+            steps: None,
+            queued_at: self.queued_at,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+            purged_at: self.purged_at,
+        })
+    }
+}
+
+/// A step as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = run_steps, treat_none_as_default_value = false)]
+pub(super) struct StepRow {
+    pub(super) run_id: RunId,
+    pub(super) position: i64,
+    pub(super) workspace_id: WorkspaceId,
+    pub(super) id: StepId,
+    pub(super) kind: String,
+    pub(super) status: String,
+    pub(super) name: String,
+    pub(super) input: Option<JsonText>,
+    pub(super) output: Option<JsonText>,
+    pub(super) effect_key: Option<String>,
+    pub(super) input_tokens: i64,
+    pub(super) output_tokens: i64,
+    pub(super) energy: i64,
+    pub(super) started_at: Timestamp,
+    pub(super) completed_at: Option<Timestamp>,
+}
+
+impl StepRow {
+    pub(super) fn step(self) -> RunStep {
+        RunStep {
+            id: self.id,
+            object: "run_step",
+            position: self.position,
+            kind: self.kind,
+            status: self.status,
+            name: self.name,
+            input: self.input,
+            output: self.output,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            energy: self.energy,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+        }
+    }
+
+    pub(super) fn is_model(&self) -> bool {
+        self.kind == "model"
+    }
+}
+
+/// The output of a model step, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ModelOutput {
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) tool_calls: Vec<ToolCall>,
+    pub(super) finish_reason: Finish,
+    #[serde(default)]
+    pub(super) usage: Usage,
+    /// What the model is told when its answer did not fit the schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) correction: Option<String>,
+}
+
+/// The input of a tool step, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ToolInput {
+    pub(super) call_id: String,
+    pub(super) arguments: Value,
+}
+
+/// The output of a tool step, as stored and as the model is told it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ToolOutput {
+    pub(super) ok: bool,
+    pub(super) result: Value,
+}
+
+impl ToolOutput {
+    pub(super) fn error(why: impl Into<String>) -> Self {
+        Self { ok: false, result: Value::String(why.into()) }
+    }
+}
+
+pub(super) fn tier_of(row: &RunRow) -> Tier {
+    [Tier::Fast, Tier::Balanced, Tier::Advanced]
+        .into_iter()
+        .find(|tier| tier.as_str() == row.model)
+        .unwrap_or_default()
+}

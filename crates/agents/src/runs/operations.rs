@@ -1,0 +1,143 @@
+//! Making, listing and reading runs.
+
+use super::answer::{self, RunAnswer};
+use super::engine::RunEngine;
+use super::model::{NewRun, Run, RunStatus, StepRow};
+use super::queries::{self, RunFilter};
+use super::submit::Submitted;
+use crate::agents::ResponseFormat;
+use crate::agents::queries as agents;
+use model::{AgentId, Caller, Result, RunId};
+use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, operation};
+use serde::{Deserialize, Serialize};
+use store::Read;
+use utoipa::{IntoParams, ToSchema};
+
+/// Run the workspace's agent on a text input
+///
+/// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With a live key it
+/// spends Energy, which is held before each step and settled after it. The run is bound to no contact: it sees only
+/// the given input and the memory of its conversation.
+#[operation(post "/runs", scope = "runs:execute", energy)]
+pub async fn create_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
+    submit(cx, new).await
+}
+
+/// Run the agent of the named workspace
+///
+/// The same as `POST /runs`, with the workspace in the path.
+#[operation(post "/workspaces/{workspaceId}/runs", scope = "runs:execute", energy)]
+pub async fn create_workspace_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
+    submit(cx, new).await
+}
+
+async fn submit(cx: &Cx, new: NewRun) -> Result<RunAnswer> {
+    let engine = cx.services.get::<RunEngine>()?;
+    let asked = new.response_format.clone();
+    let submitted = engine.submit(&cx.caller, new, cx.claim.clone()).await?;
+    let (row, still_running) = match submitted {
+        Submitted::Done(row) => (row, false),
+        Submitted::StillRunning(row) => (row, true),
+    };
+    cx.note_energy(row.energy);
+    if !still_running {
+        // The outcome was stored with the run's last transaction.
+        cx.mark_answered();
+    }
+    let format = match asked {
+        Some(format) => format,
+        None => {
+            let (workspace, agent, version) = (row.workspace_id, row.agent_id, row.agent_version);
+            cx.db.read(move |read| format_of(read, workspace, agent, version)).await?
+        }
+    };
+    Ok(RunAnswer(answer::reply(row, &format, still_running)?))
+}
+
+fn format_of(
+    read: &mut Read,
+    workspace: model::WorkspaceId,
+    agent: AgentId,
+    version: i64,
+) -> Result<ResponseFormat> {
+    Ok(agents::version_settings(read, workspace, agent, version)?.0.response_format)
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct RunQuery {
+    /// Only runs in this state.
+    #[serde(default)]
+    status: Option<RunStatus>,
+    /// Only runs of this agent.
+    #[serde(default)]
+    #[param(value_type = Option<i64>)]
+    agent_id: Option<AgentId>,
+    /// Only runs of this conversation.
+    #[serde(default)]
+    #[param(max_length = 128)]
+    conversation_id: Option<String>,
+}
+
+/// List runs, newest first
+///
+/// Without their steps.
+#[operation(get "/runs", scope = "runs:read")]
+pub fn list_runs(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<RunQuery>,
+    page: CursorPage,
+) -> Result<CursorList<Run>> {
+    let filter =
+        RunFilter { status: query.status, agent: query.agent_id, conversation: query.conversation_id };
+    let rows = queries::list(read, caller.workspace_id(), &filter, &page)?;
+    let runs = rows
+        .into_iter()
+        .map(|row| {
+            let format = row.options()?.response_format;
+            row.run(format.as_ref())
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(CursorList::of(&page, runs))
+}
+
+/// What to add to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Include {
+    /// The trace of the run's steps.
+    Steps,
+}
+
+/// What to add to a run.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct IncludeQuery {
+    /// Separated by commas.
+    #[serde(default)]
+    #[param(inline)]
+    include: Vec<Include>,
+}
+
+/// One run with its steps, usage and cost
+///
+/// The steps come with `include=steps`.
+#[operation(get "/runs/{runId}", scope = "runs:read")]
+pub fn get_run(
+    read: &mut Read,
+    caller: &Caller,
+    Path(run_id): Path<RunId>,
+    Query(query): Query<IncludeQuery>,
+) -> Result<Json<Run>> {
+    let row = queries::by_id(read, caller.workspace_id(), &run_id)?;
+    let format = match row.options()?.response_format {
+        Some(format) => format,
+        None => format_of(read, row.workspace_id, row.agent_id, row.agent_version)?,
+    };
+    let mut run = row.run(Some(&format))?;
+    if query.include.contains(&Include::Steps) {
+        let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
+        run.steps = Some(steps.into_iter().map(StepRow::step).collect());
+    }
+    Ok(Json(run))
+}

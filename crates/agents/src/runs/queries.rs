@@ -1,0 +1,324 @@
+//! Runs and steps in the database.
+
+use super::model::{RunRow, RunStatus, StepRow};
+use diesel::prelude::*;
+use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
+use store::schema::{run_steps, runs, test_run_days};
+use store::{CursorPage, Read, Tx, each};
+
+/// How long a worker may be silent before its run can be taken over.
+pub(super) const LEASE_SECONDS: i64 = 30;
+
+const ACTIVE: [&str; 2] = ["queued", "in_progress"];
+
+pub(super) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
+    diesel::insert_into(runs::table).values(row.clone()).execute(tx.connection())?;
+    Ok(())
+}
+
+pub(super) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
+    runs::table
+        .find((workspace, id))
+        .first(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("run"))
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunFilter {
+    pub(super) status: Option<RunStatus>,
+    pub(super) agent: Option<AgentId>,
+    pub(super) conversation: Option<String>,
+}
+
+/// Newest first.
+pub(super) fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    filter: &RunFilter,
+    page: &CursorPage,
+) -> Result<Vec<RunRow>> {
+    let mut query = runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .order(runs::id.desc())
+        .limit(page.fetch())
+        .into_boxed();
+    if let Some(status) = filter.status {
+        query = query.filter(runs::status.eq(status.as_str()));
+    }
+    if let Some(agent) = filter.agent {
+        query = query.filter(runs::agent_id.eq(agent));
+    }
+    if let Some(conversation) = &filter.conversation {
+        query = query.filter(runs::conversation_id.eq(conversation));
+    }
+    if let Some(after) = &page.starting_after {
+        let after =
+            RunId::parse(after).ok_or_else(|| Error::invalid("starting_after", "is not the id of a run"))?;
+        query = query.filter(runs::id.lt(after));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The runs of a conversation that wait or go on, oldest first.
+pub(super) fn active_in_conversation(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    livemode: bool,
+    conversation: &str,
+) -> Result<Vec<RunRow>> {
+    Ok(runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .filter(runs::conversation_id.eq(conversation))
+        .filter(runs::livemode.eq(livemode))
+        .filter(runs::status.eq_any(ACTIVE))
+        .order(runs::id.asc())
+        .load(read.connection())?)
+}
+
+/// A turn of a conversation: what was said, and what was answered if anything was.
+pub(super) type Turn = (Option<String>, Option<String>);
+
+/// The last turns of a conversation before `before`, oldest first.
+pub(super) fn turns(read: &mut Read, row: &RunRow, most: i64) -> Result<Vec<Turn>> {
+    let mut turns: Vec<Turn> = runs::table
+        .filter(runs::workspace_id.eq(row.workspace_id))
+        .filter(runs::conversation_id.eq(&row.conversation_id))
+        .filter(runs::livemode.eq(row.livemode))
+        .filter(runs::agent_id.eq(row.agent_id))
+        .filter(runs::id.lt(&row.id))
+        .filter(runs::status.eq_any([RunStatus::Completed.as_str(), RunStatus::Incomplete.as_str()]).or(
+            runs::status.eq(RunStatus::Cancelled.as_str()).and(runs::incomplete_reason.eq("interrupted")),
+        ))
+        .order(runs::id.desc())
+        .limit(most)
+        .select((runs::input, runs::output))
+        .load(read.connection())?;
+    turns.reverse();
+    Ok(turns)
+}
+
+/// Energy that an agent's runs have spent since `since`.
+pub(super) fn energy_since(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    since: Timestamp,
+) -> Result<i64> {
+    let sum: Option<i64> = runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .filter(runs::agent_id.eq(agent))
+        .filter(runs::queued_at.ge(since))
+        .select(diesel::dsl::sql::<diesel::sql_types::Nullable<diesel::sql_types::BigInt>>(
+            "CAST(SUM(energy) AS BIGINT)",
+        ))
+        .first(read.connection())?;
+    Ok(sum.unwrap_or(0))
+}
+
+/// Counts a test run against the day's cap.
+///
+/// # Errors
+/// `test_run_daily_cap`; the transaction is then rolled back, and the count with it.
+pub(super) fn count_test_run(tx: &mut Tx, workspace: WorkspaceId, cap: i64) -> Result<()> {
+    let now = tx.now();
+    let day = now.day().to_string();
+    each!(tx.connection(), |connection| diesel::insert_into(test_run_days::table)
+        .values((
+            test_run_days::workspace_id.eq(workspace),
+            test_run_days::day.eq(&day),
+            test_run_days::runs.eq(1),
+        ))
+        .on_conflict((test_run_days::workspace_id, test_run_days::day))
+        .do_update()
+        .set(test_run_days::runs.eq(test_run_days::runs + 1))
+        .execute(connection))?;
+    let runs: i64 =
+        test_run_days::table.find((workspace, &day)).select(test_run_days::runs).first(tx.connection())?;
+    if runs <= cap {
+        return Ok(());
+    }
+    let tomorrow = Timestamp::day_start(now.day()).plus_seconds(86_400);
+    Err(Error::new(Code::TestRunDailyCap, format!("The workspace has used its {cap} test runs of this day."))
+        .retry_after(tomorrow.seconds() - now.seconds()))
+}
+
+/// Gives the turn to a queued run, if it still waits under this epoch.
+pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let now = tx.now();
+    let started = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .set((
+            runs::status.eq(RunStatus::InProgress.as_str()),
+            runs::started_at.eq(now),
+            runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+        ))
+        .execute(tx.connection())?;
+    Ok(started == 1)
+}
+
+/// Prolongs the lease. `false`: the run is no longer this worker's.
+pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let until = tx.now().plus_seconds(LEASE_SECONDS);
+    let held = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::status.eq_any(ACTIVE))
+        .set(runs::lease_until.eq(until))
+        .execute(tx.connection())?;
+    Ok(held == 1)
+}
+
+/// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
+pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let written = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::status.eq_any(ACTIVE))
+        .set((
+            runs::status.eq(&row.status),
+            runs::output.eq(&row.output),
+            runs::incomplete_reason.eq(&row.incomplete_reason),
+            runs::error.eq(&row.error),
+            runs::input_tokens.eq(row.input_tokens),
+            runs::cached_tokens.eq(row.cached_tokens),
+            runs::output_tokens.eq(row.output_tokens),
+            runs::reasoning_tokens.eq(row.reasoning_tokens),
+            runs::model_calls.eq(row.model_calls),
+            runs::tool_calls.eq(row.tool_calls),
+            runs::energy.eq(row.energy),
+            runs::simulated_energy.eq(row.simulated_energy),
+            runs::lease_until.eq(None::<Timestamp>),
+            runs::completed_at.eq(row.completed_at),
+        ))
+        .execute(tx.connection())?;
+    Ok(written == 1)
+}
+
+/// Notes what a run that somebody else ended had used up to then.
+pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<()> {
+    diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .set((
+            runs::input_tokens.eq(row.input_tokens),
+            runs::output_tokens.eq(row.output_tokens),
+            runs::model_calls.eq(row.model_calls),
+            runs::tool_calls.eq(row.tool_calls),
+            runs::energy.eq(row.energy),
+            runs::simulated_energy.eq(row.simulated_energy),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Cancels a run that waits or goes on.
+pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<bool> {
+    let now = tx.now();
+    let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::status.eq_any(ACTIVE))
+        .set((
+            runs::status.eq(RunStatus::Cancelled.as_str()),
+            runs::incomplete_reason.eq(reason),
+            runs::lease_until.eq(None::<Timestamp>),
+            runs::completed_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(cancelled == 1)
+}
+
+/// Begins a run anew that had failed, under the same id.
+pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<RunRow> {
+    let now = tx.now();
+    Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch))
+        .set((
+            runs::status.eq(RunStatus::Queued.as_str()),
+            runs::epoch.eq(row.epoch + 1),
+            runs::error.eq(None::<JsonText>),
+            runs::completed_at.eq(None::<Timestamp>),
+            runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+        ))
+        .returning(runs::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// Takes over runs whose workers fell silent, a few at a time.
+pub(super) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
+    let now = tx.now();
+    let silent = runs::table
+        .filter(runs::lease_until.lt(now))
+        .filter(runs::status.eq_any(ACTIVE))
+        .order(runs::lease_until.asc())
+        .limit(most);
+    let rows: Vec<RunRow> = match tx.connection() {
+        store::AnyConnection::Sqlite(connection) => silent.load(connection)?,
+        store::AnyConnection::Postgres(connection) => silent.for_update().skip_locked().load(connection)?,
+    };
+    rows.into_iter()
+        .map(|row| {
+            Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
+                .set((runs::epoch.eq(row.epoch + 1), runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS))))
+                .returning(runs::all_columns)
+                .get_result(tx.connection())?)
+        })
+        .collect()
+}
+
+/// Forgets the texts of ephemeral conversations whose last run ended before `cutoff`. Gives the number of runs.
+pub(super) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
+    let now = tx.now();
+    let later = diesel::alias!(runs as later);
+    let due: Vec<(WorkspaceId, RunId)> = runs::table
+        .filter(runs::ephemeral.eq(true))
+        .filter(runs::purged_at.is_null())
+        .filter(runs::completed_at.lt(cutoff))
+        .filter(diesel::dsl::not(diesel::dsl::exists(
+            later
+                .filter(later.field(runs::workspace_id).eq(runs::workspace_id))
+                .filter(later.field(runs::conversation_id).eq(runs::conversation_id))
+                .filter(
+                    later.field(runs::completed_at).is_null().or(later.field(runs::completed_at).ge(cutoff)),
+                )
+                .select(later.field(runs::id)),
+        )))
+        .order(runs::completed_at.asc())
+        .limit(most)
+        .select((runs::workspace_id, runs::id))
+        .load(tx.connection())?;
+    for (workspace, id) in &due {
+        diesel::update(runs::table.find((workspace, id)))
+            .set((runs::input.eq(None::<String>), runs::output.eq(None::<String>), runs::purged_at.eq(now)))
+            .execute(tx.connection())?;
+        diesel::update(run_steps::table.filter(run_steps::run_id.eq(id)))
+            .set((run_steps::input.eq(None::<JsonText>), run_steps::output.eq(None::<JsonText>)))
+            .execute(tx.connection())?;
+    }
+    Ok(due.len())
+}
+
+pub(super) fn steps(read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Result<Vec<StepRow>> {
+    Ok(run_steps::table
+        .filter(run_steps::run_id.eq(run))
+        .filter(run_steps::workspace_id.eq(workspace))
+        .order(run_steps::position.asc())
+        .load(read.connection())?)
+}
+
+pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
+    diesel::insert_into(run_steps::table).values(step.clone()).execute(tx.connection())?;
+    Ok(())
+}
+
+pub(super) fn finish_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
+    diesel::update(run_steps::table.find((&step.run_id, step.position)))
+        .set((
+            run_steps::status.eq(&step.status),
+            run_steps::name.eq(&step.name),
+            run_steps::output.eq(&step.output),
+            run_steps::input_tokens.eq(step.input_tokens),
+            run_steps::output_tokens.eq(step.output_tokens),
+            run_steps::energy.eq(step.energy),
+            run_steps::completed_at.eq(step.completed_at),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What keys spend in a month, their budgets and the warnings on the way there (platform-billing.md C.7).
+
+use super::money;
+use auth::keys::StoredKey;
+use diesel::prelude::*;
+use model::{KeyId, KeyOwner, NewEvent, RequestId, Result, Timestamp, WorkspaceId};
+use serde::Serialize;
+use store::schema::{api_keys, budget_thresholds, key_months};
+use store::{Read, Tx, each};
+
+/// The steps that are told, in per cent.
+const THRESHOLDS: [i64; 3] = [50, 80, 100];
+
+/// A key's month: money spent, and money set aside for running work, both in micros.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KeyMonth {
+    pub(crate) spent: i64,
+    pub(crate) reserved: i64,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = key_months)]
+struct Row<'a> {
+    lineage_id: &'a KeyId,
+    month: &'a str,
+    spent_micros: i64,
+    reserved_micros: i64,
+}
+
+/// Adds to a key's month and gives it as it then stands. Adding nothing locks it.
+pub(super) fn add(
+    tx: &mut Tx,
+    lineage: &KeyId,
+    month: &str,
+    spent: i64,
+    reserved: i64,
+) -> Result<KeyMonth> {
+    use key_months as k;
+    // A month that does not exist has nothing to give back.
+    let row =
+        Row { lineage_id: lineage, month, spent_micros: spent.max(0), reserved_micros: reserved.max(0) };
+    let (spent, reserved) = each!(tx.connection(), |connection| diesel::insert_into(k::table)
+        .values(&row)
+        .on_conflict((k::lineage_id, k::month))
+        .do_update()
+        .set((k::spent_micros.eq(k::spent_micros + spent), k::reserved_micros.eq(k::reserved_micros + reserved)))
+        .returning((k::spent_micros, k::reserved_micros))
+        .get_result(connection))?;
+    Ok(KeyMonth { spent, reserved })
+}
+
+/// A budget was reached by some per cent.
+#[derive(Serialize)]
+struct Threshold<'a> {
+    key_id: &'a KeyId,
+    threshold: i64,
+    percent: i64,
+    spent_cents: i64,
+    cap_cents: i64,
+    period: &'a str,
+    cutoff_enabled: bool,
+    workspace_id: WorkspaceId,
+}
+
+/// A key's budget as it is now.
+struct Budget {
+    cents: i64,
+    cutoff: bool,
+    version: i64,
+}
+
+fn budget_of(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
+    let row: Option<(Option<i64>, bool, i64)> = api_keys::table
+        .find(key)
+        .select((api_keys::budget_cents, api_keys::budget_cutoff, api_keys::budget_version))
+        .first(read.connection())
+        .optional()?;
+    Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
+}
+
+/// Whose month, for telling thresholds.
+pub(super) struct Spender<'a> {
+    pub(super) workspace: WorkspaceId,
+    pub(super) request: Option<&'a RequestId>,
+    pub(super) key: &'a KeyId,
+    pub(super) lineage: &'a KeyId,
+    pub(super) month: &'a str,
+}
+
+/// Tells every threshold that `spent` has reached and that was not told before. The key's row is asked anew,
+/// because the caller's copy of the budget may be some seconds old.
+pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
+    let Some(budget) = budget_of(tx, spender.key)? else { return Ok(()) };
+    let percent = money::percent(spent, budget.cents);
+    if percent < THRESHOLDS.into_iter().min().unwrap_or(0) {
+        return Ok(());
+    }
+    for threshold in THRESHOLDS.into_iter().filter(|threshold| *threshold <= percent) {
+        if !claim(tx, spender, budget.version, threshold)? {
+            continue;
+        }
+        let data = Threshold {
+            key_id: spender.key,
+            threshold,
+            percent,
+            spent_cents: spent / money::MICROS_PER_CENT,
+            cap_cents: budget.cents,
+            period: spender.month,
+            cutoff_enabled: budget.cutoff,
+            workspace_id: spender.workspace,
+        };
+        tx.emit(spender.workspace, spender.request, &NewEvent::new("billing.threshold", true, &data))?;
+    }
+    Ok(())
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = budget_thresholds)]
+struct Fired<'a> {
+    lineage_id: &'a KeyId,
+    month: &'a str,
+    budget_version: i64,
+    percent: i64,
+    fired_at: Timestamp,
+}
+
+fn claim(tx: &mut Tx, spender: &Spender<'_>, version: i64, percent: i64) -> Result<bool> {
+    let row = Fired {
+        lineage_id: spender.lineage,
+        month: spender.month,
+        budget_version: version,
+        percent,
+        fired_at: tx.now(),
+    };
+    let written = each!(tx.connection(), |connection| diesel::insert_into(budget_thresholds::table)
+        .values(&row)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    Ok(written == 1)
+}
+
+/// Tells what a new budget means for what the key has spent this month already. To be called in the transaction
+/// of [`auth::keys::set_budget`], which re-arms the thresholds.
+///
+/// # Errors
+/// When the database fails.
+pub fn budget_changed(tx: &mut Tx, stored: &StoredKey) -> Result<()> {
+    let key = &stored.key;
+    let workspace = match key.owner {
+        KeyOwner::Workspace(id) => Some(id),
+        KeyOwner::Partner(_) => key.default_workspace,
+    };
+    // An event belongs to a workspace; a partner key without one is told with its next spending.
+    let Some(workspace) = workspace.filter(|_| key.budget_cents.is_some()) else { return Ok(()) };
+    let month = tx.now().month();
+    let spent = add(tx, &key.lineage, &month, 0, 0)?.spent;
+    let spender =
+        Spender { workspace, request: None, key: &key.id, lineage: &key.lineage, month: &month };
+    tell_thresholds(tx, &spender, spent)
+}
+
+/// A key's month for reading.
+pub(crate) fn month_of(read: &mut Read, lineage: &KeyId, month: &str) -> Result<KeyMonth> {
+    let row: Option<(i64, i64)> = key_months::table
+        .find((lineage, month))
+        .select((key_months::spent_micros, key_months::reserved_micros))
+        .first(read.connection())
+        .optional()?;
+    Ok(row.map(|(spent, reserved)| KeyMonth { spent, reserved }).unwrap_or_default())
+}

@@ -1,0 +1,218 @@
+//! Entries, and what they take out of grants.
+
+use diesel::prelude::*;
+use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId};
+use operation::ports::Charge;
+use serde::{Deserialize, Serialize};
+use store::schema::{energy_entries, energy_grants, grant_burns};
+use store::{Tx, each};
+
+/// What an entry of the ledger is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// Energy came in.
+    Grant,
+    /// A step of a run used Energy.
+    Debit,
+    /// A run that gave nothing usable got its Energy back.
+    Refund,
+    /// What was left of a grant came to its end.
+    Expire,
+    /// What was left of a grant was taken back.
+    Void,
+    /// A cost above what was held. The platform paid it; the workspace's balance never saw it.
+    Absorb,
+}
+
+impl EntryKind {
+    const ALL: [Self; 6] =
+        [Self::Grant, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
+
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Grant => "grant",
+            Self::Debit => "debit",
+            Self::Refund => "refund",
+            Self::Expire => "expire",
+            Self::Void => "void",
+            Self::Absorb => "absorb",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// The other side of the entry.
+    fn counter_account(self) -> &'static str {
+        match self {
+            Self::Grant | Self::Void => "funding",
+            Self::Debit | Self::Refund => "consumed",
+            Self::Expire => "breakage",
+            Self::Absorb => "platform_absorbed",
+        }
+    }
+}
+
+/// An entry to be written.
+pub(super) struct NewEntry<'a> {
+    pub(super) kind: EntryKind,
+    /// Signed: what the balance gains.
+    pub(super) amount: i64,
+    pub(super) balance_after: i64,
+    /// Signed like `amount`.
+    pub(super) usd_micros: i64,
+    /// With `step` and the kind, unique: what caused the entry.
+    pub(super) source: (&'a str, &'a str),
+    pub(super) step: i64,
+    pub(super) charge: Option<&'a Charge>,
+    pub(super) operation: &'a str,
+    pub(super) model: Option<&'a str>,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = energy_entries, treat_none_as_default_value = false)]
+struct Row<'a> {
+    workspace_id: WorkspaceId,
+    id: &'a LedgerId,
+    kind: &'a str,
+    amount: i64,
+    balance_after: i64,
+    counter_account: &'a str,
+    usd_micros: i64,
+    source_type: &'a str,
+    source_id: &'a str,
+    step: i64,
+    key_id: Option<&'a KeyId>,
+    agent_id: Option<AgentId>,
+    request_id: Option<&'a RequestId>,
+    operation: &'a str,
+    model: Option<&'a str>,
+    created_at: Timestamp,
+}
+
+/// Writes an entry. `None` where its cause has one already.
+pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) -> Result<Option<LedgerId>> {
+    let id = LedgerId::new(tx.now(), &*tx.random());
+    let caller = entry.charge.map(|charge| &charge.caller);
+    let row = Row {
+        workspace_id: workspace,
+        id: &id,
+        kind: entry.kind.as_str(),
+        amount: entry.amount,
+        balance_after: entry.balance_after,
+        counter_account: entry.kind.counter_account(),
+        usd_micros: entry.usd_micros,
+        source_type: entry.source.0,
+        source_id: entry.source.1,
+        step: entry.step,
+        key_id: caller.map(|caller| &caller.key.id),
+        agent_id: entry.charge.map(|charge| charge.agent),
+        request_id: caller.map(|caller| &caller.request),
+        operation: entry.operation,
+        model: entry.model,
+        created_at: tx.now(),
+    };
+    let written = each!(tx.connection(), |connection| diesel::insert_into(energy_entries::table)
+        .values(&row)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    Ok((written == 1).then_some(id))
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = grant_burns)]
+struct Burn<'a> {
+    entry_id: &'a LedgerId,
+    grant_id: &'a GrantId,
+    amount: i64,
+}
+
+/// Notes what `entry` took out of a grant (negative: put in).
+pub(super) fn note_burn(tx: &mut Tx, entry: &LedgerId, grant: &GrantId, amount: i64) -> Result<()> {
+    let burn = Burn { entry_id: entry, grant_id: grant, amount };
+    diesel::insert_into(grant_burns::table).values(burn).execute(tx.connection())?;
+    Ok(())
+}
+
+diesel::alias!(energy_grants as candidates: Candidates);
+
+/// How many grants are looked at together when the first does not cover a debit.
+const GRANTS_AT_ONCE: i64 = 20;
+
+/// Takes `amount` out of the workspace's grants in their order: priority, soonest end, oldest. The caller has
+/// locked the account, so nobody else burns here.
+pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
+    use energy_grants as g;
+    // Nearly always the first grant covers it, and one statement finds and burns it.
+    let first = candidates
+        .filter(candidates.field(g::workspace_id).eq(workspace))
+        .filter(candidates.field(g::remaining).gt(0))
+        .order((
+            candidates.field(g::priority).asc(),
+            candidates.field(g::expires_at).is_null().asc(),
+            candidates.field(g::expires_at).asc(),
+            candidates.field(g::created_at).asc(),
+            candidates.field(g::id).asc(),
+        ))
+        .select(candidates.field(g::id))
+        .limit(1)
+        .single_value();
+    let burnt: Option<GrantId> = each!(tx.connection(), |connection| {
+        diesel::update(g::table)
+            .filter(g::id.nullable().eq(first))
+            .filter(g::remaining.ge(amount))
+            .set(g::remaining.eq(g::remaining - amount))
+            .returning(g::id)
+            .get_result(connection)
+            .optional()
+    })?;
+    match burnt {
+        Some(grant) => note_burn(tx, entry, &grant, amount),
+        None => burn_several(tx, workspace, entry, amount),
+    }
+}
+
+fn burn_several(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
+    use energy_grants as g;
+    let mut left = amount;
+    while left > 0 {
+        let grants: Vec<(GrantId, i64)> = g::table
+            .filter(g::workspace_id.eq(workspace))
+            .filter(g::remaining.gt(0))
+            .order((
+                g::priority.asc(),
+                g::expires_at.is_null().asc(),
+                g::expires_at.asc(),
+                g::created_at.asc(),
+                g::id.asc(),
+            ))
+            .select((g::id, g::remaining))
+            .limit(GRANTS_AT_ONCE)
+            .load(tx.connection())?;
+        if grants.is_empty() {
+            return Err(Error::internal(format!("the grants of workspace {workspace} miss {left} Energy")));
+        }
+        for (grant, remaining) in grants {
+            let taken = remaining.min(left);
+            if taken == 0 {
+                break;
+            }
+            take(tx, &grant, taken)?;
+            note_burn(tx, entry, &grant, taken)?;
+            left -= taken;
+        }
+    }
+    Ok(())
+}
+
+/// Takes out of one grant; puts in where negative.
+pub(super) fn take(tx: &mut Tx, grant: &GrantId, amount: i64) -> Result<()> {
+    diesel::update(energy_grants::table.find(grant))
+        .set(energy_grants::remaining.eq(energy_grants::remaining - amount))
+        .execute(tx.connection())?;
+    Ok(())
+}

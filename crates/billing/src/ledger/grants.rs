@@ -1,0 +1,235 @@
+//! Grants: how Energy comes in, and how it is taken back.
+
+use super::account::{self, MOST_BALANCE};
+use super::entries::{self, EntryKind, NewEntry};
+use super::{money, sweep};
+use diesel::prelude::*;
+use model::{Code, Error, GrantId, Result, Timestamp, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use store::Tx;
+use store::schema::{energy_entries, energy_grants, grant_burns, plans, workspaces};
+
+/// Where Energy comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantKind {
+    /// Bought.
+    Purchase,
+    /// Included in the plan.
+    Plan,
+    /// Given away.
+    Promo,
+    /// A correction by the service.
+    Adjustment,
+}
+
+impl GrantKind {
+    const ALL: [Self; 4] = [Self::Purchase, Self::Plan, Self::Promo, Self::Adjustment];
+
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Purchase => "purchase",
+            Self::Plan => "plan",
+            Self::Promo => "promo",
+            Self::Adjustment => "adjustment",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// What was given is used before what was bought.
+    fn priority(self) -> i64 {
+        match self {
+            Self::Promo => 10,
+            Self::Plan => 20,
+            Self::Adjustment => 30,
+            Self::Purchase => 50,
+        }
+    }
+}
+
+/// What a grant is made for, so that it is made once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantSource {
+    /// The kind of cause, such as `recharge`. `grant` and `run` are taken.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+}
+
+/// Energy to be given to a workspace.
+#[derive(Debug, Clone)]
+pub struct NewGrant {
+    /// Where it comes from.
+    pub kind: GrantKind,
+    /// How much, at least 1.
+    pub amount: i64,
+    /// Lower burns first: 0 to 100.
+    pub priority: i64,
+    /// What 1,000 of it cost, in millionths of a dollar. `None` takes the plan's price for a purchase and nothing
+    /// for the others.
+    pub usd_micros_per_1000: Option<i64>,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// A word for people, at most 500 characters.
+    pub note: Option<String>,
+    /// Its cause; a second grant for the same cause is not made.
+    pub source: Option<GrantSource>,
+}
+
+impl NewGrant {
+    /// A grant of `amount` that does not end, in its kind's usual place in the order.
+    pub fn new(kind: GrantKind, amount: i64) -> Self {
+        Self {
+            kind,
+            amount,
+            priority: kind.priority(),
+            usd_micros_per_1000: None,
+            expires_at: None,
+            note: None,
+            source: None,
+        }
+    }
+
+    fn check(&self, now: Timestamp) -> Result<()> {
+        if !(1..=MOST_BALANCE).contains(&self.amount) {
+            return Err(Error::invalid("amount", format_args!("must be between 1 and {MOST_BALANCE}")));
+        }
+        if !(0..=100).contains(&self.priority) {
+            return Err(Error::invalid("priority", "must be between 0 and 100"));
+        }
+        if self.usd_micros_per_1000.is_some_and(|price| !(0..=1_000_000_000_000).contains(&price)) {
+            return Err(Error::invalid("usd_micros_per_1000", "must be between 0 and 1000000000000"));
+        }
+        if self.expires_at.is_some_and(|end| end <= now) {
+            return Err(Error::invalid("expires_at", "must be in the future"));
+        }
+        if self.note.as_ref().is_some_and(|note| note.chars().count() > 500) {
+            return Err(Error::invalid("note", "must have at most 500 characters"));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = energy_grants)]
+struct Row<'a> {
+    id: &'a GrantId,
+    workspace_id: WorkspaceId,
+    kind: &'a str,
+    amount: i64,
+    remaining: i64,
+    priority: i64,
+    usd_micros_per_1000: i64,
+    effective_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    note: Option<&'a str>,
+    created_at: Timestamp,
+}
+
+/// Gives Energy to a workspace, which ends its depletion with the same commit. Where the grant's source was
+/// granted before, nothing changes and that grant's id is given.
+///
+/// # Errors
+/// `validation_error` for a grant that cannot be, `workspace_not_found`.
+pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<GrantId> {
+    new.check(tx.now())?;
+    let price = match new.usd_micros_per_1000 {
+        Some(price) => price,
+        None if new.kind == GrantKind::Purchase => plan_price(tx, workspace)?,
+        None => 0,
+    };
+    // The account is locked from here on, so that two grants for the same cause see each other.
+    if account::lock(tx, workspace)?.is_none() {
+        return Err(Error::new(Code::WorkspaceNotFound, "There is no such workspace."));
+    }
+    if let Some(source) = &new.source
+        && let Some(known) = granted_for(tx, workspace, source)?
+    {
+        return Ok(known);
+    }
+    let is_recharge = new.kind != GrantKind::Adjustment;
+    let account = account::recharge(tx, workspace, new.amount, is_recharge)?.ok_or_else(|| {
+        Error::invalid("amount", format_args!("would raise the balance above {MOST_BALANCE}"))
+    })?;
+    let id = GrantId::new(tx.now(), &*tx.random());
+    let row = Row {
+        id: &id,
+        workspace_id: workspace,
+        kind: new.kind.as_str(),
+        amount: new.amount,
+        remaining: new.amount,
+        priority: new.priority,
+        usd_micros_per_1000: price,
+        effective_at: tx.now(),
+        expires_at: new.expires_at,
+        note: new.note.as_deref(),
+        created_at: tx.now(),
+    };
+    diesel::insert_into(energy_grants::table).values(row).execute(tx.connection())?;
+    let entry = NewEntry {
+        kind: EntryKind::Grant,
+        amount: new.amount,
+        balance_after: account.balance,
+        usd_micros: money::cost(new.amount, price),
+        source: new.source.as_ref().map_or(("grant", id.as_str()), |source| (source.kind, source.id.as_str())),
+        step: 0,
+        charge: None,
+        operation: new.kind.as_str(),
+        model: None,
+    };
+    let entry = entries::insert(tx, workspace, &entry)?.ok_or_else(|| {
+        Error::new(Code::DuplicateValue, "Energy was granted for this to another workspace.")
+    })?;
+    entries::note_burn(tx, &entry, &id, -new.amount)?;
+    account::refresh_state(tx, workspace, &account)?;
+    Ok(id)
+}
+
+fn granted_for(tx: &mut Tx, workspace: WorkspaceId, source: &GrantSource) -> Result<Option<GrantId>> {
+    use energy_entries as e;
+    Ok(e::table
+        .inner_join(grant_burns::table.on(grant_burns::entry_id.eq(e::id)))
+        .filter(e::source_type.eq(source.kind))
+        .filter(e::source_id.eq(&source.id))
+        .filter(e::kind.eq(EntryKind::Grant.as_str()))
+        .filter(e::workspace_id.eq(workspace))
+        .select(grant_burns::grant_id)
+        .first(tx.connection())
+        .optional()?)
+}
+
+fn plan_price(tx: &mut Tx, workspace: WorkspaceId) -> Result<i64> {
+    let price: Option<i64> = workspaces::table
+        .inner_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
+        .filter(workspaces::id.eq(workspace))
+        .select(plans::usd_micros_per_1000_energy)
+        .first(tx.connection())
+        .optional()?;
+    Ok(price.unwrap_or(0))
+}
+
+/// Takes back what is left of a grant and gives how much that was. What running work has set aside stays until
+/// that work is settled, and is then taken by [`super::sweep_expired_grants`]. Voiding twice changes nothing.
+///
+/// # Errors
+/// `not_found`.
+pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i64> {
+    use energy_grants as g;
+    account::lock(tx, workspace)?;
+    let known = g::table.find(id).filter(g::workspace_id.eq(workspace));
+    let before: Option<i64> = known.select(g::remaining).first(tx.connection()).optional()?;
+    let before = before.ok_or_else(|| Error::not_found("grant"))?;
+    let now = tx.now();
+    diesel::update(g::table.find(id))
+        .filter(g::voided_at.is_null())
+        .set(g::voided_at.eq(now))
+        .execute(tx.connection())?;
+    sweep::sweep_workspace(tx, workspace)?;
+    let after: i64 = known.select(g::remaining).first(tx.connection())?;
+    Ok(before - after)
+}

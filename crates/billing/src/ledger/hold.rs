@@ -1,0 +1,229 @@
+//! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
+
+use super::{account, budget, money, sweep};
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use model::{Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
+use operation::ports::Charge;
+use store::schema::{energy_entries, energy_holds};
+use store::{AnyConnection, Tx};
+
+/// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
+const HOLD_SECONDS: i64 = 15 * 60;
+
+/// The run may take more.
+pub(super) const OPEN: &str = "open";
+/// The sweeper took back what was unused. The run may go on, and hold again.
+pub(super) const EXPIRED: &str = "expired";
+/// The run has ended.
+pub(super) const SETTLED: &str = "settled";
+
+/// What a run has set aside.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct Held {
+    /// The month of the run's admission, whose budget it uses to its end.
+    pub(super) month: String,
+    pub(super) amount: i64,
+    pub(super) used: i64,
+    /// Money set aside in the key's month for what is unused.
+    pub(super) reserved_micros: i64,
+    pub(super) state: String,
+}
+
+/// The columns of [`Held`].
+const COLUMNS: (
+    energy_holds::month,
+    energy_holds::amount,
+    energy_holds::used,
+    energy_holds::reserved_micros,
+    energy_holds::state,
+) = (
+    energy_holds::month,
+    energy_holds::amount,
+    energy_holds::used,
+    energy_holds::reserved_micros,
+    energy_holds::state,
+);
+
+impl Held {
+    /// What it may still use.
+    pub(super) fn unused(&self) -> i64 {
+        if self.state == OPEN { self.amount - self.used } else { 0 }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state == SETTLED
+    }
+}
+
+/// Locks a run's hold.
+pub(super) fn lock(tx: &mut Tx, charge: &Charge) -> Result<Option<Held>> {
+    let query = energy_holds::table
+        .find(&charge.run)
+        .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
+        .select(COLUMNS);
+    Ok(match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.first(connection),
+        AnyConnection::Postgres(connection) => query.for_update().first(connection),
+    }
+    .optional()?)
+}
+
+/// Locks a run's hold and tells whether `step` was settled before.
+pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(Option<Held>, bool)> {
+    use energy_entries as e;
+    let settled = e::table
+        .filter(e::source_type.eq("run"))
+        .filter(e::source_id.eq(charge.run.as_str()))
+        .filter(e::step.eq(step))
+        .filter(e::kind.ne("refund"));
+    let query = energy_holds::table
+        .find(&charge.run)
+        .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
+        .select((COLUMNS, exists(settled)));
+    let row: Option<(Held, bool)> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.first(connection),
+        AnyConnection::Postgres(connection) => query.for_update().first(connection),
+    }
+    .optional()?;
+    match row {
+        Some((held, settled)) => Ok((Some(held), settled)),
+        None => {
+            let settled = diesel::select(exists(settled)).get_result(tx.connection())?;
+            Ok((None, settled))
+        }
+    }
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = energy_holds)]
+struct Row<'a> {
+    run_id: &'a RunId,
+    workspace_id: WorkspaceId,
+    key_lineage: &'a KeyId,
+    month: &'a str,
+    amount: i64,
+    used: i64,
+    reserved_micros: i64,
+    state: &'a str,
+    expires_at: Timestamp,
+    created_at: Timestamp,
+}
+
+/// Writes a run's hold: `held` is what there was, `None` for its first.
+pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> Result<()> {
+    use energy_holds as h;
+    let expires_at = tx.now().plus_seconds(HOLD_SECONDS);
+    if is_new {
+        let row = Row {
+            run_id: &charge.run,
+            workspace_id: charge.caller.workspace_id(),
+            key_lineage: &charge.caller.key.lineage,
+            month: &held.month,
+            amount: held.amount,
+            used: held.used,
+            reserved_micros: held.reserved_micros,
+            state: &held.state,
+            expires_at,
+            created_at: tx.now(),
+        };
+        diesel::insert_into(h::table).values(row).execute(tx.connection())?;
+        return Ok(());
+    }
+    diesel::update(h::table.find(&charge.run))
+        .set((
+            h::amount.eq(held.amount),
+            h::used.eq(held.used),
+            h::reserved_micros.eq(held.reserved_micros),
+            h::state.eq(&held.state),
+            h::expires_at.eq(expires_at),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The hold of a run that has none.
+pub(super) fn nothing(tx: &Tx, state: &str) -> Held {
+    Held { month: tx.now().month(), amount: 0, used: 0, reserved_micros: 0, state: state.to_owned() }
+}
+
+/// [`operation::ports::EnergyMeter::hold`].
+pub(super) fn hold(
+    tx: &mut Tx,
+    charge: &Charge,
+    wanted: i64,
+    least: i64,
+    recharge_url: &str,
+) -> Result<i64> {
+    let workspace = charge.caller.workspace_id();
+    let least = least.max(0);
+    let wanted = wanted.max(least);
+    let found = lock(tx, charge)?;
+    let is_new = found.is_none();
+    let mut held = found.unwrap_or_else(|| nothing(tx, OPEN));
+    if held.is_closed() {
+        return Err(Error::new(Code::InvalidState, "The run has ended."));
+    }
+    let unused = held.unused();
+    if unused >= wanted {
+        if !is_new {
+            store(tx, charge, &held, false)?;
+        }
+        return Ok(wanted);
+    }
+    // Everything is decided before anything is written, so that a refusal leaves no trace.
+    let room = budget_room(tx, charge, &held)?;
+    if room < least {
+        let message = "The key's Energy budget of this month does not allow it.";
+        let left = tx.now().next_month_start().seconds() - tx.now().seconds();
+        return Err(Error::new(Code::BudgetExceeded, message).retry_after(left));
+    }
+    let missing = wanted.min(room.max(unused)) - unused;
+    let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| {
+        Error::new(Code::EnergyDepleted, "The workspace has not enough Energy left.")
+            .with("recharge_url", recharge_url)
+    })?;
+    let total = unused + taken;
+    if charge.caller.key.budget_cutoff && charge.caller.key.budget_cents.is_some() {
+        let reserved = money::cost(total, charge.caller.workspace.plan.usd_micros_per_1000_energy);
+        let more = reserved - held.reserved_micros;
+        budget::add(tx, &charge.caller.key.lineage, &held.month, 0, more)?;
+        held.reserved_micros = reserved;
+    }
+    held.amount = held.used + total;
+    OPEN.clone_into(&mut held.state);
+    store(tx, charge, &held, is_new)?;
+    Ok(total)
+}
+
+/// How much Energy in all the key's budget lets the run set aside. Locks the key's month where that is limited.
+fn budget_room(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<i64> {
+    let key = &charge.caller.key;
+    let Some(cap) = key.budget_cents.filter(|_| key.budget_cutoff) else { return Ok(i64::MAX) };
+    let month = budget::add(tx, &key.lineage, &held.month, 0, 0)?;
+    let cap = cap.saturating_mul(money::MICROS_PER_CENT);
+    if month.spent >= cap {
+        return Ok(-1);
+    }
+    let left = cap.saturating_sub(month.spent).saturating_sub(month.reserved - held.reserved_micros);
+    Ok(money::affordable(left, charge.caller.workspace.plan.usd_micros_per_1000_energy))
+}
+
+/// Sets aside `wanted` of what is available, or all of it where that is at least `least`. `None` takes nothing.
+fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<Option<i64>> {
+    if wanted <= 0 {
+        return Ok((least <= 0).then_some(0));
+    }
+    if account::reserve(tx, workspace, wanted)? {
+        return Ok(Some(wanted));
+    }
+    let Some(account) = sweep::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };
+    let taken = account.available().min(wanted);
+    if taken < least {
+        return Ok(None);
+    }
+    if taken > 0 {
+        account::change(tx, workspace, 0, taken)?;
+    }
+    Ok(Some(taken))
+}

@@ -1,0 +1,72 @@
+//! Energy, kept by double entry.
+//!
+//! A workspace has one account. `balance` is what it owns, `reserved` what running work has set aside of it, and
+//! the difference is what new work may take. Energy comes in by grants, and every grant knows what is left of it.
+//! Each movement is an entry that is never changed, with its other side in `counter_account`; [`check_invariants`]
+//! says what must hold after every transaction.
+//!
+//! Whoever changes rows locks them in one order: hold, key, account, grants. So two transactions never wait for
+//! each other in a circle.
+//!
+//! What a run costs in statements: three for its first hold, and eight to settle its only step and close it.
+
+mod account;
+mod budget;
+mod entries;
+mod grants;
+mod hold;
+mod invariants;
+mod money;
+mod settle;
+mod sweep;
+
+pub(crate) use account::{Account, find as find_account};
+pub use account::EnergyState;
+pub use budget::budget_changed;
+pub use entries::EntryKind;
+pub use grants::{GrantKind, GrantSource, NewGrant, grant, void_grant};
+pub use invariants::check_invariants;
+pub(crate) use money::MICROS_PER_CENT;
+pub use sweep::{sweep_expired_grants, sweep_expired_holds};
+
+use auth::Spending;
+use model::Result;
+use operation::ports::{Charge, EnergyMeter, Settlement};
+use std::sync::Arc;
+use store::Tx;
+
+/// The keeper of Energy.
+pub struct Ledger {
+    recharge_url: String,
+    spending: Option<Arc<Spending>>,
+}
+
+impl Ledger {
+    /// A ledger whose refusals send people to `recharge_url`.
+    pub fn new(recharge_url: impl Into<String>) -> Self {
+        Self { recharge_url: recharge_url.into(), spending: None }
+    }
+
+    /// Lets the gate forget what it remembers of a key's spending whenever the key spends.
+    #[must_use]
+    pub fn with_spending(mut self, spending: Arc<Spending>) -> Self {
+        self.spending = Some(spending);
+        self
+    }
+}
+
+impl EnergyMeter for Ledger {
+    fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64> {
+        hold::hold(tx, charge, wanted, least, &self.recharge_url)
+    }
+
+    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()> {
+        settle::settle(tx, charge, settlement)?;
+        let key = &charge.caller.key;
+        if let Some(spending) = self.spending.clone().filter(|_| key.budget_cents.is_some()) {
+            let lineage = key.lineage.clone();
+            tx.after_commit(move || spending.forget(&lineage));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! Debiting what a step used, and closing a run's account with the workspace.
+
+use super::account::{self, Account};
+use super::entries::{self, EntryKind, NewEntry};
+use super::hold::{self, Held};
+use super::{budget, money};
+use diesel::prelude::*;
+use model::{AgentId, Error, ExecutionId, GrantId, KeyId, LedgerId, Result, RunId, Timestamp, WorkspaceId};
+use operation::ports::{Charge, Closing, Settlement};
+use store::Tx;
+use store::schema::{energy_entries, executions, grant_burns};
+
+/// [`operation::ports::EnergyMeter::settle`].
+pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()> {
+    let (found, settled) = hold::lock_for_step(tx, charge, settlement.step)?;
+    let is_new = found.is_none();
+    let mut held = found.unwrap_or_else(|| hold::nothing(tx, hold::EXPIRED));
+    let close = settlement.close.filter(|_| !held.is_closed());
+    let energy = if settled { 0 } else { settlement.energy.max(0) };
+    if energy == 0 && close.is_none() {
+        return Ok(());
+    }
+    let mut work = Work::new(charge, settlement, &held, energy, close.is_some());
+    work.debit(tx, &mut held)?;
+    if let Some(closing) = &close {
+        hold::SETTLED.clone_into(&mut held.state);
+        hold::store(tx, charge, &held, is_new)?;
+        work.close(tx, &held, closing)?;
+    } else if !is_new {
+        hold::store(tx, charge, &held, false)?;
+    }
+    work.finish(tx, &held)
+}
+
+/// One settlement on its way.
+struct Work<'a> {
+    charge: &'a Charge,
+    settlement: &'a Settlement<'a>,
+    workspace: WorkspaceId,
+    /// Debited.
+    charged: i64,
+    /// What `charged` costs.
+    micros: i64,
+    /// Used beyond what was held: the platform's loss.
+    absorbed: i64,
+    /// Set free again.
+    released: i64,
+    /// The account and the key's spending as they stand now, where they changed.
+    account: Option<Account>,
+    spent: Option<i64>,
+}
+
+impl<'a> Work<'a> {
+    fn new(
+        charge: &'a Charge,
+        settlement: &'a Settlement<'a>,
+        held: &Held,
+        energy: i64,
+        closes: bool,
+    ) -> Self {
+        let charged = energy.min(held.unused());
+        let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
+        let cost = money::cost(charged, price);
+        // Steps are rounded up one by one, but together never above what the budget set aside.
+        let micros = if held.reserved_micros > 0 { cost.min(held.reserved_micros) } else { cost };
+        Self {
+            charge,
+            settlement,
+            workspace: charge.caller.workspace_id(),
+            charged,
+            micros,
+            absorbed: energy - charged,
+            released: if closes { held.unused() - charged } else { 0 },
+            account: None,
+            spent: None,
+        }
+    }
+
+    fn source(&self) -> (&'static str, &'a str) {
+        ("run", self.charge.run.as_str())
+    }
+
+    fn entry(&self, kind: EntryKind, amount: i64, micros: i64, balance_after: i64) -> NewEntry<'a> {
+        NewEntry {
+            kind,
+            amount,
+            balance_after,
+            usd_micros: micros,
+            source: self.source(),
+            step: self.settlement.step,
+            charge: Some(self.charge),
+            operation: self.charge.operation,
+            model: Some(self.settlement.model),
+        }
+    }
+
+    /// Key, account, entry and grants, in the order of locks.
+    fn debit(&mut self, tx: &mut Tx, held: &mut Held) -> Result<()> {
+        let rest = held.unused() - self.charged - self.released;
+        let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
+        let still_reserved = (held.reserved_micros - self.micros).max(0).min(money::cost(rest, price));
+        let freed = held.reserved_micros - still_reserved;
+        if self.micros > 0 || freed > 0 {
+            let lineage = &self.charge.caller.key.lineage;
+            self.spent = Some(budget::add(tx, lineage, &held.month, self.micros, -freed)?.spent);
+        }
+        if self.charged > 0 || self.released > 0 {
+            let reserved = -(self.charged + self.released);
+            self.account = Some(account::change(tx, self.workspace, -self.charged, reserved)?);
+        }
+        if self.charged > 0 {
+            let balance = self.account.as_ref().map_or(0, |account| account.balance);
+            let entry = self.entry(EntryKind::Debit, -self.charged, -self.micros, balance);
+            let id = entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
+            entries::burn(tx, self.workspace, &id, self.charged)?;
+        }
+        if self.absorbed > 0 {
+            self.absorb(tx)?;
+        }
+        held.used += self.charged;
+        held.reserved_micros = still_reserved;
+        Ok(())
+    }
+
+    fn absorb(&self, tx: &mut Tx) -> Result<()> {
+        tracing::warn!(run = %self.charge.run, energy = self.absorbed, "a step cost more than was held");
+        let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
+        let balance = match &self.account {
+            Some(account) => account.balance,
+            None => account::find(tx, self.workspace)?.balance,
+        };
+        let micros = money::cost(self.absorbed, price);
+        let entry = self.entry(EntryKind::Absorb, self.absorbed, micros, balance);
+        entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
+        Ok(())
+    }
+
+    /// Writes the execution, after a refund where nothing usable came of it.
+    fn close(&mut self, tx: &mut Tx, held: &Held, closing: &Closing<'_>) -> Result<()> {
+        let (energy, usd_micros) = if closing.refund {
+            self.refund(tx, held)?;
+            (0, 0)
+        } else if held.used == self.charged {
+            (held.used, self.micros)
+        } else {
+            // Several steps, each rounded up by itself.
+            let micros = self.debits(tx)?.into_iter().map(|debit| debit.usd_micros);
+            (held.used, -micros.fold(0, i64::saturating_add))
+        };
+        let row = ExecutionRow {
+            workspace_id: self.workspace,
+            id: ExecutionId::new(tx.now(), &*tx.random()),
+            kind: self.charge.operation,
+            source_id: &self.charge.run,
+            status: closing.status,
+            livemode: true,
+            energy,
+            usd_micros,
+            key_id: &self.charge.caller.key.id,
+            agent_id: self.charge.agent,
+            model: self.settlement.model,
+            created_at: tx.now(),
+        };
+        diesel::insert_into(executions::table).values(row).execute(tx.connection())?;
+        Ok(())
+    }
+
+    fn debits(&self, tx: &mut Tx) -> Result<Vec<Debit>> {
+        use energy_entries as e;
+        let (kind, id) = self.source();
+        Ok(e::table
+            .filter(e::source_type.eq(kind))
+            .filter(e::source_id.eq(id))
+            .filter(e::workspace_id.eq(self.workspace))
+            .filter(e::kind.eq(EntryKind::Debit.as_str()))
+            .select(Debit::as_select())
+            .load(tx.connection())?)
+    }
+
+    /// Gives everything back that the run was debited, to the grants it came from.
+    fn refund(&mut self, tx: &mut Tx, held: &Held) -> Result<()> {
+        let debits = self.debits(tx)?;
+        let energy = debits.iter().fold(0i64, |sum, debit| sum.saturating_sub(debit.amount));
+        let micros = debits.iter().fold(0i64, |sum, debit| sum.saturating_sub(debit.usd_micros));
+        if energy == 0 {
+            return Ok(());
+        }
+        let lineage = &self.charge.caller.key.lineage;
+        self.spent = Some(budget::add(tx, lineage, &held.month, -micros, 0)?.spent);
+        let account = account::change(tx, self.workspace, energy, 0)?;
+        let entry = self.entry(EntryKind::Refund, energy, micros, account.balance);
+        let id = entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
+        self.account = Some(account);
+        for (grant, amount) in burnt(tx, &debits)? {
+            entries::take(tx, &grant, -amount)?;
+            entries::note_burn(tx, &id, &grant, -amount)?;
+        }
+        Ok(())
+    }
+
+    /// Says what the settlement changed: the account's state, and the key's thresholds.
+    fn finish(&self, tx: &mut Tx, held: &Held) -> Result<()> {
+        if let Some(account) = &self.account {
+            account::refresh_state(tx, self.workspace, account)?;
+        }
+        let caller = &self.charge.caller;
+        let (Some(spent), Some(_)) = (self.spent, caller.key.budget_cents) else { return Ok(()) };
+        let spender = budget::Spender {
+            workspace: self.workspace,
+            request: Some(&caller.request),
+            key: &caller.key.id,
+            lineage: &caller.key.lineage,
+            month: &held.month,
+        };
+        budget::tell_thresholds(tx, &spender, spent)
+    }
+}
+
+/// Another worker settled the same step between our look and our write, which only PostgreSQL allows: the
+/// transaction runs again, and then sees it.
+fn settled_meanwhile() -> Error {
+    use diesel::result::{DatabaseErrorKind, Error as Diesel};
+    let message = "a step was settled meanwhile".to_owned();
+    Diesel::DatabaseError(DatabaseErrorKind::SerializationFailure, Box::new(message)).into()
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = energy_entries)]
+struct Debit {
+    id: LedgerId,
+    amount: i64,
+    usd_micros: i64,
+}
+
+/// What `debits` took, summed by grant.
+fn burnt(tx: &mut Tx, debits: &[Debit]) -> Result<std::collections::BTreeMap<GrantId, i64>> {
+    let mut sums = std::collections::BTreeMap::new();
+    for debit in debits {
+        let burns: Vec<(GrantId, i64)> = grant_burns::table
+            .filter(grant_burns::entry_id.eq(&debit.id))
+            .select((grant_burns::grant_id, grant_burns::amount))
+            .load(tx.connection())?;
+        for (grant, amount) in burns {
+            *sums.entry(grant).or_insert(0) += amount;
+        }
+    }
+    Ok(sums)
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = executions)]
+struct ExecutionRow<'a> {
+    workspace_id: WorkspaceId,
+    id: ExecutionId,
+    kind: &'a str,
+    source_id: &'a RunId,
+    status: &'a str,
+    livemode: bool,
+    energy: i64,
+    usd_micros: i64,
+    key_id: &'a KeyId,
+    agent_id: AgentId,
+    model: &'a str,
+    created_at: Timestamp,
+}

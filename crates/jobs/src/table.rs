@@ -1,0 +1,195 @@
+//! The table `jobs`: claiming, renewing and settling a row.
+
+use diesel::prelude::*;
+use model::{JsonText, Result, Timestamp};
+use std::time::Duration;
+use store::schema::jobs;
+use store::{AnyConnection, Tx, each};
+
+/// A job that is ours until its lease runs out or somebody else's epoch is newer.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct Claimed {
+    pub(crate) id: i64,
+    pub(crate) kind: String,
+    pub(crate) payload: JsonText,
+    pub(crate) run_at: Timestamp,
+    pub(crate) attempts: i64,
+    pub(crate) epoch: i64,
+    /// The lease of the owner before, where that one vanished without a word.
+    pub(crate) stale_lease: Option<Timestamp>,
+}
+
+/// What becomes of a job that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Done,
+    /// Periodic work: once more at this time, whatever came of it now.
+    Next(Timestamp, Option<String>),
+    Retry(Timestamp, String),
+    GiveUp(String),
+    /// As if it had never been claimed.
+    HandBack,
+}
+
+/// Whether a verdict could be written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Written,
+    /// The same work was asked for while it ran: the verdict is void, and it runs again.
+    AskedAgain,
+    /// Somebody else has claimed the job since.
+    Lost,
+}
+
+pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
+    Timestamp::from_millis(time.millis().saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+}
+
+/// The first of `slot`, `slot + period`, … that lies after `now`: what was missed is not made up for.
+pub(crate) fn next_slot(slot: Timestamp, period: Duration, now: Timestamp) -> Timestamp {
+    let period = i64::try_from(period.as_millis()).unwrap_or(i64::MAX).max(1);
+    let missed = now.millis().saturating_sub(slot.millis()).max(0) / period;
+    Timestamp::from_millis(slot.millis().saturating_add(period.saturating_mul(missed + 1)))
+}
+
+/// Takes up to `limit` due jobs of these kinds, the longest due first, and counts an attempt for each.
+pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], limit: i64, lease: Duration) -> Result<Vec<Claimed>> {
+    let now = tx.now();
+    let due = jobs::table
+        .filter(jobs::failed_at.is_null())
+        .filter(jobs::run_at.le(now))
+        .filter(jobs::lease_until.is_null().or(jobs::lease_until.le(now)))
+        .filter(jobs::kind.eq_any(kinds))
+        .order((jobs::run_at, jobs::id))
+        .limit(limit)
+        .select((
+            jobs::id,
+            jobs::kind,
+            jobs::payload,
+            jobs::run_at,
+            jobs::attempts,
+            jobs::epoch,
+            jobs::lease_until,
+        ));
+    let mut claimed: Vec<Claimed> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => due.load(connection)?,
+        // A row that is locked is being claimed by another runner, or asked for again by a transaction whose
+        // changes this job must see: both are better left alone.
+        AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
+    };
+    for job in &mut claimed {
+        job.attempts += 1;
+        job.epoch += 1;
+        diesel::update(jobs::table.find(job.id))
+            .set((
+                jobs::attempts.eq(job.attempts),
+                jobs::epoch.eq(job.epoch),
+                jobs::lease_until.eq(later(now, lease)),
+            ))
+            .execute(tx.connection())?;
+    }
+    Ok(claimed)
+}
+
+/// Holds on to a job. `false` where it is no longer ours.
+pub(crate) fn renew(tx: &mut Tx, job: &Claimed, lease: Duration) -> Result<bool> {
+    let until = later(tx.now(), lease);
+    let renewed = diesel::update(jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch)))
+        .set(jobs::lease_until.eq(until))
+        .execute(tx.connection())?;
+    Ok(renewed > 0)
+}
+
+/// `None` says NULL.
+#[derive(AsChangeset)]
+#[diesel(table_name = jobs, treat_none_as_null = true)]
+struct Change<'a> {
+    run_at: Timestamp,
+    attempts: i64,
+    lease_until: Option<Timestamp>,
+    last_error: Option<&'a str>,
+    failed_at: Option<Timestamp>,
+}
+
+/// Writes down what becomes of a job, if it is still ours.
+pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Settled> {
+    let now = tx.now();
+    let mine = jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch));
+    // `Tx::enqueue` sets the attempts of a job that runs back to 0.
+    let unasked = mine.filter(jobs::attempts.eq(job.attempts));
+    let change = |run_at, attempts, last_error| Change {
+        run_at,
+        attempts,
+        lease_until: None,
+        last_error,
+        failed_at: None,
+    };
+    let change = match verdict {
+        Verdict::Done => None,
+        Verdict::Next(at, error) => Some(change(*at, 0, error.as_deref())),
+        Verdict::Retry(at, error) => Some(change(*at, job.attempts, Some(error))),
+        Verdict::GiveUp(error) => {
+            Some(Change { failed_at: Some(now), ..change(job.run_at, job.attempts, Some(error)) })
+        }
+        Verdict::HandBack => {
+            let released = (jobs::lease_until.eq(None::<Timestamp>), jobs::attempts.eq(job.attempts - 1));
+            let written = diesel::update(unasked).set(released).execute(tx.connection())?;
+            return if written > 0 { Ok(Settled::Written) } else { release(tx, job) };
+        }
+    };
+    let written = match &change {
+        None => diesel::delete(unasked).execute(tx.connection())?,
+        Some(change) => diesel::update(unasked).set(change).execute(tx.connection())?,
+    };
+    if written > 0 { Ok(Settled::Written) } else { release(tx, job) }
+}
+
+fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
+    let mine = jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch));
+    let released = diesel::update(mine.filter(jobs::attempts.eq(0)))
+        .set(jobs::lease_until.eq(None::<Timestamp>))
+        .execute(tx.connection())?;
+    Ok(if released > 0 { Settled::AskedAgain } else { Settled::Lost })
+}
+
+/// Sees to it that the row of a periodic job is there, due at once where it is new and within a period always: the
+/// period may have been longer in the program's last version.
+pub(crate) fn plan(tx: &mut Tx, kind: &str, period: Duration) -> Result<()> {
+    let now = tx.now();
+    // Not by `Tx::enqueue`, which would ask for another run of one that is running.
+    let row = (
+        jobs::kind.eq(kind),
+        jobs::unique_key.eq(kind),
+        jobs::payload.eq(JsonText::of(&())),
+        jobs::run_at.eq(now),
+        jobs::attempts.eq(0),
+        jobs::epoch.eq(0),
+        jobs::created_at.eq(now),
+    );
+    each!(tx.connection(), |connection| diesel::insert_into(jobs::table)
+        .values(row)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    let latest = later(now, period);
+    diesel::update(jobs::table.filter(jobs::unique_key.eq(kind)).filter(jobs::run_at.gt(latest)))
+        .set(jobs::run_at.eq(latest))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missed_slots_are_left_out() {
+        let at = |seconds: i64| Timestamp::from_millis(seconds * 1000);
+        let minute = Duration::from_secs(60);
+        assert_eq!(next_slot(at(0), minute, at(0)), at(60));
+        assert_eq!(next_slot(at(0), minute, at(59)), at(60));
+        assert_eq!(next_slot(at(0), minute, at(60)), at(120));
+        assert_eq!(next_slot(at(30), minute, at(1000)), at(1050));
+        assert_eq!(next_slot(at(90), minute, at(0)), at(150));
+        assert!(next_slot(at(0), Duration::ZERO, at(5)) > at(5));
+    }
+}
