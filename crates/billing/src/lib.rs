@@ -4,10 +4,10 @@
 //! has the catalogue and the workspaces that subscribe to it. [`processor`] is the door for payment processors.
 //! [`Identity`] and [`Billing`] are the two areas of the contract.
 
-
+mod areas;
 pub mod ledger;
+pub mod plans;
+pub mod processor;
 
-
-
-
+pub use areas::{Billing, BillingSettings, Identity};
 pub use ledger::Ledger;

@@ -104,7 +104,7 @@ impl Runner {
         self
     }
 
-    /// How often jobs of a kind are tried in all, 12 unless said here. A kind without a handler has no say.
+    /// How often jobs of a kind are tried in all, 12 unless said here, after its handler was given.
     #[must_use]
     pub fn max_attempts(mut self, kind: &str, attempts: i64) -> Self {
         if let Some(kind) = self.kinds.get_mut(kind) {

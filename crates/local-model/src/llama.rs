@@ -1,6 +1,11 @@
 //! The llama architecture: the forward pass over tokens with a cache of keys and values.
+//!
+//! Threads: matrices are multiplied by [`Matrix::multiply`] and everything else by candle, whose loops run in the
+//! rayon pool of the calling thread. The exception are candle's element-wise operations over 65,536 values or more,
+//! which go to a process-wide pool of busy-waiting threads. So the forward pass keeps below: by [`CHUNK`], and by
+//! masking only the newest columns of the scores. The test on the real model checks that the pool never starts.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::{ops, rotary_emb};
 
 use crate::{
@@ -11,6 +16,9 @@ use crate::{
 /// Longest context used, in tokens, whatever the file allows: the cache takes 46 kB per token of SmolLM2-135M, and
 /// on one core a prompt of this length already takes half a minute.
 const MAX_CONTEXT: usize = 4096;
+/// Most tokens computed at once. 32 times the inner width (1536) stays below 65,536, see above; more would not be
+/// quicker.
+pub(crate) const CHUNK: usize = 32;
 /// The cache grows by this many tokens at a time.
 const CACHE_STEP: usize = 256;
 
@@ -128,7 +136,7 @@ impl Llama {
         cache.reserve(count)?;
         let cosine = self.cosine.narrow(0, start, count)?;
         let sine = self.sine.narrow(0, start, count)?;
-        let mask = if count > 1 { Some(causal_mask(start, count)?) } else { None };
+        let mask = if count > 1 { Some(causal_mask(count)?) } else { None };
 
         let mut hidden = self.embedding.lookup(tokens)?;
         for (layer, (keys, values)) in self.layers.iter().zip(&cache.layers) {
@@ -173,12 +181,12 @@ impl Llama {
         let Shape { heads, kv_heads, head, .. } = self.shape;
         let (tokens, cached) = (query.dim(1)?, keys.dim(1)?);
         // Query heads that share a key head are neighbours: lay them below each other instead of repeating keys.
-        let query = query.reshape((kv_heads, heads / kv_heads * tokens, head))?;
-        let scores = (query.matmul(&keys.t()?)? / (head as f64).sqrt())?.reshape((heads, tokens, cached))?;
-        let scores = match mask {
-            Some(mask) => scores.broadcast_add(mask)?,
-            None => scores,
-        };
+        let query = (query / (head as f64).sqrt())?.reshape((kv_heads, heads / kv_heads * tokens, head))?;
+        let scores = query.matmul(&keys.t()?)?.reshape((heads, tokens, cached))?;
+        if let Some(mask) = mask {
+            let newest = scores.narrow(2, cached - tokens, tokens)?.broadcast_add(mask)?;
+            scores.slice_set(&newest, 2, cached - tokens)?;
+        }
         let weights =
             ops::softmax_last_dim(&scores)?.reshape((kv_heads, heads / kv_heads * tokens, cached))?;
         let mixed = weights.matmul(values)?.reshape((heads, tokens, head))?;
@@ -231,20 +239,28 @@ fn rotate(input: &Tensor, cosine: &Tensor, sine: &Tensor) -> Result<Tensor> {
     rotary_emb::rope_i(&input.unsqueeze(0)?, cosine, sine)?.squeeze(0)
 }
 
+/// Cosine and sine per position and pair: `[context, head / 2]` each.
 fn rotations(context: usize, head: usize, base: f32) -> Result<(Tensor, Tensor)> {
+    // Plain loops: the tables are large enough for candle's pool.
     let frequencies: Vec<f32> = (0..head).step_by(2).map(|i| base.powf(-(i as f32) / head as f32)).collect();
-    let frequencies = Tensor::from_vec(frequencies, (1, head / 2), &Device::Cpu)?;
-    let positions = Tensor::arange(0u32, context as u32, &Device::Cpu)?.to_dtype(DType::F32)?;
-    let angles = positions.reshape((context, 1))?.matmul(&frequencies)?;
-    Ok((angles.cos()?, angles.sin()?))
+    let mut angles = Vec::with_capacity(context * frequencies.len());
+    for position in 0..context {
+        angles.extend(frequencies.iter().map(|frequency| position as f32 * frequency));
+    }
+    let table = |function: fn(f32) -> f32| {
+        let values: Vec<f32> = angles.iter().copied().map(function).collect();
+        Tensor::from_vec(values, (context, head / 2), &Device::Cpu)
+    };
+    Ok((table(f32::cos)?, table(f32::sin)?))
 }
 
-/// 0 where a token may look, minus infinity at later tokens: `[count, start + count]`.
-fn causal_mask(start: usize, count: usize) -> Result<Tensor> {
-    let allowed = |row: usize, column: usize| if column <= start + row { 0. } else { f32::NEG_INFINITY };
+/// 0 where a token may look, minus infinity at later tokens: `[count, count]`. What was cached before, all tokens may
+/// look at.
+fn causal_mask(count: usize) -> Result<Tensor> {
+    let allowed = |row: usize, column: usize| if column <= row { 0. } else { f32::NEG_INFINITY };
     let mask: Vec<f32> =
-        (0..count).flat_map(|row| (0..start + count).map(move |column| allowed(row, column))).collect();
-    Tensor::from_vec(mask, (count, start + count), &Device::Cpu)
+        (0..count).flat_map(|row| (0..count).map(move |column| allowed(row, column))).collect();
+    Tensor::from_vec(mask, (count, count), &Device::Cpu)
 }
 
 /// The logits of the last row as a plain vector.
@@ -252,7 +268,13 @@ pub(crate) fn last_row(logits: &Tensor) -> Result<Vec<f32>> {
     logits.get_on_dim(0, logits.dim(0)? - 1)?.to_vec1()
 }
 
-/// The natural logarithms of the probabilities, row by row.
-pub(crate) fn log_probabilities(logits: &Tensor) -> Result<Vec<Vec<f32>>> {
-    ops::log_softmax(logits, D::Minus1)?.to_vec2()
+/// The natural logarithm of the probability of each of these tokens, one token per row.
+pub(crate) fn log_probabilities(logits: &Tensor, tokens: &[u32]) -> Result<Vec<f32>> {
+    let rows = logits.to_vec2::<f32>()?;
+    let log = |(row, token): (&Vec<f32>, &u32)| {
+        let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f32 = row.iter().map(|logit| (logit - most).exp()).sum();
+        row.get(*token as usize).map_or(f32::NEG_INFINITY, |logit| logit - most - sum.ln())
+    };
+    Ok(rows.iter().zip(tokens).map(log).collect())
 }

@@ -19,8 +19,6 @@ use crate::{
     weights::Gguf,
 };
 
-/// Prompt tokens processed at a time; between two chunks a cancelled request stops.
-const CHUNK: usize = 64;
 /// So many tokens before the limit, constrained output starts to close what is open.
 const WIND_DOWN: usize = 32;
 /// More tools than this are not compared by likelihood: each costs a few tokens' time.
@@ -166,9 +164,12 @@ impl Session {
 
     /// Computes and caches more tokens; returns the logits after the last.
     fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Error> {
-        let logits = self.model.forward(tokens, &mut self.cache, false)?;
-        self.cached.extend_from_slice(tokens);
-        Ok(llama::last_row(&logits)?)
+        let mut logits = Vec::new();
+        for chunk in tokens.chunks(llama::CHUNK) {
+            logits = llama::last_row(&self.model.forward(chunk, &mut self.cache, false)?)?;
+            self.cached.extend_from_slice(chunk);
+        }
+        Ok(logits)
     }
 
     fn process_prompt(&mut self, prompt: &[u32], listener: &Listener<'_>) -> Result<Vec<f32>, Error> {
@@ -177,7 +178,8 @@ impl Session {
         let common = common.min(prompt.len().saturating_sub(1));
         self.keep(common);
         let mut logits = Vec::new();
-        for chunk in prompt.get(common..).unwrap_or_default().chunks(CHUNK) {
+        for chunk in prompt.get(common..).unwrap_or_default().chunks(llama::CHUNK) {
+            // Between two chunks a cancelled request stops.
             listener.check()?;
             logits = self.forward(chunk)?;
         }
@@ -197,17 +199,19 @@ impl Session {
             return Ok(first);
         }
         let before = self.model.forward(&opening, &mut self.cache, false)?;
-        let before = llama::log_probabilities(&before)?;
         let mut best = (f32::NEG_INFINITY, first);
         for tool in tools.iter().take(RANKED) {
-            let name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
-            let mut rows = before.clone();
-            if let Some((_, front)) = name.split_last().filter(|(_, front)| !front.is_empty()) {
-                rows.extend(llama::log_probabilities(&self.model.forward(front, &mut self.cache, true)?)?);
+            let mut name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
+            name.truncate(llama::CHUNK);
+            let mut logs = llama::log_probabilities(&before, &name)?;
+            if let (Some((_, after)), Some((_, front))) = (name.split_first(), name.split_last())
+                && !front.is_empty()
+            {
+                let rows = self.model.forward(front, &mut self.cache, true)?;
+                logs.extend(llama::log_probabilities(&rows, after)?);
                 self.cache.truncate(base + opening.len());
             }
-            let logs = name.iter().zip(&rows).filter_map(|(token, row)| row.get(*token as usize));
-            let mean = logs.sum::<f32>() / name.len().max(1) as f32;
+            let mean = logs.iter().sum::<f32>() / logs.len().max(1) as f32;
             if mean > best.0 {
                 best = (mean, tool);
             }

@@ -86,6 +86,7 @@ async fn the_real_model() {
     tool_call(&engine).await;
     cancel(&engine).await;
     queue(&engine).await;
+    threads(&engine).await;
 }
 
 async fn text(engine: &Engine) {
@@ -146,4 +147,20 @@ async fn queue(engine: &Engine) {
     drop(running);
     assert!(collect(waiting).await.1.is_ok());
     assert!(collect(last).await.1.is_ok());
+}
+
+/// candle has a pool of busy-waiting threads, as many as the machine has cores, which large operations start. It must
+/// never come to be: the engine's own pool has the size it was given.
+async fn threads(engine: &Engine) {
+    let long = "A sentence to make the prompt long. ".repeat(30);
+    let done = answer(engine, request(&long, 2)).await;
+    assert!(done.prompt_tokens > 256, "too short to tell");
+    if let Ok(tasks) = std::fs::read_dir("/proc/self/task") {
+        let name = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.unwrap().path().join("comm"))
+        };
+        let names: Vec<String> = tasks.filter_map(|task| name(task).ok()).collect();
+        assert!(names.iter().any(|name| name.starts_with("local-model")), "{names:?}");
+        assert!(!names.iter().any(|name| name.starts_with("candle")), "{names:?}");
+    }
 }

@@ -21,7 +21,7 @@ mod validate;
 pub use answer::{Answer, Created, CursorList, Deleted, Json, OffsetList, OptInList, Pagination, Reply};
 pub use describe::Describe;
 pub use input::{Body, FromInput, Input, Path, Query, State};
-pub use log::{LogRow, RequestLog};
+pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
 pub use operation_macros::operation;

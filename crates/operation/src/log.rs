@@ -128,3 +128,25 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
     }
     Ok(())
 }
+
+/// How long rows are kept, in seconds.
+const KEPT_SECONDS: i64 = 30 * 24 * 3600;
+
+/// Deletes rows older than 30 days, some at a time. Gives their number.
+///
+/// # Errors
+/// When the database fails.
+pub fn purge_request_logs(tx: &mut Tx) -> Result<usize> {
+    let before = tx.now().plus_seconds(-KEPT_SECONDS);
+    let old: Vec<String> = request_logs::table
+        .filter(request_logs::created_at.lt(before))
+        .order(request_logs::created_at.asc())
+        .limit(10_000)
+        .select(request_logs::id)
+        .load(tx.connection())?;
+    let mut deleted = 0;
+    for ids in old.chunks(500) {
+        deleted += diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+    }
+    Ok(deleted)
+}

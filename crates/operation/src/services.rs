@@ -17,6 +17,13 @@ impl Services {
         self
     }
 
+    /// Adds a value that is shared with somebody else already.
+    #[must_use]
+    pub fn with_shared<T: Any + Send + Sync>(mut self, value: Arc<T>) -> Self {
+        self.0.insert(TypeId::of::<T>(), value);
+        self
+    }
+
     /// The value of this type.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The database of a running service.
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
-use crate::tx::{Held, Read, Tx};
+use crate::tx::{Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
 use crate::{Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
@@ -9,6 +9,7 @@ use diesel::r2d2::Pool;
 use model::{Clock, Error, Random, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// How to open a database.
@@ -75,14 +76,14 @@ impl Db {
             Backend::Postgres(url) => migrations::check_postgres(&mut open_postgres(url)?)?,
         }
         let writer = match &backend {
-            Backend::Sqlite(path) => Some(writer::start(path, clock.clone(), random.clone())?.0),
+            Backend::Sqlite(path) => Some(writer::start(path, clock.clone(), random.clone())?),
             Backend::Postgres(_) => None,
         };
         let pool = Pool::builder()
             .max_size(connections.max(1))
             .min_idle(Some(1))
             .test_on_check_out(false)
-            .connection_timeout(std::time::Duration::from_secs(10))
+            .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
         let permits = Arc::new(Semaphore::new(usize::try_from(connections.max(1)).unwrap_or(1)));
         Ok(Self(Arc::new(Inner {
@@ -194,10 +195,19 @@ impl Inner {
         loop {
             tries += 1;
             match self.transaction_once(work) {
-                Err(error) if tries < TRIES && may_retry(&error) => {}
+                Err(error) if tries < TRIES && may_retry(&error) => std::thread::sleep(self.pause(tries)),
                 result => return result,
             }
         }
+    }
+
+    /// How long to wait before another try: at once, it would take its first row again before the transaction that
+    /// waits for that row has woken up, and both would be where they were. 10 to 20 ms, then twice, three times that.
+    fn pause(&self, tries: u32) -> Duration {
+        let mut byte = [0];
+        self.random.fill(&mut byte);
+        let [byte] = byte;
+        Duration::from_micros(10_000 + u64::from(byte) * 40) * tries
     }
 
     fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
@@ -208,7 +218,7 @@ impl Inner {
         match result {
             Ok(value) => {
                 each!(tx.connection(), |connection| AnsiTransactionManager::commit_transaction(connection))?;
-                tx.take_after_commit().into_iter().for_each(|hook| hook());
+                run_hooks(tx.take_after_commit());
                 Ok(value)
             }
             Err(error) => {

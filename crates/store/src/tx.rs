@@ -4,8 +4,10 @@ use crate::schema::{events, jobs};
 use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
+use diesel::upsert::excluded;
 use model::{Clock, EventId, JsonText, NewEvent, Random, RequestId, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A connection that is owned (SQLite's writer) or borrowed from a pool.
@@ -33,6 +35,11 @@ impl Read {
         }
     }
 
+    /// Goes on with another connection; whatever the old one had open is rolled back.
+    pub(crate) fn replace(&mut self, connection: AnyConnection) {
+        self.held = Held::Owned(Box::new(connection));
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -41,6 +48,15 @@ impl Read {
 
 /// Something to do once the change is durable, such as waking whoever waits for it.
 pub(crate) type AfterCommit = Box<dyn FnOnce() + Send>;
+
+/// Runs hooks. The change is durable, whatever one of them does: a panic must reach neither the writer nor the caller.
+pub(crate) fn run_hooks(hooks: Vec<AfterCommit>) {
+    for hook in hooks {
+        if catch_unwind(AssertUnwindSafe(hook)).is_err() {
+            tracing::error!("a hook after a commit panicked");
+        }
+    }
+}
 
 /// One transaction: the change, its events and its jobs commit together or not at all.
 pub struct Tx {
@@ -130,7 +146,11 @@ impl Tx {
         Ok(id)
     }
 
-    /// Asks for background work at `run_at`. With a `unique_key` that is already waiting, the waiting job stays.
+    /// Asks for background work at `run_at`.
+    ///
+    /// There is one job of a `unique_key` at most. One that waits stays as it is. One that runs may have read what
+    /// this transaction changes before the change, so it runs once more when it is through, as asked for now. One
+    /// that was given up is asked for anew.
     ///
     /// # Errors
     /// When the database fails.
@@ -141,6 +161,7 @@ impl Tx {
         payload: &impl serde::Serialize,
         run_at: Timestamp,
     ) -> Result<()> {
+        use diesel::query_dsl::methods::FilterDsl as _;
         let row = JobRow {
             kind,
             unique_key,
@@ -150,9 +171,21 @@ impl Tx {
             epoch: 0,
             created_at: self.now(),
         };
+        // The upsert locks the row even where it changes nothing, and must: a runner that could claim the waiting job
+        // now would miss this transaction's changes. Attempts of 0 tell the runner that it was asked again.
         each!(self.connection(), |connection| diesel::insert_into(jobs::table)
             .values(&row)
-            .on_conflict_do_nothing()
+            .on_conflict(jobs::unique_key)
+            .do_update()
+            .set((
+                jobs::kind.eq(excluded(jobs::kind)),
+                jobs::payload.eq(excluded(jobs::payload)),
+                jobs::run_at.eq(excluded(jobs::run_at)),
+                jobs::attempts.eq(excluded(jobs::attempts)),
+                jobs::last_error.eq(None::<String>),
+                jobs::failed_at.eq(None::<Timestamp>),
+            ))
+            .filter(jobs::lease_until.is_not_null().or(jobs::failed_at.is_not_null()))
             .execute(connection))?;
         Ok(())
     }
@@ -165,17 +198,15 @@ impl Tx {
         use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
         let hooks = self.after_commit.len();
         each!(self.connection(), |connection| Manager::begin_transaction(connection))?;
-        match work(self) {
-            Ok(value) => {
-                each!(self.connection(), |connection| Manager::commit_transaction(connection))?;
-                Ok(value)
-            }
-            Err(error) => {
-                self.after_commit.truncate(hooks);
-                each!(self.connection(), |connection| Manager::rollback_transaction(connection))?;
-                Err(error)
-            }
+        // A panic passes through, but not past an open savepoint: the end of the transaction would end only that.
+        let result = catch_unwind(AssertUnwindSafe(|| work(self)));
+        if matches!(result, Ok(Ok(_))) {
+            each!(self.connection(), |connection| Manager::commit_transaction(connection))?;
+        } else {
+            self.after_commit.truncate(hooks);
+            each!(self.connection(), |connection| Manager::rollback_transaction(connection))?;
         }
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Which database it is.

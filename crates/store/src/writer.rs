@@ -5,7 +5,7 @@
 
 use crate::AnyConnection;
 use crate::connection::{Role, open_sqlite};
-use crate::tx::{AfterCommit, Held, Read, Tx};
+use crate::tx::{AfterCommit, Held, Read, Tx, run_hooks};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use model::{Clock, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,29 +61,34 @@ pub(crate) fn start(
     path: &str,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-) -> Result<(mpsc::Sender<Box<dyn Work>>, std::thread::JoinHandle<()>)> {
-    let connection = AnyConnection::Sqlite(open_sqlite(path, Role::Writer)?);
+) -> Result<mpsc::Sender<Box<dyn Work>>> {
+    let path = path.to_owned();
+    let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
     let mut tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random);
-    let thread = std::thread::Builder::new()
+    std::thread::Builder::new()
         .name("sqlite-writer".to_owned())
-        .spawn(move || serve(&mut tx, receiver))?;
-    Ok((sender, thread))
+        .spawn(move || serve(&path, &mut tx, receiver))?;
+    Ok(sender)
 }
 
-fn serve(tx: &mut Tx, mut receiver: mpsc::Receiver<Box<dyn Work>>) {
+fn serve(path: &str, tx: &mut Tx, mut receiver: mpsc::Receiver<Box<dyn Work>>) {
     while let Some(first) = receiver.blocking_recv() {
         let mut batch = Vec::with_capacity(16);
         let mut hooks = Vec::new();
         let outcome = run_batch(tx, first, &mut receiver, &mut batch, &mut hooks);
         let outcome = outcome.map_err(|error| {
-            // The connection must come back clean, or every later batch would fail with it.
-            let _ = begun(tx, |connection| Manager::rollback_transaction(connection));
             tracing::error!(%error, "a group of transactions could not be committed");
+            // Whatever state the connection is in, every later batch would fail with it: a full disk, for one, ends
+            // the transaction behind diesel's back. Until there is a new one, each batch fails and comes here again.
+            match open_sqlite(path, Role::Writer) {
+                Ok(connection) => tx.replace(AnyConnection::Sqlite(connection)),
+                Err(error) => tracing::error!(%error, "the writer could not open the database anew"),
+            }
             error.to_string()
         });
         if outcome.is_ok() {
-            hooks.into_iter().for_each(|hook: AfterCommit| hook());
+            run_hooks(hooks);
         }
         for work in batch {
             work.answer(outcome.clone());
@@ -106,19 +111,19 @@ fn run_batch(
         return Err(error);
     }
     while let Some(mut work) = next {
-        begun(tx, |connection| Manager::begin_transaction(connection))?;
+        begun(tx, Manager::begin_transaction)?;
         let keep = work.run(tx);
         batch.push(work);
         let actions = tx.take_after_commit();
         if keep {
-            begun(tx, |connection| Manager::commit_transaction(connection))?;
+            begun(tx, Manager::commit_transaction)?;
             hooks.extend(actions);
         } else {
-            begun(tx, |connection| Manager::rollback_transaction(connection))?;
+            begun(tx, Manager::rollback_transaction)?;
         }
         next = if batch.len() < BATCH { receiver.try_recv().ok() } else { None };
     }
-    begun(tx, |connection| Manager::commit_transaction(connection))
+    begun(tx, Manager::commit_transaction)
 }
 
 fn begun(

@@ -1,10 +1,18 @@
-//! What tests stand on: a private database per test on both backends, a clock that they move, and (in [`app`]) the
-//! whole service behind its front door.
+//! What tests stand on: a private database per test on both backends, a clock that they move, and with the feature `app` the
+//! whole service behind its front door, with a scripted model.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
 
+#[cfg(feature = "app")]
+mod app;
 mod database;
+#[cfg(feature = "app")]
+mod scripted;
 
+#[cfg(feature = "app")]
+pub use app::{Answer, Asking, Key, TestApp};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use scripted::{OpenAiServer, Script, ScriptedModel};
 
 /// Makes each `async fn name(kind: Kind)` of the block a test on SQLite and one on PostgreSQL.
 ///

@@ -28,13 +28,7 @@ struct Row<'a> {
 }
 
 /// Adds to a key's month and gives it as it then stands. Adding nothing locks it.
-pub(super) fn add(
-    tx: &mut Tx,
-    lineage: &KeyId,
-    month: &str,
-    spent: i64,
-    reserved: i64,
-) -> Result<KeyMonth> {
+pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<KeyMonth> {
     use key_months as k;
     // A month that does not exist has nothing to give back.
     let row =
@@ -43,7 +37,10 @@ pub(super) fn add(
         .values(&row)
         .on_conflict((k::lineage_id, k::month))
         .do_update()
-        .set((k::spent_micros.eq(k::spent_micros + spent), k::reserved_micros.eq(k::reserved_micros + reserved)))
+        .set((
+            k::spent_micros.eq(k::spent_micros + spent),
+            k::reserved_micros.eq(k::reserved_micros + reserved)
+        ))
         .returning((k::spent_micros, k::reserved_micros))
         .get_result(connection))?;
     Ok(KeyMonth { spent, reserved })
@@ -154,8 +151,7 @@ pub fn budget_changed(tx: &mut Tx, stored: &StoredKey) -> Result<()> {
     let Some(workspace) = workspace.filter(|_| key.budget_cents.is_some()) else { return Ok(()) };
     let month = tx.now().month();
     let spent = add(tx, &key.lineage, &month, 0, 0)?.spent;
-    let spender =
-        Spender { workspace, request: None, key: &key.id, lineage: &key.lineage, month: &month };
+    let spender = Spender { workspace, request: None, key: &key.id, lineage: &key.lineage, month: &month };
     tell_thresholds(tx, &spender, spent)
 }
 

@@ -26,8 +26,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    const ALL: [Self; 6] =
-        [Self::Grant, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
+    const ALL: [Self; 6] = [Self::Grant, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
 
     /// The word of the wire format.
     pub fn as_str(self) -> &'static str {

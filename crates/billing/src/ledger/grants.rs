@@ -176,7 +176,10 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
         amount: new.amount,
         balance_after: account.balance,
         usd_micros: money::cost(new.amount, price),
-        source: new.source.as_ref().map_or(("grant", id.as_str()), |source| (source.kind, source.id.as_str())),
+        source: new
+            .source
+            .as_ref()
+            .map_or(("grant", id.as_str()), |source| (source.kind, source.id.as_str())),
         step: 0,
         charge: None,
         operation: new.kind.as_str(),

@@ -148,13 +148,7 @@ pub(super) fn nothing(tx: &Tx, state: &str) -> Held {
 }
 
 /// [`operation::ports::EnergyMeter::hold`].
-pub(super) fn hold(
-    tx: &mut Tx,
-    charge: &Charge,
-    wanted: i64,
-    least: i64,
-    recharge_url: &str,
-) -> Result<i64> {
+pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, recharge_url: &str) -> Result<i64> {
     let workspace = charge.caller.workspace_id();
     let least = least.max(0);
     let wanted = wanted.max(least);

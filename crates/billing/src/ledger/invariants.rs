@@ -19,7 +19,9 @@ pub fn check_invariants(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<S
         .select((energy_accounts::balance, energy_accounts::reserved))
         .first(read.connection())
         .optional()?;
-    let Some((balance, reserved)) = row else { return Ok(vec![format!("workspace {workspace} has no account")]) };
+    let Some((balance, reserved)) = row else {
+        return Ok(vec![format!("workspace {workspace} has no account")]);
+    };
     let mut wrong = Vec::new();
     if !(0..=balance).contains(&reserved) || balance > account::MOST_BALANCE {
         wrong.push(format!("balance {balance} and reserved {reserved} do not fit together"));

@@ -20,13 +20,14 @@ mod money;
 mod settle;
 mod sweep;
 
-pub(crate) use account::{Account, find as find_account};
 pub use account::EnergyState;
+pub(crate) use account::find as find_account;
 pub use budget::budget_changed;
+pub(crate) use budget::month_of;
 pub use entries::EntryKind;
 pub use grants::{GrantKind, GrantSource, NewGrant, grant, void_grant};
 pub use invariants::check_invariants;
-pub(crate) use money::MICROS_PER_CENT;
+pub(crate) use money::{MICROS_PER_CENT, percent};
 pub use sweep::{sweep_expired_grants, sweep_expired_holds};
 
 use auth::Spending;

@@ -1,0 +1,198 @@
+//! `GET /billing/energy`.
+
+use crate::ledger::{EnergyState, GrantKind, find_account};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use model::{Caller, Error, GrantId, Result, Timestamp, WorkspaceId};
+use operation::{Json, operation};
+use serde::Serialize;
+use store::Read;
+use store::schema::{energy_entries, energy_grants};
+use utoipa::ToSchema;
+
+/// The most grants that are listed: those that still count first, then the newest.
+const GRANTS: i64 = 100;
+/// The days whose spending tells how long the Energy will last.
+const FORECAST_DAYS: i64 = 7;
+
+/// What a workspace has of Energy.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Energy {
+    /// Always `energy`.
+    object: &'static str,
+    /// What the workspace owns.
+    balance: i64,
+    /// What running work has set aside of it.
+    reserved: i64,
+    /// What new work may take.
+    available: i64,
+    /// Whether it is enough.
+    state: EnergyState,
+    /// Energy spent in this calendar month (UTC), without what was given back.
+    spent_this_month: i64,
+    /// The grants: those with something left in the order in which they burn, then the others, newest first; at
+    /// most 100.
+    grants: Vec<Grant>,
+    /// What ends next, or `null`.
+    expiring_next: Option<Expiring>,
+    /// How many days the available Energy lasts when it is spent as in the last seven; `null` when nothing was.
+    forecast_days: Option<i64>,
+}
+
+/// A grant of Energy.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Grant {
+    /// Its id.
+    id: GrantId,
+    /// Where it came from.
+    kind: GrantKind,
+    /// How much it was.
+    amount: i64,
+    /// How much is left.
+    remaining: i64,
+    /// Lower burns first.
+    priority: i64,
+    /// Since when it may be used.
+    effective_at: Timestamp,
+    /// When it ends; `null` does not.
+    expires_at: Option<Timestamp>,
+    /// Whether it may be used.
+    status: GrantStatus,
+}
+
+/// Whether a grant may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantStatus {
+    /// Not yet.
+    Pending,
+    /// Yes.
+    Active,
+    /// Its time is over.
+    Expired,
+    /// It was taken back.
+    Voided,
+    /// It was used up.
+    Exhausted,
+}
+
+/// Energy that ends.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Expiring {
+    /// The grant.
+    grant_id: GrantId,
+    /// How much ends.
+    amount: i64,
+    /// When.
+    expires_at: Timestamp,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = energy_grants)]
+struct GrantRow {
+    id: GrantId,
+    kind: String,
+    amount: i64,
+    remaining: i64,
+    priority: i64,
+    effective_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    voided_at: Option<Timestamp>,
+}
+
+impl GrantRow {
+    fn show(self, now: Timestamp) -> Result<Grant> {
+        let status = if self.voided_at.is_some() {
+            GrantStatus::Voided
+        } else if self.remaining == 0 && self.expires_at.is_none_or(|end| end > now) {
+            GrantStatus::Exhausted
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            GrantStatus::Expired
+        } else if self.effective_at > now {
+            GrantStatus::Pending
+        } else {
+            GrantStatus::Active
+        };
+        Ok(Grant {
+            kind: GrantKind::parse(&self.kind)
+                .ok_or_else(|| Error::internal(format!("unknown kind of grant {}", self.kind)))?,
+            id: self.id,
+            amount: self.amount,
+            remaining: self.remaining,
+            priority: self.priority,
+            effective_at: self.effective_at,
+            expires_at: self.expires_at,
+            status,
+        })
+    }
+}
+
+/// Energy balance, reserved and spent
+#[operation(get "/billing/energy", scope = "billing:read")]
+pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energy>> {
+    let workspace = caller.workspace_id();
+    let now = read.now();
+    let account = find_account(read, workspace)?;
+    let grants = grants(read, workspace, now)?;
+    let available = account.available();
+    let expiring_next = grants
+        .iter()
+        .filter(|grant| grant.status == GrantStatus::Active)
+        .filter_map(|grant| Some((grant.expires_at?, grant)))
+        .min_by_key(|(expires_at, _)| *expires_at)
+        .map(|(expires_at, grant)| Expiring {
+            grant_id: grant.id.clone(),
+            amount: grant.remaining,
+            expires_at,
+        });
+    let recent = spent_since(read, workspace, now.plus_seconds(-FORECAST_DAYS * 86_400))?;
+    let forecast = i128::from(available) * i128::from(FORECAST_DAYS) / i128::from(recent.max(1));
+    Ok(Json(Energy {
+        object: "energy",
+        balance: account.balance,
+        reserved: account.reserved,
+        available,
+        state: account.state(),
+        spent_this_month: spent_since(read, workspace, now.month_start())?,
+        grants,
+        expiring_next,
+        forecast_days: (recent > 0).then(|| i64::try_from(forecast).unwrap_or(i64::MAX)),
+    }))
+}
+
+fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<Grant>> {
+    use energy_grants as g;
+    let own = || g::table.filter(g::workspace_id.eq(workspace)).limit(GRANTS);
+    let mut rows: Vec<GrantRow> = own()
+        .filter(g::remaining.gt(0))
+        .order((
+            g::priority.asc(),
+            g::expires_at.is_null().asc(),
+            g::expires_at.asc(),
+            g::created_at.asc(),
+            g::id.asc(),
+        ))
+        .select(GrantRow::as_select())
+        .load(read.connection())?;
+    let used: Vec<GrantRow> = own()
+        .filter(g::remaining.eq(0))
+        .order(g::id.desc())
+        .select(GrantRow::as_select())
+        .load(read.connection())?;
+    rows.extend(used);
+    rows.truncate(usize::try_from(GRANTS).unwrap_or(usize::MAX));
+    rows.into_iter().map(|row| row.show(now)).collect()
+}
+
+/// Energy debited since `from`, without what was given back.
+fn spent_since(read: &mut Read, workspace: WorkspaceId, from: Timestamp) -> Result<i64> {
+    use energy_entries as e;
+    let sum: i64 = e::table
+        .filter(e::workspace_id.eq(workspace))
+        .filter(e::created_at.ge(from))
+        .filter(e::counter_account.eq("consumed"))
+        .select(diesel::dsl::sql::<BigInt>("CAST(COALESCE(SUM(-amount), 0) AS BIGINT)"))
+        .first(read.connection())?;
+    // A refund of a run from before may outweigh what was spent since.
+    Ok(sum.max(0))
+}

@@ -1,0 +1,154 @@
+//! `GET /billing/executions` and `GET /billing/executions/{executionId}`.
+
+use super::ledger::{LedgerEntry, of_run};
+use diesel::prelude::*;
+use model::{AgentId, Caller, Error, ExecutionId, KeyId, Result, StepId, Timestamp, WorkspaceId};
+use operation::{Json, OffsetList, OffsetPage, Path, operation};
+use serde::Serialize;
+use store::Read;
+use store::schema::{executions, run_steps};
+use utoipa::ToSchema;
+
+/// Something that has a price.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Execution {
+    /// Always `execution`.
+    object: &'static str,
+    /// Its id.
+    id: ExecutionId,
+    /// What it was, such as `run`.
+    kind: String,
+    /// The id of what it was: a run's, for a run.
+    source_id: String,
+    /// How it ended.
+    status: String,
+    /// Whether it was real. What a test key does costs nothing.
+    livemode: bool,
+    /// Energy that it cost, after a refund.
+    energy: i64,
+    /// That Energy's money, in millionths of a dollar.
+    usd_micros: i64,
+    /// The key that asked, or `null`.
+    key_id: Option<KeyId>,
+    /// The agent that ran, or `null`.
+    agent_id: Option<AgentId>,
+    /// The model that was used last, or `null`.
+    model: Option<String>,
+    /// When it ended.
+    created_at: Timestamp,
+    /// Its steps in their order: only where one execution is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    steps: Option<Vec<ExecutionStep>>,
+    /// What it moved in the ledger: only where one execution is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    entries: Option<Vec<LedgerEntry>>,
+}
+
+/// A step of an execution.
+#[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = run_steps)]
+pub struct ExecutionStep {
+    /// Its id.
+    id: StepId,
+    /// Its place, as in the ledger's `step`.
+    position: i64,
+    /// What it was, such as a call of the model or of a tool.
+    kind: String,
+    /// The model or the tool.
+    name: String,
+    /// How it ended.
+    status: String,
+    /// Tokens that went in.
+    input_tokens: i64,
+    /// Tokens that came out.
+    output_tokens: i64,
+    /// Energy that it cost.
+    energy: i64,
+    /// When it began.
+    started_at: Timestamp,
+    /// When it ended; `null` while it has not.
+    completed_at: Option<Timestamp>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = executions)]
+struct Row {
+    id: ExecutionId,
+    kind: String,
+    source_id: String,
+    status: String,
+    livemode: bool,
+    energy: i64,
+    usd_micros: i64,
+    key_id: Option<KeyId>,
+    agent_id: Option<AgentId>,
+    model: Option<String>,
+    created_at: Timestamp,
+}
+
+impl Row {
+    fn show(self) -> Execution {
+        Execution {
+            object: "execution",
+            id: self.id,
+            kind: self.kind,
+            source_id: self.source_id,
+            status: self.status,
+            livemode: self.livemode,
+            energy: self.energy,
+            usd_micros: self.usd_micros,
+            key_id: self.key_id,
+            agent_id: self.agent_id,
+            model: self.model,
+            created_at: self.created_at,
+            steps: None,
+            entries: None,
+        }
+    }
+}
+
+/// What spent Energy
+///
+/// Newest first.
+#[operation(get "/billing/executions", scope = "billing:read")]
+pub fn list_executions(read: &mut Read, caller: &Caller, page: OffsetPage) -> Result<OffsetList<Execution>> {
+    let own = || executions::table.filter(executions::workspace_id.eq(caller.workspace_id()));
+    let total = own().count().get_result(read.connection())?;
+    let rows: Vec<Row> = own()
+        .order(executions::id.desc())
+        .limit(page.limit)
+        .offset(page.offset)
+        .select(Row::as_select())
+        .load(read.connection())?;
+    Ok(OffsetList::of(page, rows.into_iter().map(Row::show).collect(), total))
+}
+
+/// One execution's cost in detail
+#[operation(get "/billing/executions/{executionId}", scope = "billing:read")]
+pub fn get_execution(
+    read: &mut Read,
+    caller: &Caller,
+    Path(execution_id): Path<ExecutionId>,
+) -> Result<Json<Execution>> {
+    let workspace = caller.workspace_id();
+    let row: Option<Row> = executions::table
+        .find((workspace, execution_id))
+        .select(Row::as_select())
+        .first(read.connection())
+        .optional()?;
+    let mut execution = row.ok_or_else(|| Error::not_found("execution"))?.show();
+    execution.steps = Some(steps(read, workspace, &execution.source_id)?);
+    execution.entries = Some(of_run(read, workspace, &execution.source_id)?);
+    Ok(Json(execution))
+}
+
+fn steps(read: &mut Read, workspace: WorkspaceId, run: &str) -> Result<Vec<ExecutionStep>> {
+    Ok(run_steps::table
+        .filter(run_steps::run_id.eq(run))
+        .filter(run_steps::workspace_id.eq(workspace))
+        .order(run_steps::position.asc())
+        .select(ExecutionStep::as_select())
+        .load(read.connection())?)
+}

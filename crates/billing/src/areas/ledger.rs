@@ -1,0 +1,121 @@
+//! `GET /billing/energy/ledger`.
+
+use crate::ledger::EntryKind;
+use diesel::prelude::*;
+use model::{AgentId, Caller, Error, KeyId, LedgerId, RequestId, Result, RunId, Timestamp, WorkspaceId};
+use operation::{OptIn, OptInList, operation};
+use serde::Serialize;
+use store::Read;
+use store::schema::energy_entries;
+use utoipa::ToSchema;
+
+/// A movement of Energy. It never changes.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct LedgerEntry {
+    /// Always `ledger_entry`.
+    object: &'static str,
+    /// Its id.
+    id: LedgerId,
+    /// What it is.
+    #[serde(rename = "type")]
+    kind: EntryKind,
+    /// What the balance gained; negative where it lost.
+    amount: i64,
+    /// The balance after it.
+    balance_after: i64,
+    /// Its money in millionths of a dollar, signed like `amount`.
+    usd_micros: i64,
+    /// The run that caused it, or `null`.
+    run_id: Option<RunId>,
+    /// The run's step, or `null`.
+    step: Option<i64>,
+    /// The key that caused it, or `null`.
+    key_id: Option<KeyId>,
+    /// The agent that ran, or `null`.
+    agent_id: Option<AgentId>,
+    /// The request that caused it, or `null`.
+    request_id: Option<RequestId>,
+    /// What was done: an operation such as `run`, or a grant's kind.
+    operation: String,
+    /// The model that was used, or `null`.
+    model: Option<String>,
+    /// When.
+    created_at: Timestamp,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = energy_entries)]
+struct Row {
+    id: LedgerId,
+    kind: String,
+    amount: i64,
+    balance_after: i64,
+    usd_micros: i64,
+    source_type: String,
+    source_id: String,
+    step: i64,
+    key_id: Option<KeyId>,
+    agent_id: Option<AgentId>,
+    request_id: Option<RequestId>,
+    operation: String,
+    model: Option<String>,
+    created_at: Timestamp,
+}
+
+impl Row {
+    fn show(self) -> Result<LedgerEntry> {
+        let run_id = (self.source_type == "run").then(|| RunId::parse(&self.source_id)).flatten();
+        Ok(LedgerEntry {
+            object: "ledger_entry",
+            kind: EntryKind::parse(&self.kind)
+                .ok_or_else(|| Error::internal(format!("unknown kind of entry {}", self.kind)))?,
+            id: self.id,
+            amount: self.amount,
+            balance_after: self.balance_after,
+            usd_micros: self.usd_micros,
+            step: run_id.as_ref().map(|_| self.step),
+            run_id,
+            key_id: self.key_id,
+            agent_id: self.agent_id,
+            request_id: self.request_id,
+            operation: self.operation,
+            model: self.model,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Every grant, recharge, debit and refund
+///
+/// Newest first. Entries that the platform paid itself are not the workspace's, and are not listed.
+#[operation(get "/billing/energy/ledger", scope = "billing:read")]
+pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Result<OptInList<LedgerEntry>> {
+    use energy_entries as e;
+    let mut query = e::table
+        .filter(e::workspace_id.eq(caller.workspace_id()))
+        .filter(e::kind.ne(EntryKind::Absorb.as_str()))
+        .order(e::id.desc())
+        .limit(page.page().fetch())
+        .select(Row::as_select())
+        .into_boxed();
+    if let Some(after) = page.page().after() {
+        query = query.filter(e::id.lt(after));
+    }
+    let rows: Vec<Row> = query.load(read.connection())?;
+    let entries = rows.into_iter().map(Row::show).collect::<Result<_>>()?;
+    Ok(page.answer(entries, |entry| entry.id.to_string()))
+}
+
+/// The entries of one run, in the order of its steps.
+pub(super) fn of_run(read: &mut Read, workspace: WorkspaceId, run: &str) -> Result<Vec<LedgerEntry>> {
+    use energy_entries as e;
+    let rows: Vec<Row> = e::table
+        .filter(e::source_type.eq("run"))
+        .filter(e::source_id.eq(run))
+        .filter(e::workspace_id.eq(workspace))
+        .filter(e::kind.ne(EntryKind::Absorb.as_str()))
+        .order((e::step.asc(), e::kind.asc()))
+        .select(Row::as_select())
+        .load(read.connection())?;
+    rows.into_iter().map(Row::show).collect()
+}

@@ -1,0 +1,67 @@
+//! The areas of the contract that this crate answers: Identity and Billing.
+//!
+//! Every operation here reads. A workspace's money is changed by its runs, by the payment processor and by whoever
+//! runs the service, never through the API.
+
+mod access;
+mod budgets;
+mod energy;
+mod executions;
+mod identity;
+mod invoices;
+mod ledger;
+mod payment_methods;
+mod plans;
+mod subscription;
+mod usage;
+
+use operation::{Domain, Operations};
+
+/// Who a key is.
+pub struct Identity;
+
+impl Domain for Identity {
+    const AREA: &'static str = "Identity";
+
+    fn operations() -> Operations {
+        vec![Box::new(identity::GetMe)]
+    }
+}
+
+/// What a workspace has, spends and pays.
+pub struct Billing;
+
+impl Domain for Billing {
+    const AREA: &'static str = "Billing";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(access::GetBillingAccess),
+            Box::new(plans::ListPlans),
+            Box::new(subscription::GetSubscription),
+            Box::new(energy::GetEnergyBalance),
+            Box::new(ledger::ListEnergyLedger),
+            Box::new(executions::ListExecutions),
+            Box::new(executions::GetExecution),
+            Box::new(usage::GetUsage),
+            Box::new(budgets::ListBudgets),
+            Box::new(invoices::ListInvoices),
+            Box::new(invoices::GetInvoice),
+            Box::new(payment_methods::ListPaymentMethods),
+        ]
+    }
+}
+
+/// What the Billing area is told by the binary.
+#[derive(Debug, Clone)]
+pub struct BillingSettings {
+    /// Where people reach the service, without `/api/v1`.
+    pub base_url: String,
+}
+
+impl BillingSettings {
+    /// Where Energy is bought.
+    pub fn recharge_url(&self) -> String {
+        format!("{}/billing", self.base_url.trim_end_matches('/'))
+    }
+}

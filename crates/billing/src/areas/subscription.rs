@@ -1,0 +1,63 @@
+//! `GET /billing/subscription`.
+
+use super::plans::PlanLimits;
+use crate::plans::{base_price, catalogue, find};
+use model::{Caller, Result, SubscriptionStatus, Timestamp};
+use operation::{Json, operation};
+use serde::Serialize;
+use store::Read;
+use utoipa::ToSchema;
+
+/// A workspace's subscription.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Subscription {
+    /// Always `subscription`.
+    object: &'static str,
+    /// The plan, or `null`.
+    plan: Option<SubscriptionPlan>,
+    /// Where it stands.
+    status: SubscriptionStatus,
+    /// When the period began.
+    period_start: Option<Timestamp>,
+    /// When the period ends; `null` where it does not.
+    period_end: Option<Timestamp>,
+    /// Whether the period is the last.
+    cancel_at_period_end: bool,
+    /// Whether Energy costs more here than the lowest price of the plans that anybody may have.
+    premium_rate: bool,
+    /// What 1,000 Energy cost, in millionths of a dollar; `null` without a plan.
+    usd_micros_per_1000_energy: Option<i64>,
+    /// What the plan allows; `null` without a plan.
+    limits: Option<PlanLimits>,
+}
+
+/// The plan of a subscription.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SubscriptionPlan {
+    /// Its name in requests.
+    id: String,
+    /// Its name for people.
+    name: String,
+}
+
+/// The current plan, its period and limits
+#[operation(get "/billing/subscription", scope = "billing:read")]
+pub fn get_subscription(read: &mut Read, caller: &Caller) -> Result<Json<Subscription>> {
+    let workspace = caller.workspace_id();
+    let record = find(read, &workspace.to_string())?;
+    let plan =
+        catalogue(read, Some(workspace))?.into_iter().find(|plan| Some(&plan.id) == record.plan.as_ref());
+    let base = base_price(read)?;
+    let price = plan.as_ref().map(|plan| plan.usd_micros_per_1000_energy);
+    Ok(Json(Subscription {
+        object: "subscription",
+        status: record.subscription,
+        period_start: record.period_start,
+        period_end: record.period_end,
+        cancel_at_period_end: record.cancel_at_period_end,
+        premium_rate: price.is_some_and(|price| price > base),
+        usd_micros_per_1000_energy: price,
+        limits: plan.as_ref().map(PlanLimits::of),
+        plan: plan.map(|plan| SubscriptionPlan { id: plan.id, name: plan.name }),
+    }))
+}

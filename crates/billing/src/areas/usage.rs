@@ -1,0 +1,237 @@
+//! `GET /billing/usage`.
+
+use chrono::{Days, NaiveDate};
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text};
+use model::{Caller, Error, Result, Timestamp, WorkspaceId};
+use operation::{Json, Query, operation};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use store::schema::{api_keys, energy_entries, key_requests};
+use store::{AnyConnection, Read};
+use utoipa::{IntoParams, ToSchema};
+
+/// The longest time that is summed up, in days.
+const MOST_DAYS: i64 = 92;
+const DEFAULT_DAYS: u64 = 30;
+
+/// What usage is summed up by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupBy {
+    /// Calendar day, UTC.
+    #[default]
+    Day,
+    /// API key. A key and what it was rotated to are one.
+    Key,
+    /// Agent.
+    Agent,
+    /// What was done, such as `run`.
+    Operation,
+    /// Model.
+    Model,
+}
+
+/// Which usage is wanted.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+pub struct UsageQuery {
+    /// The first day (UTC). 30 days up to `to` if not given.
+    pub from: Option<NaiveDate>,
+    /// The last day (UTC), at most 92 days after the first. Today if not given.
+    pub to: Option<NaiveDate>,
+    /// What to sum up by.
+    #[param(inline)]
+    #[serde(default)]
+    pub group_by: GroupBy,
+}
+
+/// Requests and Energy of some days.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Usage {
+    /// Always `usage`.
+    object: &'static str,
+    /// The first day.
+    from: NaiveDate,
+    /// The last day.
+    to: NaiveDate,
+    /// What it is summed up by.
+    group_by: GroupBy,
+    /// One row for each day, key, agent, operation or model with any usage, in the order of `group`.
+    rows: Vec<UsageRow>,
+}
+
+/// Usage of one group.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct UsageRow {
+    /// The day, or the id or name; `null` where what spent Energy had none.
+    group: Option<String>,
+    /// Requests that passed the gate; by day and by key only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    requests: Option<i64>,
+    /// Energy spent, after refunds: negative where the refunds belong to days before.
+    energy: i64,
+    /// That Energy's money, in millionths of a dollar.
+    usd_micros: i64,
+    /// Priced steps.
+    count: i64,
+}
+
+/// Requests and Energy by day, key and agent
+#[operation(get "/billing/usage", scope = "billing:read")]
+pub fn get_usage(read: &mut Read, caller: &Caller, Query(query): Query<UsageQuery>) -> Result<Json<Usage>> {
+    let workspace = caller.workspace_id();
+    let (from, to) = days(&query, read.now().day())?;
+    let mut rows: BTreeMap<Option<String>, UsageRow> = BTreeMap::new();
+    for spent in spent(read, workspace, from, to, query.group_by)? {
+        let row = row_of(&mut rows, spent.group);
+        row.energy += spent.energy;
+        row.usd_micros += spent.usd_micros;
+        row.count += spent.count;
+    }
+    if matches!(query.group_by, GroupBy::Day | GroupBy::Key) {
+        for row in rows.values_mut() {
+            row.requests = Some(0);
+        }
+        for (group, requests) in requests(read, workspace, from, to, query.group_by)? {
+            let row = row_of(&mut rows, Some(group));
+            row.requests = Some(requests);
+        }
+    }
+    Ok(Json(Usage {
+        object: "usage",
+        from,
+        to,
+        group_by: query.group_by,
+        rows: rows.into_values().collect(),
+    }))
+}
+
+fn row_of(rows: &mut BTreeMap<Option<String>, UsageRow>, group: Option<String>) -> &mut UsageRow {
+    let empty = UsageRow { group: group.clone(), requests: None, energy: 0, usd_micros: 0, count: 0 };
+    rows.entry(group).or_insert(empty)
+}
+
+fn days(query: &UsageQuery, today: NaiveDate) -> Result<(NaiveDate, NaiveDate)> {
+    // Years beyond four digits sort wrongly as text, and nobody has usage then.
+    for (param, day) in [("from", query.from), ("to", query.to)] {
+        if day.is_some_and(|day| !(1970..=9999).contains(&chrono::Datelike::year(&day))) {
+            return Err(Error::invalid(param, "must lie between 1970 and 9999"));
+        }
+    }
+    let to = query.to.unwrap_or_else(|| query.from.map_or(today, |from| from.max(today)));
+    let from = query.from.or_else(|| to.checked_sub_days(Days::new(DEFAULT_DAYS - 1))).unwrap_or(to);
+    if from > to {
+        return Err(Error::invalid("from", "must not be after `to`"));
+    }
+    if (to - from).num_days() > MOST_DAYS {
+        let param = if query.to.is_some() { "to" } else { "from" };
+        return Err(Error::invalid(
+            param,
+            format_args!("must be at most {MOST_DAYS} days apart from the other"),
+        ));
+    }
+    Ok((from, to))
+}
+
+#[derive(Queryable)]
+struct Spent {
+    group: Option<String>,
+    energy: i64,
+    usd_micros: i64,
+    count: i64,
+}
+
+fn spent(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    from: NaiveDate,
+    to: NaiveDate,
+    group_by: GroupBy,
+) -> Result<Vec<Spent>> {
+    use energy_entries as e;
+    let column = match (group_by, read.connection()) {
+        (GroupBy::Day, AnyConnection::Sqlite(_)) => "substr(created_at, 1, 10)",
+        (GroupBy::Day, AnyConnection::Postgres(_)) => "to_char(created_at, 'YYYY-MM-DD')",
+        (GroupBy::Key, _) => "key_id",
+        (GroupBy::Agent, _) => "CAST(agent_id AS TEXT)",
+        (GroupBy::Operation, _) => "operation",
+        (GroupBy::Model, _) => "model",
+    };
+    let end = to.checked_add_days(Days::new(1)).unwrap_or(to);
+    let mut rows: Vec<Spent> = e::table
+        .filter(e::workspace_id.eq(workspace))
+        .filter(e::created_at.ge(Timestamp::day_start(from)))
+        .filter(e::created_at.lt(Timestamp::day_start(end)))
+        .filter(e::counter_account.eq("consumed"))
+        .group_by(sql::<Nullable<Text>>(column))
+        .select((
+            sql::<Nullable<Text>>(column),
+            sql::<BigInt>("CAST(SUM(-amount) AS BIGINT)"),
+            sql::<BigInt>("CAST(SUM(-usd_micros) AS BIGINT)"),
+            sql::<BigInt>("CAST(SUM(CASE WHEN kind = 'debit' THEN 1 ELSE 0 END) AS BIGINT)"),
+        ))
+        .load(read.connection())?;
+    if group_by == GroupBy::Key {
+        let lineages = lineages(read, &rows)?;
+        for row in &mut rows {
+            row.group = row.group.take().map(|key| lineages.get(&key).cloned().unwrap_or(key));
+        }
+    }
+    Ok(rows)
+}
+
+/// Where each of the keys began: requests are counted by that.
+fn lineages(read: &mut Read, rows: &[Spent]) -> Result<HashMap<String, String>> {
+    let keys: Vec<&String> = rows.iter().filter_map(|row| row.group.as_ref()).collect();
+    let mut lineages = HashMap::new();
+    // In pieces, because both databases bound the number of values in a statement.
+    for keys in keys.chunks(500) {
+        let found: Vec<(String, String)> = api_keys::table
+            .filter(api_keys::id.eq_any(keys))
+            .select((api_keys::id, api_keys::lineage_id))
+            .load(read.connection())?;
+        lineages.extend(found);
+    }
+    Ok(lineages)
+}
+
+fn requests(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    from: NaiveDate,
+    to: NaiveDate,
+    group_by: GroupBy,
+) -> Result<Vec<(String, i64)>> {
+    use key_requests as r;
+    let column = if group_by == GroupBy::Day { "day" } else { "lineage_id" };
+    Ok(r::table
+        .filter(r::workspace_id.eq(workspace))
+        .filter(r::day.between(from.to_string(), to.to_string()))
+        .group_by(sql::<Text>(column))
+        .select((sql::<Text>(column), sql::<BigInt>("CAST(SUM(requests) AS BIGINT)")))
+        .load(read.connection())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(from: &str, to: &str) -> UsageQuery {
+        UsageQuery { from: from.parse().ok(), to: to.parse().ok(), group_by: GroupBy::Day }
+    }
+
+    #[test]
+    fn days_have_defaults_and_bounds() {
+        let today: NaiveDate = "2026-01-15".parse().unwrap();
+        let of = |from, to| days(&query(from, to), today).map(|(from, to)| format!("{from} {to}"));
+        assert_eq!(of("", "").unwrap(), "2025-12-17 2026-01-15");
+        assert_eq!(of("2026-01-10", "").unwrap(), "2026-01-10 2026-01-15");
+        assert_eq!(of("", "2025-03-31").unwrap(), "2025-03-02 2025-03-31");
+        assert_eq!(of("2026-01-01", "2026-04-03").unwrap(), "2026-01-01 2026-04-03");
+        assert_eq!(of("2026-01-01", "2026-04-04").unwrap_err().param_name(), Some("to"));
+        assert_eq!(of("2025-01-01", "").unwrap_err().param_name(), Some("from"));
+        assert_eq!(of("2026-01-02", "2026-01-01").unwrap_err().param_name(), Some("from"));
+    }
+}

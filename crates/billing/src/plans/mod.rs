@@ -1,0 +1,14 @@
+//! The catalogue of plans, and the workspaces and partners that use them.
+//!
+//! These are the acts of whoever runs the service, called by its command line: the API has no operation for them.
+//! What changes here is seen by the gate within ten seconds.
+
+mod catalogue;
+mod workspaces;
+
+pub(crate) use catalogue::base_price;
+pub use catalogue::{CatalogueEntry, catalogue, seed_catalogue};
+pub use workspaces::{
+    NewWorkspace, WorkspaceRecord, block, create_partner, create_workspace, find, grant_included,
+    list_workspaces, set_plan, unblock,
+};

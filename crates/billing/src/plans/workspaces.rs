@@ -1,0 +1,301 @@
+//! Workspaces and partners, as whoever runs the service makes and keeps them.
+
+use crate::ledger::{GrantKind, GrantSource, NewGrant, grant};
+use diesel::prelude::*;
+use model::{Code, Error, GrantId, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
+use store::schema::{energy_accounts, partners, plans, workspaces};
+use store::{Read, Tx, each};
+
+/// A workspace to be made.
+#[derive(Debug, Clone)]
+pub struct NewWorkspace {
+    /// What people call it, 1 to 80 characters.
+    pub name: String,
+    /// Its name in addresses: 3 to 40 lower-case letters and digits, with single hyphens between them.
+    pub slug: String,
+    /// The partner that it is attributed to.
+    pub partner: Option<PartnerId>,
+}
+
+/// A workspace as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct WorkspaceRecord {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// Its name in addresses.
+    pub slug: String,
+    /// What people call it.
+    pub name: String,
+    /// The partner that it is attributed to.
+    pub partner: Option<PartnerId>,
+    /// Its plan.
+    pub plan: Option<String>,
+    /// Its subscription.
+    pub subscription: SubscriptionStatus,
+    /// When the period began.
+    pub period_start: Option<Timestamp>,
+    /// When the period ends; `None` never does.
+    pub period_end: Option<Timestamp>,
+    /// Whether the period is the last.
+    pub cancel_at_period_end: bool,
+    /// Why the service cut it off.
+    pub blocked_reason: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = workspaces)]
+struct Row {
+    id: WorkspaceId,
+    slug: String,
+    name: String,
+    partner_id: Option<PartnerId>,
+    plan_id: Option<String>,
+    subscription_status: String,
+    period_start: Option<Timestamp>,
+    period_end: Option<Timestamp>,
+    cancel_at_period_end: bool,
+    blocked_reason: Option<String>,
+    created_at: Timestamp,
+}
+
+impl Row {
+    fn record(self) -> Result<WorkspaceRecord> {
+        let status = self.subscription_status;
+        Ok(WorkspaceRecord {
+            id: self.id,
+            slug: self.slug,
+            name: self.name,
+            partner: self.partner_id,
+            plan: self.plan_id,
+            subscription: SubscriptionStatus::parse(&status)
+                .ok_or_else(|| Error::internal(format!("unknown subscription status {status}")))?,
+            period_start: self.period_start,
+            period_end: self.period_end,
+            cancel_at_period_end: self.cancel_at_period_end,
+            blocked_reason: self.blocked_reason,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Makes a workspace without a plan, and its empty Energy account.
+///
+/// # Errors
+/// `validation_error`; `duplicate_value` where the slug is taken.
+pub fn create_workspace(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
+    let name = checked_name(&new.name)?;
+    if !is_slug(&new.slug) {
+        let rule = "must be 3 to 40 lower-case letters or digits, with single hyphens between them";
+        return Err(Error::invalid("slug", rule));
+    }
+    if let Some(partner) = new.partner {
+        let known: Option<PartnerId> =
+            partners::table.find(partner).select(partners::id).first(tx.connection()).optional()?;
+        known.ok_or_else(|| Error::invalid("partner", "is not the id of a partner"))?;
+    }
+    let now = tx.now();
+    let id: Option<WorkspaceId> = each!(tx.connection(), |connection| {
+        diesel::insert_into(workspaces::table)
+            .values((
+                workspaces::slug.eq(&new.slug),
+                workspaces::name.eq(name),
+                workspaces::partner_id.eq(new.partner),
+                workspaces::subscription_status.eq(SubscriptionStatus::Inactive.as_str()),
+                workspaces::cancel_at_period_end.eq(false),
+                workspaces::created_at.eq(now),
+                workspaces::updated_at.eq(now),
+            ))
+            .on_conflict_do_nothing()
+            .returning(workspaces::id)
+            .get_result(connection)
+            .optional()
+    })?;
+    let Some(id) = id else {
+        let holder: WorkspaceId = workspaces::table
+            .filter(workspaces::slug.eq(&new.slug))
+            .select(workspaces::id)
+            .first(tx.connection())?;
+        return Err(Error::new(Code::DuplicateValue, "Another workspace has this slug.")
+            .param("slug")
+            .with("details", serde_json::json!({ "existing_id": holder })));
+    };
+    diesel::insert_into(energy_accounts::table)
+        .values((
+            energy_accounts::workspace_id.eq(id),
+            energy_accounts::balance.eq(0),
+            energy_accounts::reserved.eq(0),
+            energy_accounts::state.eq("depleted"),
+            energy_accounts::last_recharge.eq(0),
+            energy_accounts::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
+fn checked_name(name: &str) -> Result<&str> {
+    let name = name.trim();
+    if (1..=80).contains(&name.chars().count()) && !name.contains('\0') {
+        Ok(name)
+    } else {
+        Err(Error::invalid("name", "must have 1 to 80 characters"))
+    }
+}
+
+/// `^[a-z0-9](-?[a-z0-9]){2,39}$`
+fn is_slug(text: &str) -> bool {
+    let letters = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    text.split('-').all(letters) && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
+}
+
+fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
+    let row: Option<Row> =
+        workspaces::table.find(id).select(Row::as_select()).first(read.connection()).optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+fn unknown() -> Error {
+    Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
+}
+
+/// The workspace with this id or slug. A number is an id first.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
+    if let Ok(id) = id_or_slug.parse()
+        && let Ok(record) = by_id(read, id)
+    {
+        return Ok(record);
+    }
+    let row: Option<Row> = workspaces::table
+        .filter(workspaces::slug.eq(id_or_slug))
+        .select(Row::as_select())
+        .first(read.connection())
+        .optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+/// All workspaces, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub fn list_workspaces(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
+    let rows: Vec<Row> =
+        workspaces::table.order(workspaces::id.asc()).select(Row::as_select()).load(read.connection())?;
+    rows.into_iter().map(Row::record).collect()
+}
+
+/// Puts a workspace on a plan from now on, for a period that ends at `period_end` or not at all. The Energy that
+/// the plan includes is given by [`grant_included`].
+///
+/// # Errors
+/// `validation_error` for a plan that does not exist or a status that only overlays others, `workspace_not_found`.
+pub fn set_plan(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    plan: &str,
+    status: SubscriptionStatus,
+    period_end: Option<Timestamp>,
+) -> Result<WorkspaceRecord> {
+    if status == SubscriptionStatus::EnergyDepleted {
+        return Err(Error::invalid("status", "`energy_depleted` shows what is so, and cannot be set"));
+    }
+    let known: Option<String> =
+        plans::table.find(plan).select(plans::id).first(tx.connection()).optional()?;
+    known.ok_or_else(|| Error::invalid("plan", "is not in the catalogue"))?;
+    let now = tx.now();
+    let changed = diesel::update(workspaces::table.find(workspace))
+        .set((
+            workspaces::plan_id.eq(plan),
+            workspaces::subscription_status.eq(status.as_str()),
+            workspaces::period_start.eq(now),
+            workspaces::period_end.eq(period_end),
+            workspaces::cancel_at_period_end.eq(false),
+            workspaces::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
+}
+
+/// Gives the Energy that the workspace's plan includes, once for each period; it ends with the period. `None`
+/// where the plan includes none or there is no plan.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn grant_included(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<GrantId>> {
+    let record = by_id(tx, workspace)?;
+    let (Some(plan), Some(start)) = (record.plan, record.period_start) else { return Ok(None) };
+    let included: i64 = plans::table.find(&plan).select(plans::included_energy).first(tx.connection())?;
+    if included == 0 || record.period_end.is_some_and(|end| end <= tx.now()) {
+        return Ok(None);
+    }
+    let mut new = NewGrant::new(GrantKind::Plan, included);
+    new.expires_at = record.period_end;
+    new.note = Some(format!("Included in the plan {plan}."));
+    let id = format!("{workspace}:{plan}:{}", start.millis());
+    new.source = Some(GrantSource { kind: "plan", id });
+    grant(tx, workspace, &new).map(Some)
+}
+
+/// Cuts a workspace off. The reason is what every request is then told.
+///
+/// # Errors
+/// `validation_error` for a reason that is blank or longer than 200 characters, `workspace_not_found`.
+pub fn block(tx: &mut Tx, workspace: WorkspaceId, reason: &str) -> Result<WorkspaceRecord> {
+    let reason = reason.trim();
+    if !(1..=200).contains(&reason.chars().count()) {
+        return Err(Error::invalid("reason", "must have 1 to 200 characters"));
+    }
+    set_reason(tx, workspace, Some(reason))
+}
+
+/// Lets a workspace operate again.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn unblock(tx: &mut Tx, workspace: WorkspaceId) -> Result<WorkspaceRecord> {
+    set_reason(tx, workspace, None)
+}
+
+fn set_reason(tx: &mut Tx, workspace: WorkspaceId, reason: Option<&str>) -> Result<WorkspaceRecord> {
+    let now = tx.now();
+    let changed = diesel::update(workspaces::table.find(workspace))
+        .set((workspaces::blocked_reason.eq(reason), workspaces::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
+}
+
+/// Makes a partner.
+///
+/// # Errors
+/// `validation_error` for a name that is blank or longer than 80 characters.
+pub fn create_partner(tx: &mut Tx, name: &str) -> Result<PartnerId> {
+    let name = checked_name(name)?;
+    let now = tx.now();
+    Ok(each!(tx.connection(), |connection| {
+        diesel::insert_into(partners::table)
+            .values((partners::name.eq(name), partners::created_at.eq(now)))
+            .returning(partners::id)
+            .get_result(connection)
+    })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_slug;
+
+    #[test]
+    fn slugs_are_letters_digits_and_single_hyphens() {
+        let longest = "a".repeat(40);
+        for good in ["abc", "a-b-c", "0a9", "acme-corp-2", &longest] {
+            assert!(is_slug(good), "{good}");
+        }
+        for bad in ["", "ab", "a-b", "-abc", "abc-", "a--bc", "Abc", "ab_c", "äbc", &"a".repeat(41)] {
+            assert!(!is_slug(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A workspace with a plan, its keys, and short words for what tests do with them.
+
+use auth::KeySecret;
+use auth::keys::{self, NewKey, StoredKey};
+use billing::Ledger;
+use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
+use billing::plans::{self, NewWorkspace};
+use diesel::prelude::*;
+use model::{
+    AgentId, ApiKey, Caller, Code, Env, Error, KeyOwner, Plan, RequestId, Result, RunId, Scope,
+    SubscriptionStatus, Workspace, WorkspaceId,
+};
+use operation::ports::{Charge, Closing, EnergyMeter, Settlement};
+use serde_json::Value;
+use std::sync::Arc;
+use store::schema::{energy_accounts, energy_entries, events, key_months};
+use store::{Db, Tx};
+use testkit::{Kind, TestDb};
+
+pub const RECHARGE: &str = "https://svc.test/billing";
+/// The starter plan's price: one Energy is a tenth of a cent.
+pub const PRICE: i64 = 1_000_000;
+
+pub struct Bed {
+    pub test: TestDb,
+    pub workspace: WorkspaceId,
+    pub ledger: Arc<Ledger>,
+}
+
+/// A key with its secret.
+pub struct Key {
+    pub stored: StoredKey,
+    pub secret: KeySecret,
+}
+
+impl Bed {
+    pub async fn new(kind: Kind) -> Self {
+        let test = TestDb::new(kind);
+        let workspace = test
+            .db
+            .write(|tx| {
+                plans::seed_catalogue(tx)?;
+                let new = NewWorkspace { name: "Acme".into(), slug: "acme".into(), partner: None };
+                let id = plans::create_workspace(tx, &new)?.id;
+                plans::set_plan(tx, id, "starter", SubscriptionStatus::Active, None)?;
+                Ok(id)
+            })
+            .await
+            .unwrap();
+        Self { test, workspace, ledger: Arc::new(Ledger::new(RECHARGE)) }
+    }
+
+    pub async fn with_energy(kind: Kind, energy: i64) -> Self {
+        let bed = Self::new(kind).await;
+        bed.give(NewGrant::new(GrantKind::Purchase, energy)).await.unwrap();
+        bed
+    }
+
+    pub fn db(&self) -> &Db {
+        &self.test.db
+    }
+
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.test.db.write(work).await
+    }
+
+    pub async fn give(&self, new: NewGrant) -> Result<model::GrantId> {
+        let workspace = self.workspace;
+        self.write(move |tx| grant(tx, workspace, &new)).await
+    }
+
+    pub async fn other_workspace(&self) -> WorkspaceId {
+        self.write(|tx| {
+            let new = NewWorkspace { name: "Other".into(), slug: "other".into(), partner: None };
+            let id = plans::create_workspace(tx, &new)?.id;
+            plans::set_plan(tx, id, "starter", SubscriptionStatus::Active, None)?;
+            Ok(id)
+        })
+        .await
+        .unwrap()
+    }
+
+    pub async fn key(&self, budget_cents: Option<i64>, cutoff: bool) -> Key {
+        self.key_of(
+            self.workspace,
+            Env::Live,
+            vec![Scope::BillingRead, Scope::RunsRead],
+            budget_cents,
+            cutoff,
+        )
+        .await
+    }
+
+    pub async fn key_of(
+        &self,
+        workspace: WorkspaceId,
+        env: Env,
+        scopes: Vec<Scope>,
+        budget_cents: Option<i64>,
+        budget_cutoff: bool,
+    ) -> Key {
+        let (stored, secret) = self
+            .write(move |tx| {
+                let new = NewKey {
+                    name: "a key".into(),
+                    owner: KeyOwner::Workspace(workspace),
+                    env,
+                    scopes: scopes.clone(),
+                    rate_limit_rpm: None,
+                    monthly_quota: None,
+                    budget_cents,
+                    budget_cutoff,
+                    default_workspace: None,
+                    expires_at: None,
+                };
+                keys::create(tx, new)
+            })
+            .await
+            .unwrap();
+        Key { stored, secret }
+    }
+
+    /// A new run of `key`.
+    pub fn run(&self, key: &Key) -> Charge {
+        self.run_of(key.stored.key.clone())
+    }
+
+    pub fn run_of(&self, key: ApiKey) -> Charge {
+        let (now, random) = (self.db().clock().now(), self.db().random());
+        let workspace = Workspace {
+            id: self.workspace,
+            slug: "acme".into(),
+            partner: None,
+            plan: Plan {
+                id: "starter".into(),
+                rate_limit_rpm: Some(300),
+                monthly_quota: None,
+                test_runs_per_day: 100,
+                usd_micros_per_1000_energy: PRICE,
+            },
+            subscription: SubscriptionStatus::Active,
+            blocked_reason: None,
+        };
+        let caller = Caller {
+            request: RequestId::new(now, &*random),
+            key: Arc::new(key),
+            workspace: Arc::new(workspace),
+        };
+        Charge { caller, run: RunId::new(now, &*random), agent: AgentId(7), operation: "run" }
+    }
+
+    pub async fn hold(&self, run: &Charge, wanted: i64, least: i64) -> Result<i64> {
+        let (ledger, run) = (self.ledger.clone(), run.clone());
+        self.write(move |tx| ledger.hold(tx, &run, wanted, least)).await
+    }
+
+    pub async fn settle(&self, run: &Charge, step: i64, energy: i64) {
+        self.settle_with(run, step, energy, None).await.unwrap();
+    }
+
+    pub async fn close(&self, run: &Charge, step: i64, energy: i64) {
+        self.settle_with(run, step, energy, Some(false)).await.unwrap();
+    }
+
+    pub async fn fail(&self, run: &Charge, step: i64, energy: i64) {
+        self.settle_with(run, step, energy, Some(true)).await.unwrap();
+    }
+
+    /// `close` says whether the run ends, and then whether it is refunded.
+    pub async fn settle_with(&self, run: &Charge, step: i64, energy: i64, close: Option<bool>) -> Result<()> {
+        let (ledger, run) = (self.ledger.clone(), run.clone());
+        self.write(move |tx| {
+            let close =
+                close.map(|refund| Closing { status: if refund { "failed" } else { "completed" }, refund });
+            ledger.settle(tx, &run, &Settlement { step, energy, model: "test-model", close })
+        })
+        .await
+    }
+
+    /// Balance, reserved and state as they are stored.
+    pub async fn account(&self) -> (i64, i64, String) {
+        let workspace = self.workspace;
+        self.db()
+            .read(move |read| {
+                Ok(energy_accounts::table
+                    .find(workspace)
+                    .select((energy_accounts::balance, energy_accounts::reserved, energy_accounts::state))
+                    .first(read.connection())?)
+            })
+            .await
+            .unwrap()
+    }
+
+    /// Fails unless balance and reserved are these and the books are right.
+    pub async fn expect(&self, balance: i64, reserved: i64) {
+        let (found, held, _) = self.account().await;
+        assert_eq!((found, held), (balance, reserved), "balance and reserved");
+        self.check().await;
+    }
+
+    pub async fn check(&self) {
+        let workspace = self.workspace;
+        let wrong = self.db().read(move |read| check_invariants(read, workspace)).await.unwrap();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    /// Money spent and reserved in this month, in micros.
+    pub async fn month(&self, key: &Key) -> (i64, i64) {
+        let wanted = (key.stored.key.lineage.clone(), self.db().clock().now().month());
+        self.db()
+            .read(move |read| {
+                Ok(key_months::table
+                    .find(wanted)
+                    .select((key_months::spent_micros, key_months::reserved_micros))
+                    .first(read.connection())
+                    .optional()?
+                    .unwrap_or((0, 0)))
+            })
+            .await
+            .unwrap()
+    }
+
+    /// The kinds and amounts of all entries, sorted.
+    pub async fn entries(&self) -> Vec<(String, i64)> {
+        let workspace = self.workspace;
+        self.db()
+            .read(move |read| {
+                Ok(energy_entries::table
+                    .filter(energy_entries::workspace_id.eq(workspace))
+                    .order((energy_entries::kind.asc(), energy_entries::amount.asc()))
+                    .select((energy_entries::kind, energy_entries::amount))
+                    .load(read.connection())?)
+            })
+            .await
+            .unwrap()
+    }
+
+    /// The data of all events, in order.
+    pub async fn events(&self) -> Vec<Value> {
+        self.db()
+            .read(|read| {
+                let rows: Vec<(String, String)> = events::table
+                    .order(events::sequence.asc())
+                    .select((events::kind, events::data))
+                    .load(read.connection())?;
+                Ok(rows)
+            })
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|(kind, data)| {
+                assert_eq!(kind, "billing.threshold");
+                serde_json::from_str(&data).unwrap()
+            })
+            .collect()
+    }
+
+    pub async fn thresholds(&self) -> Vec<i64> {
+        self.events().await.iter().map(|event| event["threshold"].as_i64().unwrap()).collect()
+    }
+}
+
+pub fn refused<T: std::fmt::Debug>(result: Result<T>) -> Code {
+    result.map_err(|error: Error| error.code()).expect_err("it is refused")
+}
+
+/// `on_both!` with names in scope.
+pub use testkit::on_both;

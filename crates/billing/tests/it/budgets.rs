@@ -1,0 +1,142 @@
+//! Budgets of keys, and their thresholds.
+
+use crate::bed::{Bed, on_both, refused};
+use auth::keys;
+use billing::ledger::budget_changed;
+use chrono::Duration;
+use model::Code;
+use serde_json::json;
+
+on_both! {
+    async fn a_budget_with_cutoff_is_never_passed(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        // 10 cents are 100 Energy.
+        let key = bed.key(Some(10), true).await;
+        let (first, second) = (bed.run(&key), bed.run(&key));
+        assert_eq!(bed.hold(&first, 60, 1).await.unwrap(), 60);
+        // What running work has set aside counts.
+        assert_eq!(bed.hold(&second, 60, 1).await.unwrap(), 40);
+        assert_eq!(refused(bed.hold(&bed.run(&key), 60, 1).await), Code::BudgetExceeded);
+        assert_eq!(bed.month(&key).await, (0, 100_000));
+        bed.close(&first, 0, 10).await;
+        assert_eq!(bed.month(&key).await, (10_000, 40_000));
+        assert_eq!(bed.hold(&second, 1_000, 1).await.unwrap(), 90);
+        bed.close(&second, 0, 90).await;
+        assert_eq!(bed.month(&key).await, (100_000, 0));
+        let error = bed.hold(&bed.run(&key), 1, 0).await.unwrap_err();
+        assert_eq!(error.code(), Code::BudgetExceeded);
+        assert_eq!(error.retry_after_seconds(), Some(16 * 86_400 + 12 * 3_600));
+        bed.expect(9_900, 0).await;
+        // The next month is another one.
+        bed.test.clock.advance(Duration::days(17));
+        assert_eq!(bed.hold(&bed.run(&key), 1_000, 1).await.unwrap(), 100);
+    }
+
+    async fn a_run_belongs_to_the_month_of_its_admission(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(Some(10), true).await;
+        bed.test.clock.advance(Duration::days(16) + Duration::minutes(11 * 60 + 55));
+        let run = bed.run(&key);
+        bed.hold(&run, 70, 1).await.unwrap();
+        bed.test.clock.advance(Duration::minutes(10));
+        bed.settle(&run, 0, 70).await;
+        assert_eq!(bed.month(&key).await, (0, 0));
+        assert_eq!(bed.hold(&run, 70, 1).await.unwrap(), 30);
+        bed.close(&run, 1, 30).await;
+        assert_eq!(bed.month(&key).await, (0, 0));
+        bed.expect(9_900, 0).await;
+    }
+
+    async fn a_budget_without_cutoff_only_warns(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(Some(10), false).await;
+        let run = bed.run(&key);
+        assert_eq!(bed.hold(&run, 5_000, 1).await.unwrap(), 5_000);
+        bed.settle(&run, 0, 49).await;
+        assert!(bed.thresholds().await.is_empty());
+        bed.settle(&run, 1, 1).await;
+        assert_eq!(bed.thresholds().await, [50]);
+        // One debit may pass several.
+        bed.settle(&run, 2, 100).await;
+        bed.settle(&run, 2, 100).await;
+        bed.close(&run, 3, 100).await;
+        assert_eq!(bed.thresholds().await, [50, 80, 100]);
+        let events = bed.events().await;
+        assert_eq!(events[0], json!({
+            "key_id": key.stored.key.id, "threshold": 50, "percent": 50, "spent_cents": 5, "cap_cents": 10,
+            "period": "2026-01", "cutoff_enabled": false, "workspace_id": bed.workspace,
+        }));
+        assert_eq!(events[2]["percent"], 150);
+        // Next month they come again.
+        bed.test.clock.advance(Duration::days(20));
+        let run = bed.run(&key);
+        bed.hold(&run, 100, 1).await.unwrap();
+        bed.close(&run, 0, 100).await;
+        assert_eq!(bed.thresholds().await, [50, 80, 100, 50, 80, 100]);
+    }
+
+    async fn a_new_budget_tells_what_is_passed_and_arms_the_rest(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(Some(10), false).await;
+        let run = bed.run(&key);
+        bed.hold(&run, 5_000, 1).await.unwrap();
+        bed.settle(&run, 0, 60).await;
+        assert_eq!(bed.thresholds().await, [50]);
+        let id = key.stored.key.id.clone();
+        let change = |cents: Option<i64>| {
+            let id = id.clone();
+            bed.write(move |tx| {
+                let stored = keys::set_budget(tx, &id, cents, false)?;
+                budget_changed(tx, &stored)
+            })
+        };
+        // Six of seven cents are spent.
+        change(Some(7)).await.unwrap();
+        assert_eq!(bed.thresholds().await, [50, 50, 80]);
+        // Six of a hundred are nothing, and later all come again.
+        change(Some(100)).await.unwrap();
+        assert_eq!(bed.thresholds().await, [50, 50, 80]);
+        bed.settle(&run, 1, 440).await;
+        assert_eq!(bed.thresholds().await, [50, 50, 80, 50]);
+        change(None).await.unwrap();
+        assert_eq!(bed.thresholds().await.len(), 4);
+        // A budget of nothing is used up from the start.
+        change(Some(0)).await.unwrap();
+        assert_eq!(bed.thresholds().await, [50, 50, 80, 50, 50, 80, 100]);
+    }
+
+    async fn a_refund_takes_the_money_back(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(Some(10), true).await;
+        let run = bed.run(&key);
+        bed.hold(&run, 100, 1).await.unwrap();
+        bed.fail(&run, 0, 100).await;
+        assert_eq!(bed.month(&key).await, (0, 0));
+        // It was never really spent, so nobody is warned.
+        assert!(bed.thresholds().await.is_empty());
+        assert_eq!(bed.hold(&bed.run(&key), 100, 100).await.unwrap(), 100);
+    }
+
+    async fn a_budget_of_nothing_cuts_off(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(Some(0), true).await;
+        assert_eq!(refused(bed.hold(&bed.run(&key), 1, 0).await), Code::BudgetExceeded);
+    }
+
+    async fn rounding_never_passes_the_cap(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000_000).await;
+        let key = bed.key(Some(1), true).await;
+        let mut run = bed.run(&key);
+        // A third of a micro for each: a cent pays for 30,030 Energy, but not when every one is rounded up.
+        std::sync::Arc::make_mut(&mut run.caller.workspace).plan.usd_micros_per_1000_energy = 333;
+        assert_eq!(bed.hold(&run, 1_000_000, 1).await.unwrap(), 30_030);
+        for step in 0..20 {
+            bed.settle(&run, step, 1).await;
+        }
+        bed.close(&run, 20, 30_010).await;
+        let (spent, reserved) = bed.month(&key).await;
+        assert!(spent <= 10_000 && spent > 9_990, "{spent}");
+        assert_eq!(reserved, 0);
+        bed.check().await;
+    }
+}

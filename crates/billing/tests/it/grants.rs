@@ -1,0 +1,213 @@
+//! Grants: how Energy comes, burns, ends and is taken back.
+
+use crate::bed::{Bed, on_both, refused};
+use billing::ledger::{GrantKind, GrantSource, NewGrant, grant, sweep_expired_grants, void_grant};
+use chrono::Duration;
+use diesel::prelude::*;
+use model::{Code, GrantId, WorkspaceId};
+use store::schema::{energy_entries, energy_grants};
+
+async fn remaining(bed: &Bed, id: &GrantId) -> i64 {
+    let id = id.clone();
+    let query = energy_grants::table.find(id).select(energy_grants::remaining);
+    bed.db().read(move |read| Ok(query.first(read.connection())?)).await.unwrap()
+}
+
+async fn spend(bed: &Bed, energy: i64) {
+    let run = bed.run(&bed.key(None, false).await);
+    bed.hold(&run, energy, energy).await.unwrap();
+    bed.close(&run, 0, energy).await;
+}
+
+on_both! {
+    async fn grants_burn_in_order(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let now = bed.db().clock().now();
+        let new = |amount, priority, days: Option<i64>| NewGrant {
+            priority,
+            expires_at: days.map(|days| now.plus(Duration::days(days))),
+            ..NewGrant::new(GrantKind::Promo, amount)
+        };
+        // In the order in which they should burn, made in another.
+        let mut ids = vec![None; 5];
+        for (place, amount, priority, days) in
+            [(3, 10, 50, None), (1, 10, 20, Some(9)), (4, 10, 50, None), (0, 10, 20, Some(3)), (2, 10, 20, None)]
+        {
+            ids[place] = Some(bed.give(new(amount, priority, days)).await.unwrap());
+            bed.test.clock.advance(Duration::milliseconds(1));
+        }
+        let ids: Vec<GrantId> = ids.into_iter().flatten().collect();
+        for (energy, expected) in [(4, [6, 10, 10, 10, 10]), (6, [0, 10, 10, 10, 10]), (25, [0, 0, 0, 5, 10])] {
+            spend(&bed, energy).await;
+            let mut left = Vec::new();
+            for id in &ids {
+                left.push(remaining(&bed, id).await);
+            }
+            assert_eq!(left, expected);
+            bed.check().await;
+        }
+    }
+
+    async fn many_small_grants_are_burnt_together(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        for _ in 0..45 {
+            bed.give(NewGrant::new(GrantKind::Promo, 2)).await.unwrap();
+        }
+        spend(&bed, 89).await;
+        bed.expect(1, 0).await;
+        let run = bed.run(&bed.key(None, false).await);
+        bed.hold(&run, 1, 1).await.unwrap();
+        bed.fail(&run, 0, 1).await;
+        bed.expect(1, 0).await;
+    }
+
+    async fn a_recharge_ends_depletion(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let state = async || bed.account().await.2;
+        assert_eq!(state().await, "depleted");
+        assert_eq!(refused(bed.hold(&bed.run(&bed.key(None, false).await), 1, 1).await), Code::EnergyDepleted);
+        bed.give(NewGrant::new(GrantKind::Purchase, 100)).await.unwrap();
+        assert_eq!(state().await, "ok");
+        spend(&bed, 90).await;
+        assert_eq!(state().await, "ok");
+        spend(&bed, 1).await;
+        assert_eq!(state().await, "low");
+        // A correction is no recharge: what is low is still measured by the last one.
+        bed.give(NewGrant::new(GrantKind::Adjustment, 1)).await.unwrap();
+        assert_eq!(state().await, "ok");
+        spend(&bed, 10).await;
+        assert_eq!(state().await, "depleted");
+        bed.give(NewGrant::new(GrantKind::Promo, 5)).await.unwrap();
+        assert_eq!(state().await, "ok");
+        bed.expect(5, 0).await;
+    }
+
+    async fn the_same_cause_is_granted_once(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let source = GrantSource { kind: "recharge", id: "rch_1".into() };
+        let new = NewGrant { source: Some(source), ..NewGrant::new(GrantKind::Purchase, 100) };
+        let first = bed.give(new.clone()).await.unwrap();
+        assert_eq!(bed.give(new.clone()).await.unwrap(), first);
+        bed.expect(100, 0).await;
+        let other = bed.other_workspace().await;
+        let error = bed.write(move |tx| grant(tx, other, &new)).await;
+        assert_eq!(refused(error), Code::DuplicateValue);
+    }
+
+    async fn a_purchase_costs_the_plans_price(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        bed.give(NewGrant::new(GrantKind::Purchase, 2_500)).await.unwrap();
+        bed.give(NewGrant::new(GrantKind::Promo, 2_500)).await.unwrap();
+        let micros: Vec<i64> = bed
+            .db()
+            .read(|read| {
+                Ok(energy_entries::table
+                    .order(energy_entries::usd_micros.asc())
+                    .select(energy_entries::usd_micros)
+                    .load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        assert_eq!(micros, [0, 2_500_000]);
+    }
+
+    async fn grants_that_cannot_be_are_refused(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let now = bed.db().clock().now();
+        let base = || NewGrant::new(GrantKind::Purchase, 10);
+        let most = 1_000_000_000_000_000;
+        for (new, param) in [
+            (NewGrant { amount: 0, ..base() }, "amount"),
+            (NewGrant { amount: -1, ..base() }, "amount"),
+            (NewGrant { amount: i64::MAX, ..base() }, "amount"),
+            (NewGrant { priority: 101, ..base() }, "priority"),
+            (NewGrant { priority: -1, ..base() }, "priority"),
+            (NewGrant { usd_micros_per_1000: Some(-1), ..base() }, "usd_micros_per_1000"),
+            (NewGrant { expires_at: Some(now), ..base() }, "expires_at"),
+            (NewGrant { note: Some("x".repeat(501)), ..base() }, "note"),
+        ] {
+            let error = bed.give(new).await.unwrap_err();
+            assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some(param)));
+        }
+        bed.give(NewGrant { amount: most, ..base() }).await.unwrap();
+        let error = bed.give(NewGrant { amount: 1, ..base() }).await.unwrap_err();
+        assert_eq!(error.param_name(), Some("amount"));
+        bed.expect(most, 0).await;
+        let nowhere = bed.write(|tx| grant(tx, WorkspaceId(404), &NewGrant::new(GrantKind::Promo, 1))).await;
+        assert_eq!(refused(nowhere), Code::WorkspaceNotFound);
+    }
+
+    async fn expired_energy_cannot_be_held(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let end = bed.db().clock().now().plus(Duration::hours(1));
+        bed.give(NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 100) }).await.unwrap();
+        bed.give(NewGrant::new(GrantKind::Purchase, 50)).await.unwrap();
+        let key = bed.key(None, false).await;
+        let early = bed.run(&key);
+        bed.hold(&early, 30, 1).await.unwrap();
+        bed.test.clock.advance(Duration::hours(1));
+        // Nobody has swept yet, and still only what was bought may be taken. What the running work holds is in the
+        // way of nobody: the order of burning decides what it uses.
+        assert_eq!(bed.hold(&bed.run(&key), 500, 1).await.unwrap_or(0), 50);
+        bed.expect(80, 80).await;
+        // Energy held before the end may still be used.
+        bed.settle(&early, 0, 20).await;
+        bed.expect(60, 60).await;
+        bed.close(&early, 1, 0).await;
+        bed.expect(60, 50).await;
+        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 1);
+        bed.expect(50, 50).await;
+        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 0);
+        let entries = bed.entries().await;
+        assert_eq!(
+            entries,
+            [
+                ("debit".into(), -20), ("expire".into(), -70), ("expire".into(), -10),
+                ("grant".into(), 50), ("grant".into(), 100),
+            ]
+        );
+    }
+
+    async fn voiding_takes_what_no_work_holds(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let id = bed.give(NewGrant::new(GrantKind::Promo, 100)).await.unwrap();
+        let run = bed.run(&bed.key(None, false).await);
+        bed.hold(&run, 40, 1).await.unwrap();
+        let (workspace, wanted) = (bed.workspace, id.clone());
+        let void = async || {
+            let wanted = wanted.clone();
+            bed.write(move |tx| void_grant(tx, workspace, &wanted)).await.unwrap()
+        };
+        assert_eq!(void().await, 60);
+        bed.expect(40, 40).await;
+        assert_eq!(void().await, 0);
+        bed.settle(&run, 0, 10).await;
+        bed.close(&run, 1, 0).await;
+        bed.expect(30, 0).await;
+        // What was set free belongs to nobody any more.
+        assert_eq!(refused(bed.hold(&bed.run(&bed.key(None, false).await), 1, 1).await), Code::EnergyDepleted);
+        assert_eq!(void().await, 30);
+        bed.expect(0, 0).await;
+        let (other, wanted) = (bed.other_workspace().await, id.clone());
+        let error = bed.write(move |tx| void_grant(tx, other, &wanted)).await;
+        assert_eq!(refused(error), Code::NotFound);
+    }
+
+    async fn a_refund_to_an_ended_grant_ends_too(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let end = bed.db().clock().now().plus(Duration::minutes(5));
+        let new = NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 100) };
+        let id = bed.give(new).await.unwrap();
+        let run = bed.run(&bed.key(None, false).await);
+        bed.hold(&run, 100, 1).await.unwrap();
+        bed.settle(&run, 0, 70).await;
+        bed.test.clock.advance(Duration::minutes(5));
+        bed.write(sweep_expired_grants).await.unwrap();
+        bed.expect(30, 30).await;
+        bed.fail(&run, 1, 0).await;
+        bed.expect(100, 0).await;
+        assert_eq!(remaining(&bed, &id).await, 100);
+        bed.write(sweep_expired_grants).await.unwrap();
+        bed.expect(0, 0).await;
+    }
+}

@@ -1,0 +1,540 @@
+//! The operations of both areas, through the whole pipeline.
+
+use crate::bed::{Bed, Key, on_both};
+use auth::{Directory, Quotas, RateWindows, Spending};
+use billing::ledger::{GrantKind, NewGrant};
+use billing::plans;
+use billing::processor::{
+    InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, forget_payment_method, record_invoice,
+    record_payment_method,
+};
+use billing::{Billing, BillingSettings, Identity};
+use chrono::Duration;
+use diesel::prelude::*;
+use model::{Code, Env, Scope, SubscriptionStatus};
+use operation::{Contract, Head, Limits, Pipeline, Registry, RequestLog, Services, document};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::schema::{key_requests, run_steps};
+
+struct App {
+    bed: Bed,
+    pipeline: Pipeline,
+    key: Key,
+    _stop: tokio::sync::watch::Sender<bool>,
+}
+
+fn registry() -> Registry {
+    Registry::new().with::<Identity>().unwrap().with::<Billing>().unwrap()
+}
+
+impl App {
+    async fn new(kind: Kind) -> Self {
+        let bed = Bed::new(kind).await;
+        let key = bed.key(Some(100), false).await;
+        let db = bed.db().clone();
+        let quotas = Arc::new(Quotas::new(db.clone()));
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped);
+        let services = Services::default().with(BillingSettings { base_url: "https://svc.test/".into() });
+        let pipeline = Pipeline {
+            registry: Arc::new(registry()),
+            directory: Arc::new(Directory::new(db.clone())),
+            rates: Arc::new(RateWindows::local()),
+            quotas,
+            spending: Arc::new(Spending::new(db.clone())),
+            log,
+            services: Arc::new(services),
+            limits: Limits::default(),
+            db,
+        };
+        Self { bed, pipeline, key, _stop: stop }
+    }
+
+    async fn get_with(&self, key: &Key, address: &str) -> (u16, Value) {
+        let (path, query) = address.split_once('?').unwrap_or((address, ""));
+        let bearer = format!("Bearer {}", key.secret.reveal());
+        let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
+        let head = Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), headers: &headers };
+        let response = match self.pipeline.admit(&head).await {
+            Ok(admitted) => self.pipeline.run(admitted, b"").await,
+            Err(response) => response,
+        };
+        (response.status, serde_json::from_str(&response.body).unwrap())
+    }
+
+    /// The whole body of a success.
+    async fn page(&self, address: &str) -> Value {
+        let (status, body) = self.get_with(&self.key, address).await;
+        assert_eq!(status, 200, "{address}: {body}");
+        assert_eq!(body["success"], true);
+        body
+    }
+
+    async fn get(&self, address: &str) -> Value {
+        self.page(address).await["data"].clone()
+    }
+
+    /// Status, code and param of a refusal.
+    async fn refused(&self, address: &str) -> (u16, String, String) {
+        let (status, body) = self.get_with(&self.key, address).await;
+        let word = |name: &str| body["error"][name].as_str().unwrap_or_default().to_owned();
+        (status, word("code"), word("param"))
+    }
+
+    async fn spend(&self, energy: i64) -> model::RunId {
+        let run = self.bed.run(&self.key);
+        self.bed.hold(&run, energy, energy).await.unwrap();
+        self.bed.close(&run, 0, energy).await;
+        run.run
+    }
+}
+
+fn ids(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn keys(object: &Value) -> Vec<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+on_both! {
+    async fn me_says_who_the_key_is(kind: Kind) {
+        let app = App::new(kind).await;
+        let me = app.get("/me").await;
+        assert_eq!(
+            me,
+            json!({
+                "object": "identity",
+                "livemode": true,
+                "api_key": {
+                    "id": app.key.stored.key.id,
+                    "object": "api_key",
+                    "owner_type": "workspace",
+                    "env": "live",
+                    "scopes": ["billing:read", "runs:read"],
+                    "rate_limit_rpm": 300,
+                    "monthly_quota": 50_000,
+                },
+                "workspace": { "object": "workspace", "id": app.bed.workspace, "slug": "acme" },
+                "partner": null,
+            })
+        );
+        let workspace = app.bed.workspace;
+        let test = app.bed.key_of(workspace, Env::Test, vec![Scope::RunsRead], None, false).await;
+        let (_, body) = app.get_with(&test, "/me").await;
+        assert_eq!((&body["data"]["livemode"], &body["data"]["api_key"]["env"]), (&json!(false), &json!("test")));
+        let none = app.bed.key_of(workspace, Env::Live, vec![Scope::BillingRead], None, false).await;
+        assert_eq!(app.get_with(&none, "/me").await.0, 403);
+    }
+
+    async fn access_foretells_what_energy_operations_answer(kind: Kind) {
+        let app = App::new(kind).await;
+        let access = app.get("/billing/access").await;
+        assert_eq!(
+            access,
+            json!({
+                "object": "billing_access", "blocked": false, "subscription_status": "energy_depleted",
+                "reason": "The workspace has no Energy left.",
+                "energy": { "available": 0, "reserved": 0, "state": "depleted" },
+                "recharge_url": "https://svc.test/billing",
+            })
+        );
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 100)).await.unwrap();
+        let run = app.bed.run(&app.key);
+        app.bed.hold(&run, 95, 1).await.unwrap();
+        let access = app.get("/billing/access").await;
+        assert_eq!(access["subscription_status"], "active");
+        assert_eq!(access["reason"], Value::Null);
+        assert_eq!(access["energy"], json!({ "available": 5, "reserved": 95, "state": "low" }));
+        // What has ended does not count, swept or not.
+        let end = app.bed.db().clock().now().plus(Duration::hours(1));
+        let new = NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 50) };
+        app.bed.give(new).await.unwrap();
+        assert_eq!(app.get("/billing/access").await["energy"]["available"], 55);
+        app.bed.test.clock.advance(Duration::hours(1));
+        assert_eq!(app.get("/billing/access").await["energy"]["available"], 5);
+        app.bed.check().await;
+    }
+
+    async fn plans_and_the_subscription(kind: Kind) {
+        let app = App::new(kind).await;
+        let workspace = app.bed.workspace;
+        // Any key will do, whatever its scopes.
+        let other = app.bed.key_of(workspace, Env::Live, vec![Scope::RunsRead], None, false).await;
+        let (status, body) = app.get_with(&other, "/billing/plans").await;
+        assert_eq!(status, 200);
+        assert_eq!(ids(&body["data"]), ["trial", "starter", "pro", "scale"]);
+        assert_eq!(body["data"][3]["limits"]["monthly_quota"], Value::Null);
+        let subscription = app.get("/billing/subscription").await;
+        assert_eq!(
+            subscription,
+            json!({
+                "object": "subscription",
+                "plan": { "id": "starter", "name": "Starter" },
+                "status": "active",
+                "period_start": "2026-01-15T12:00:00.000Z",
+                "period_end": null,
+                "cancel_at_period_end": false,
+                "premium_rate": false,
+                "usd_micros_per_1000_energy": 1_000_000,
+                "limits": {
+                    "rate_limit_rpm": 300, "monthly_quota": 50_000, "test_runs_per_day": 100, "contacts": 2_000,
+                },
+            })
+        );
+        app.bed
+            .write(move |tx| plans::set_plan(tx, workspace, "partner_zero", SubscriptionStatus::Sponsored, None))
+            .await
+            .unwrap();
+        app.pipeline.directory.forget();
+        let subscription = app.get("/billing/subscription").await;
+        assert_eq!((&subscription["premium_rate"], &subscription["status"]), (&json!(true), &json!("sponsored")));
+        assert_eq!(ids(&app.get("/billing/plans").await).len(), 5);
+        // A blocked workspace hears nothing else.
+        app.bed.write(move |tx| plans::block(tx, workspace, "Unpaid.")).await.unwrap();
+        app.pipeline.directory.forget();
+        assert_eq!(app.refused("/billing/access").await.1, Code::WorkspaceBlocked.as_str());
+    }
+
+    async fn energy_shows_grants_and_a_forecast(kind: Kind) {
+        let app = App::new(kind).await;
+        assert_eq!(app.get("/billing/energy").await["forecast_days"], Value::Null);
+        let now = app.bed.db().clock().now();
+        let first = NewGrant::new(GrantKind::Promo, 10);
+        app.bed.give(first).await.unwrap();
+        let ending = |days| NewGrant {
+            expires_at: Some(now.plus(Duration::days(days))),
+            ..NewGrant::new(GrantKind::Plan, 100)
+        };
+        app.bed.give(ending(9)).await.unwrap();
+        let soon = app.bed.give(ending(3)).await.unwrap();
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
+        app.spend(70).await;
+        let run = app.bed.run(&app.key);
+        app.bed.hold(&run, 40, 1).await.unwrap();
+        let energy = app.get("/billing/energy").await;
+        let numbers: Vec<&Value> =
+            ["balance", "reserved", "available", "spent_this_month"].iter().map(|name| &energy[*name]).collect();
+        assert_eq!(numbers, [1_140, 40, 1_100, 70]);
+        // 1,100 at 10 a day.
+        assert_eq!(energy["forecast_days"], 110);
+        assert_eq!(energy["expiring_next"]["grant_id"], json!(soon));
+        assert_eq!(energy["expiring_next"]["amount"], 40);
+        let statuses: Vec<(&Value, &Value)> = energy["grants"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|grant| (&grant["remaining"], &grant["status"]))
+            .collect();
+        assert_eq!(
+            statuses,
+            [
+                (&json!(40), &json!("active")), (&json!(100), &json!("active")),
+                (&json!(1_000), &json!("active")), (&json!(0), &json!("exhausted")),
+            ]
+        );
+        app.bed.test.clock.advance(Duration::days(3));
+        app.pipeline.directory.forget();
+        let energy = app.get("/billing/energy").await;
+        assert_eq!(energy["grants"][0]["status"], "expired");
+        assert_eq!(energy["available"], 1_060);
+    }
+
+    async fn the_ledger_comes_in_pages(kind: Kind) {
+        let app = App::new(kind).await;
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
+        for energy in 1..=5 {
+            app.bed.test.clock.advance(Duration::milliseconds(1));
+            app.spend(energy).await;
+        }
+        let over = app.bed.run(&app.key);
+        app.bed.settle(&over, 0, 9).await;
+        let whole = app.page("/billing/energy/ledger").await;
+        assert_eq!(keys(&whole), ["success", "data"]);
+        let whole = &whole["data"];
+        assert_eq!(whole.as_array().unwrap().len(), 6, "what the platform absorbed is not listed");
+        assert_eq!((&whole[0]["type"], &whole[0]["amount"]), (&json!("debit"), &json!(-5)));
+        assert_eq!((&whole[0]["balance_after"], &whole[0]["usd_micros"]), (&json!(985), &json!(-5_000)));
+        assert_eq!(whole[0]["key_id"], json!(app.key.stored.key.id));
+        assert_eq!((&whole[0]["operation"], &whole[0]["agent_id"]), (&json!("run"), &json!(7)));
+        assert_eq!((&whole[5]["type"], &whole[5]["run_id"]), (&json!("grant"), &Value::Null));
+        let mut seen = Vec::new();
+        let mut address = "/billing/energy/ledger?paginate=true&limit=4".to_owned();
+        loop {
+            let page = app.page(&address).await;
+            seen.extend(ids(&page["data"]));
+            if page["has_more"] == false {
+                assert_eq!(page["next_cursor"], Value::Null);
+                break;
+            }
+            let cursor = page["next_cursor"].as_str().unwrap();
+            address = format!("/billing/energy/ledger?limit=4&starting_after={cursor}");
+        }
+        assert_eq!(seen, ids(whole));
+        let refusal = (400, "validation_error".to_owned(), "starting_after".to_owned());
+        assert_eq!(app.refused("/billing/energy/ledger?starting_after=garbage").await, refusal);
+    }
+
+    async fn executions_have_steps_and_entries(kind: Kind) {
+        let app = App::new(kind).await;
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
+        for energy in 1..=3 {
+            app.bed.test.clock.advance(Duration::milliseconds(1));
+            app.spend(energy).await;
+        }
+        let run = app.spend(20).await;
+        let (workspace, now, run_id) = (app.bed.workspace, app.bed.db().clock().now(), run.to_string());
+        app.bed
+            .write(move |tx| {
+                diesel::insert_into(run_steps::table)
+                    .values((
+                        run_steps::run_id.eq(&run_id),
+                        run_steps::position.eq(0),
+                        run_steps::workspace_id.eq(workspace),
+                        run_steps::id.eq("step_1"),
+                        run_steps::kind.eq("model"),
+                        run_steps::status.eq("completed"),
+                        run_steps::name.eq("test-model"),
+                        run_steps::input_tokens.eq(11),
+                        run_steps::output_tokens.eq(12),
+                        run_steps::energy.eq(20),
+                        run_steps::started_at.eq(now),
+                    ))
+                    .execute(tx.connection())?;
+                Ok(())
+            })
+            .await
+            .unwrap();
+        let page = app.page("/billing/executions?limit=2&offset=2&starting_after=exe_ignored").await;
+        assert_eq!(page["pagination"], json!({ "page": 2, "limit": 2, "total": 4, "pages": 2 }));
+        let all = app.get("/billing/executions").await;
+        assert_eq!(ids(&page["data"]), ids(&all)[2..]);
+        let with_steps = all.as_array().unwrap().iter().find(|row| row["source_id"] == json!(run)).unwrap();
+        assert!(with_steps.get("steps").is_none());
+        let detail = app.get(&format!("/billing/executions/{}", with_steps["id"].as_str().unwrap())).await;
+        assert_eq!((&detail["energy"], &detail["usd_micros"]), (&json!(20), &json!(20_000)));
+        assert_eq!((&detail["status"], &detail["livemode"]), (&json!("completed"), &json!(true)));
+        assert_eq!(detail["steps"][0]["output_tokens"], 12);
+        assert_eq!(detail["entries"][0]["amount"], -20);
+        for address in ["/billing/executions/exe_unknown", "/billing/executions/17"] {
+            assert_eq!(app.refused(address).await.1, "not_found");
+        }
+        // Another workspace sees none of it.
+        let other = app.bed.other_workspace().await;
+        let foreign = app.bed.key_of(other, Env::Live, vec![Scope::BillingRead], None, false).await;
+        let address = format!("/billing/executions/{}", with_steps["id"].as_str().unwrap());
+        assert_eq!(app.get_with(&foreign, &address).await.0, 404);
+        assert_eq!(app.get_with(&foreign, "/billing/executions").await.1["pagination"]["total"], 0);
+        assert_eq!(app.get_with(&foreign, "/billing/energy/ledger").await.1["data"], json!([]));
+    }
+
+    async fn usage_is_summed_up(kind: Kind) {
+        let app = App::new(kind).await;
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
+        app.spend(10).await;
+        let failed = app.bed.run(&app.key);
+        app.bed.hold(&failed, 50, 1).await.unwrap();
+        app.bed.fail(&failed, 0, 50).await;
+        app.bed.test.clock.advance(Duration::days(1));
+        app.spend(5).await;
+        app.spend(6).await;
+        let (workspace, lineage) = (app.bed.workspace, app.key.stored.key.lineage.clone());
+        app.bed
+            .write(move |tx| {
+                for (day, requests) in [("2026-01-14", 3), ("2026-01-15", 4)] {
+                    diesel::insert_into(key_requests::table)
+                        .values((
+                            key_requests::lineage_id.eq(&lineage),
+                            key_requests::day.eq(day),
+                            key_requests::workspace_id.eq(workspace),
+                            key_requests::requests.eq(requests),
+                        ))
+                        .execute(tx.connection())?;
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+        let row = |group: &str, requests: i64, energy: i64, count: i64| {
+            json!({
+                "group": group, "requests": requests, "energy": energy, "usd_micros": energy * 1_000,
+                "count": count,
+            })
+        };
+        let usage = app.get("/billing/usage?to=2026-01-16&from=2026-01-10").await;
+        assert_eq!(
+            usage["rows"],
+            json!([row("2026-01-14", 3, 0, 0), row("2026-01-15", 4, 10, 2), row("2026-01-16", 0, 11, 2)])
+        );
+        let usage = app.get("/billing/usage?from=2026-01-15&to=2026-01-15&group_by=key").await;
+        assert_eq!(usage["rows"], json!([row(app.key.stored.key.id.as_str(), 4, 10, 2)]));
+        assert_eq!((&usage["from"], &usage["group_by"]), (&json!("2026-01-15"), &json!("key")));
+        for (group, name) in [("agent", "7"), ("operation", "run"), ("model", "test-model")] {
+            let usage = app.get(&format!("/billing/usage?group_by={group}")).await;
+            let expected = json!({ "group": name, "energy": 21, "usd_micros": 21_000, "count": 4 });
+            assert_eq!(usage["rows"], json!([expected]), "{group}");
+        }
+        for (query, param) in [
+            ("from=2026-01-16&to=2026-01-15", "from"),
+            ("from=2025-01-01&to=2026-01-01", "to"),
+            ("from=yesterday", "from"),
+            ("to=2026-02-30", "to"),
+            ("group_by=colour", "group_by"),
+        ] {
+            let refusal = (400, "validation_error".to_owned(), param.to_owned());
+            assert_eq!(app.refused(&format!("/billing/usage?{query}")).await, refusal, "{query}");
+        }
+    }
+
+    async fn budgets_show_how_far_they_are_used(kind: Kind) {
+        let app = App::new(kind).await;
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 10_000)).await.unwrap();
+        app.bed.key(None, false).await;
+        app.spend(555).await;
+        let cutoff = app.bed.key(Some(20), true).await;
+        let run = app.bed.run(&cutoff);
+        app.bed.hold(&run, 100, 1).await.unwrap();
+        let budgets = app.get("/billing/budgets").await;
+        assert_eq!(budgets.as_array().unwrap().len(), 2);
+        let of = |key: &Key| {
+            let id = json!(key.stored.key.id);
+            budgets.as_array().unwrap().iter().find(|budget| budget["key_id"] == id).unwrap().clone()
+        };
+        assert_eq!(
+            of(&app.key),
+            json!({
+                "object": "budget", "key_id": app.key.stored.key.id, "key_name": "a key", "env": "live",
+                "limit_cents": 100, "cutoff_enabled": false, "spent_cents": 55, "reserved_cents": 0, "percent": 55,
+                "period_start": "2026-01-01T00:00:00.000Z", "period_end": "2026-02-01T00:00:00.000Z",
+                "cap_version": 1,
+            })
+        );
+        assert_eq!((&of(&cutoff)["reserved_cents"], &of(&cutoff)["percent"]), (&json!(10), &json!(0)));
+    }
+
+    async fn invoices_keep_their_own_paging(kind: Kind) {
+        let app = App::new(kind).await;
+        let workspace = app.bed.workspace;
+        let invoice = |number: usize, status| NewInvoice {
+            processor_id: format!("in_{number}"),
+            number: format!("A-{number}"),
+            status,
+            total_cents: 2_900,
+            currency: "USD".into(),
+            pdf_url: None,
+            lines: vec![InvoiceLine { description: "Starter".into(), quantity: 1, amount_cents: 2_900 }],
+            due_at: None,
+            paid_at: None,
+        };
+        let mut made = Vec::new();
+        for number in 0..5 {
+            app.bed.test.clock.advance(Duration::milliseconds(1));
+            let new = invoice(number, InvoiceStatus::Open);
+            made.push(app.bed.write(move |tx| record_invoice(tx, workspace, &new)).await.unwrap().to_string());
+        }
+        made.reverse();
+        // Told again it is the same one, changed.
+        let paid = invoice(4, InvoiceStatus::Paid);
+        let again = app.bed.write(move |tx| record_invoice(tx, workspace, &paid)).await.unwrap();
+        assert_eq!(again.as_str(), made[0]);
+        let whole = app.page("/billing/invoices").await;
+        assert_eq!(keys(&whole), ["success", "data"]);
+        assert_eq!(ids(&whole["data"]), made);
+        assert_eq!(whole["data"][0]["status"], "paid");
+        assert_eq!(whole["data"][0]["lines"][0]["amount_cents"], 2_900);
+        // Without `paginate`, `starting_after` is the processor's id, and the form stays.
+        let rest = app.page("/billing/invoices?starting_after=in_3&limit=2").await;
+        assert_eq!(keys(&rest), ["success", "data"]);
+        assert_eq!(ids(&rest["data"]), made[2..4]);
+        let first = app.page("/billing/invoices?paginate=true&limit=3").await;
+        assert_eq!(ids(&first["data"]), made[..3]);
+        let cursor = first["next_cursor"].as_str().unwrap();
+        // A new invoice moves nothing.
+        app.bed.test.clock.advance(Duration::milliseconds(1));
+        let new = invoice(9, InvoiceStatus::Open);
+        app.bed.write(move |tx| record_invoice(tx, workspace, &new)).await.unwrap();
+        let second = app.page(&format!("/billing/invoices?paginate=true&limit=3&starting_after={cursor}")).await;
+        assert_eq!(ids(&second["data"]), made[3..]);
+        assert_eq!((&second["has_more"], &second["next_cursor"]), (&json!(false), &Value::Null));
+        let one = app.get(&format!("/billing/invoices/{}", made[1])).await;
+        assert_eq!((&one["processor_id"], &one["number"]), (&json!("in_3"), &json!("A-3")));
+        let refusal = (400, "validation_error".to_owned(), "starting_after".to_owned());
+        for query in ["starting_after=in_404", "paginate=true&starting_after=in_3", "starting_after="] {
+            assert_eq!(app.refused(&format!("/billing/invoices?{query}")).await, refusal, "{query}");
+        }
+        assert_eq!(app.refused("/billing/invoices?paginate=yes").await.2, "paginate");
+        assert_eq!(app.refused("/billing/invoices?paginate=true&limit=101").await.2, "limit");
+        // The processor's ids of others are unknown here, and cannot be taken.
+        let other = app.bed.other_workspace().await;
+        let foreign = app.bed.key_of(other, Env::Live, vec![Scope::BillingRead], None, false).await;
+        assert_eq!(app.get_with(&foreign, "/billing/invoices?starting_after=in_3").await.0, 400);
+        assert_eq!(app.get_with(&foreign, &format!("/billing/invoices/{}", made[1])).await.0, 404);
+        let stolen = invoice(3, InvoiceStatus::Void);
+        let error = app.bed.write(move |tx| record_invoice(tx, other, &stolen)).await.unwrap_err();
+        assert_eq!(error.code(), Code::DuplicateValue);
+    }
+
+    async fn payment_methods_are_masked(kind: Kind) {
+        let app = App::new(kind).await;
+        let workspace = app.bed.workspace;
+        let method = |number: u8, is_default| NewPaymentMethod {
+            processor_id: format!("pm_{number}"),
+            kind: "card".into(),
+            brand: Some("visa".into()),
+            last4: Some(format!("424{number}")),
+            exp_month: Some(4),
+            exp_year: Some(2030),
+            is_default,
+        };
+        let record = async |new: NewPaymentMethod| {
+            app.bed.write(move |tx| record_payment_method(tx, workspace, &new)).await
+        };
+        let first = record(method(1, true)).await.unwrap();
+        record(method(2, true)).await.unwrap();
+        assert_eq!(record(method(1, false)).await.unwrap(), first);
+        let methods = app.get("/billing/payment-methods").await;
+        assert_eq!(methods.as_array().unwrap().len(), 2);
+        assert_eq!((&methods[0]["last4"], &methods[0]["is_default"]), (&json!("4242"), &json!(true)));
+        assert_eq!((&methods[1]["last4"], &methods[1]["is_default"]), (&json!("4241"), &json!(false)));
+        assert!(!methods.to_string().contains("pm_1"), "the processor's id is nobody's business");
+        let number = NewPaymentMethod { last4: Some("4242424242424242".into()), ..method(3, false) };
+        assert_eq!(record(number).await.unwrap_err().param_name(), Some("last4"));
+        let forget = async || {
+            app.bed.write(move |tx| forget_payment_method(tx, workspace, "pm_1")).await.unwrap()
+        };
+        assert_eq!((forget().await, forget().await), (true, false));
+    }
+}
+
+/// The rows of the table for these areas: method, path, operation id, scope, paging and summary.
+const TABLE: &str = "\
+GET /me getMe runs:read - Who this key is, what it may do and whether its actions are real
+GET /billing/access getBillingAccess billing:read - Whether the workspace may operate, and why not
+GET /billing/plans listPlans - - The plans and their limits
+GET /billing/subscription getSubscription billing:read - The current plan, its period and limits
+GET /billing/energy getEnergyBalance billing:read - Energy balance, reserved and spent
+GET /billing/energy/ledger listEnergyLedger billing:read opt_in Every grant, recharge, debit and refund
+GET /billing/executions listExecutions billing:read offset What spent Energy
+GET /billing/executions/{executionId} getExecution billing:read - One execution's cost in detail
+GET /billing/usage getUsage billing:read - Requests and Energy by day, key and agent
+GET /billing/budgets listBudgets billing:read - Each key's Energy budget and how far it is used
+GET /billing/invoices listInvoices billing:read opt_in Invoices
+GET /billing/invoices/{invoiceId} getInvoice billing:read - One invoice
+GET /billing/payment-methods listPaymentMethods billing:read - Saved payment methods, masked
+";
+
+#[test]
+fn the_declarations_are_the_tables() {
+    let registry = registry();
+    let mut found = String::new();
+    for operation in registry.operations() {
+        let meta = operation.meta();
+        let scope = meta.scope.map_or("-", Scope::as_str);
+        let paging = meta.paging.map_or("-", operation::Paging::as_str);
+        found += &format!("{} {} {} {scope} {paging} {}\n", meta.method, meta.path, meta.id, meta.summary);
+    }
+    assert_eq!(found, TABLE);
+    let contract: Value = serde_json::from_str(&document(&registry, Contract::Public, "v0.1.0")).unwrap();
+    assert_eq!(contract["paths"].as_object().unwrap().len(), 13);
+}

@@ -1,0 +1,95 @@
+//! The catalogue, workspaces and partners.
+
+use crate::bed::{Bed, on_both, refused};
+use billing::plans::{self, NewWorkspace};
+use chrono::Duration;
+use model::{Code, PartnerId, SubscriptionStatus, WorkspaceId};
+
+fn new(slug: &str) -> NewWorkspace {
+    NewWorkspace { name: "A workspace".into(), slug: slug.into(), partner: None }
+}
+
+on_both! {
+    async fn the_catalogue_can_be_written_again(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        bed.write(plans::seed_catalogue).await.unwrap();
+        let workspace = bed.workspace;
+        let (all, seen) = bed
+            .db()
+            .read(move |read| Ok((plans::catalogue(read, None)?, plans::catalogue(read, Some(workspace))?)))
+            .await
+            .unwrap();
+        let ids: Vec<&str> = all.iter().map(|plan| plan.id.as_str()).collect();
+        assert_eq!(ids, ["trial", "starter", "pro", "scale", "partner_zero"]);
+        assert_eq!(seen.len(), 4);
+        assert_eq!(all[3].rate_limit_rpm, Some(3_000));
+        assert_eq!(all[3].monthly_quota, None);
+    }
+
+    async fn workspaces_are_made_found_and_blocked(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let partner = bed.write(|tx| plans::create_partner(tx, " Agency ")).await.unwrap();
+        let made = bed
+            .write(move |tx| plans::create_workspace(tx, &NewWorkspace { partner: Some(partner), ..new("bee-2") }))
+            .await
+            .unwrap();
+        assert_eq!((made.partner, made.subscription), (Some(partner), SubscriptionStatus::Inactive));
+        let id = made.id;
+        for text in ["bee-2".to_owned(), id.to_string()] {
+            let found = bed.db().read(move |read| plans::find(read, &text)).await.unwrap();
+            assert_eq!(found, made);
+        }
+        assert_eq!(bed.db().read(plans::list_workspaces).await.unwrap().len(), 2);
+        let blocked = bed.write(move |tx| plans::block(tx, id, " Unpaid. ")).await.unwrap();
+        assert_eq!(blocked.blocked_reason.as_deref(), Some("Unpaid."));
+        assert_eq!(bed.write(move |tx| plans::unblock(tx, id)).await.unwrap(), made);
+        assert_eq!(refused(bed.write(move |tx| plans::block(tx, id, "  ")).await), Code::ValidationError);
+        let nowhere = bed.write(|tx| plans::block(tx, WorkspaceId(404), "Gone.")).await;
+        assert_eq!(refused(nowhere), Code::WorkspaceNotFound);
+        assert_eq!(refused(bed.db().read(|read| plans::find(read, "no-such")).await), Code::WorkspaceNotFound);
+    }
+
+    async fn names_and_slugs_have_rules(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let error = bed.write(|tx| plans::create_workspace(tx, &new("acme"))).await.unwrap_err();
+        assert_eq!(error.code(), Code::DuplicateValue);
+        assert_eq!(error.body()["details"]["existing_id"], bed.workspace.0);
+        for (new, param) in [
+            (new("No-Good"), "slug"),
+            (NewWorkspace { name: " ".into(), ..new("good") }, "name"),
+            (NewWorkspace { name: "x".repeat(81), ..new("good") }, "name"),
+            (NewWorkspace { partner: Some(PartnerId(404)), ..new("good") }, "partner"),
+        ] {
+            let error = bed.write(move |tx| plans::create_workspace(tx, &new)).await.unwrap_err();
+            assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some(param)));
+        }
+        assert_eq!(refused(bed.write(|tx| plans::create_partner(tx, "")).await), Code::ValidationError);
+    }
+
+    async fn plans_are_set_and_bring_their_energy_once_a_period(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.workspace;
+        let end = bed.db().clock().now().plus(Duration::days(30));
+        let set = async |plan: &'static str, status, end| {
+            bed.write(move |tx| plans::set_plan(tx, workspace, plan, status, end)).await
+        };
+        let record = set("pro", SubscriptionStatus::Trialing, Some(end)).await.unwrap();
+        assert_eq!(record.plan.as_deref(), Some("pro"));
+        assert_eq!((record.subscription, record.period_end), (SubscriptionStatus::Trialing, Some(end)));
+        let included = async || bed.write(move |tx| plans::grant_included(tx, workspace)).await.unwrap();
+        let first = included().await;
+        assert!(first.is_some());
+        assert_eq!(included().await, first);
+        bed.expect(80_000, 0).await;
+        bed.test.clock.advance(Duration::days(30));
+        assert_eq!(included().await, None);
+        set("pro", SubscriptionStatus::Active, None).await.unwrap();
+        assert_ne!(included().await, first);
+        set("partner_zero", SubscriptionStatus::Active, None).await.unwrap();
+        assert_eq!(included().await, None);
+        let unknown = set("gold", SubscriptionStatus::Active, None).await.unwrap_err();
+        assert_eq!(unknown.param_name(), Some("plan"));
+        let overlay = set("pro", SubscriptionStatus::EnergyDepleted, None).await.unwrap_err();
+        assert_eq!(overlay.param_name(), Some("status"));
+    }
+}

@@ -1,0 +1,336 @@
+//! Random schedules of runs, grants and time on the real database, against a model that knows only the rules.
+
+use crate::bed::{Bed, Key, PRICE};
+use billing::ledger::{GrantKind, NewGrant, sweep_expired_grants, sweep_expired_holds, void_grant};
+use chrono::Duration;
+use diesel::prelude::*;
+use model::{Code, GrantId, Timestamp};
+use operation::ports::Charge;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use store::schema::energy_grants;
+use testkit::Kind;
+
+/// Runs that a schedule may touch. The odd ones belong to the key with a budget.
+const RUNS: usize = 6;
+/// The budget: 30 cents are 300 Energy.
+const CAP_CENTS: i64 = 30;
+
+#[derive(Debug, Clone)]
+enum Act {
+    Grant { amount: i64, priority: i64, minutes: Option<i64> },
+    Void(usize),
+    Hold { run: usize, wanted: i64, least: i64 },
+    Settle { run: usize, energy: i64, again: bool },
+    Close { run: usize, energy: i64, refund: bool },
+    Wait(i64),
+    SweepGrants,
+    SweepHolds,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let run = 0..RUNS;
+    prop_oneof![
+        3 => (1i64..300, 0i64..3, proptest::option::of(1i64..40))
+            .prop_map(|(amount, priority, minutes)| Act::Grant { amount, priority, minutes }),
+        1 => (0usize..6).prop_map(Act::Void),
+        8 => (run.clone(), 0i64..150, 0i64..30)
+            .prop_map(|(run, wanted, least)| Act::Hold { run, wanted, least }),
+        8 => (run.clone(), 0i64..120, any::<bool>())
+            .prop_map(|(run, energy, again)| Act::Settle { run, energy, again }),
+        4 => (run, 0i64..60, any::<bool>())
+            .prop_map(|(run, energy, refund)| Act::Close { run, energy, refund }),
+        3 => (0i64..12).prop_map(Act::Wait),
+        2 => Just(Act::SweepGrants),
+        2 => Just(Act::SweepHolds),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Lot {
+    id: GrantId,
+    left: i64,
+    priority: i64,
+    ends: Option<Timestamp>,
+    voided: bool,
+    born: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Run {
+    unused: i64,
+    open: bool,
+    expires: Option<Timestamp>,
+    /// What each debit took of each lot, by the lot's place.
+    burns: Vec<(usize, i64)>,
+    debited: i64,
+    /// Energy that the budget has set aside for it.
+    budgeted: i64,
+    step: i64,
+}
+
+/// The rules, and nothing else.
+#[derive(Debug, Default)]
+struct Model {
+    lots: Vec<Lot>,
+    runs: Vec<Run>,
+    balance: i64,
+    /// Energy spent by the key without and the key with a budget.
+    spent: [i64; 2],
+    absorbed: i64,
+}
+
+impl Model {
+    fn reserved(&self) -> i64 {
+        self.runs.iter().map(|run| run.unused).sum()
+    }
+
+    fn available(&self) -> i64 {
+        self.balance - self.reserved()
+    }
+
+    fn is_dead(lot: &Lot, now: Timestamp) -> bool {
+        lot.left > 0 && (lot.voided || lot.ends.is_some_and(|end| end <= now))
+    }
+
+    fn sweep(&mut self, now: Timestamp) {
+        for place in 0..self.lots.len() {
+            if Self::is_dead(&self.lots[place], now) {
+                let taken = self.lots[place].left.min(self.available());
+                self.lots[place].left -= taken;
+                self.balance -= taken;
+            }
+        }
+    }
+
+    fn hold(&mut self, place: usize, wanted: i64, least: i64, now: Timestamp) -> Result<i64, Code> {
+        let wanted = wanted.max(least);
+        let unused = self.runs[place].unused;
+        if unused >= wanted {
+            self.touch(place, now);
+            return Ok(wanted);
+        }
+        let mut target = wanted;
+        if place % 2 == 1 {
+            let others: i64 =
+                self.runs.iter().map(|run| run.budgeted).sum::<i64>() - self.runs[place].budgeted;
+            let cap = CAP_CENTS * 10;
+            let room = cap - self.spent[1] - others;
+            if self.spent[1] >= cap || room < least {
+                return Err(Code::BudgetExceeded);
+            }
+            target = target.min(room.max(unused));
+        }
+        let missing = target - unused;
+        if missing > 0 {
+            if self.available() < missing || self.lots.iter().any(|lot| Self::is_dead(lot, now)) {
+                self.sweep(now);
+            }
+            let taken = self.available().min(missing);
+            if unused + taken < least {
+                return Err(Code::EnergyDepleted);
+            }
+            self.runs[place].unused += taken;
+        }
+        self.runs[place].open = true;
+        self.touch(place, now);
+        if place % 2 == 1 {
+            self.runs[place].budgeted = self.runs[place].unused;
+        }
+        Ok(self.runs[place].unused)
+    }
+
+    fn touch(&mut self, place: usize, now: Timestamp) {
+        if self.runs[place].open {
+            self.runs[place].expires = Some(now.plus(Duration::minutes(15)));
+        }
+    }
+
+    fn debit(&mut self, place: usize, energy: i64, now: Timestamp) {
+        let charged = energy.min(self.runs[place].unused);
+        self.absorbed += energy - charged;
+        self.balance -= charged;
+        self.spent[place % 2] += charged;
+        let mut left = charged;
+        while left > 0 {
+            let lot = (0..self.lots.len())
+                .filter(|lot| self.lots[*lot].left > 0)
+                .min_by_key(|lot| {
+                    let lot = &self.lots[*lot];
+                    (lot.priority, lot.ends.is_none(), lot.ends, lot.born)
+                })
+                .expect("the lots cover what was held");
+            let taken = self.lots[lot].left.min(left);
+            self.lots[lot].left -= taken;
+            left -= taken;
+            self.runs[place].burns.push((lot, taken));
+        }
+        let run = &mut self.runs[place];
+        run.unused -= charged;
+        run.debited += charged;
+        run.budgeted = run.budgeted.min(run.unused);
+        if energy > 0 {
+            self.touch(place, now);
+        }
+    }
+
+    fn close(&mut self, place: usize, refund: bool) {
+        let run = std::mem::take(&mut self.runs[place]);
+        if refund {
+            self.balance += run.debited;
+            self.spent[place % 2] -= run.debited;
+            for (lot, taken) in run.burns {
+                self.lots[lot].left += taken;
+            }
+        }
+    }
+
+    fn sweep_holds(&mut self, now: Timestamp) {
+        for run in self.runs.iter_mut().filter(|run| run.open) {
+            if run.expires.is_some_and(|expires| expires <= now) {
+                (run.unused, run.budgeted, run.open) = (0, 0, false);
+            }
+        }
+    }
+}
+
+struct Bench {
+    bed: Bed,
+    keys: [Key; 2],
+    charges: Vec<Charge>,
+    model: Model,
+}
+
+impl Bench {
+    async fn new(kind: Kind) -> Self {
+        let bed = Bed::new(kind).await;
+        let keys = [bed.key(None, false).await, bed.key(Some(CAP_CENTS), true).await];
+        let charges = (0..RUNS).map(|place| bed.run(&keys[place % 2])).collect();
+        let model = Model { runs: vec![Run::default(); RUNS], ..Model::default() };
+        Self { bed, keys, charges, model }
+    }
+
+    async fn play(&mut self, act: &Act) {
+        // No two grants are of the same age, so that the order of burning is certain.
+        self.bed.test.clock.advance(Duration::milliseconds(1));
+        let now = self.bed.db().clock().now();
+        match *act {
+            Act::Grant { amount, priority, minutes } => {
+                let ends = minutes.map(|minutes| now.plus(Duration::minutes(minutes)));
+                let new = NewGrant { priority, expires_at: ends, ..NewGrant::new(GrantKind::Promo, amount) };
+                let id = self.bed.give(new).await.unwrap();
+                let born = self.model.lots.len();
+                self.model.lots.push(Lot { id, left: amount, priority, ends, voided: false, born });
+                self.model.balance += amount;
+            }
+            Act::Void(place) => {
+                if let Some(lot) = self.model.lots.get_mut(place) {
+                    lot.voided = true;
+                    let (workspace, id) = (self.bed.workspace, lot.id.clone());
+                    self.bed.write(move |tx| void_grant(tx, workspace, &id)).await.unwrap();
+                    self.model.sweep(now);
+                }
+            }
+            Act::Hold { run, wanted, least } => {
+                let expected = self.model.hold(run, wanted, least, now);
+                let found = self.bed.hold(&self.charges[run], wanted, least).await;
+                if expected.is_err() {
+                    // A refused hold is rolled back with the sweep that it began.
+                    self.bed.write(sweep_expired_grants).await.unwrap();
+                    self.model.sweep(now);
+                }
+                assert_eq!(found.map_err(|error| error.code()), expected, "{act:?}");
+            }
+            Act::Settle { run, energy, again } => {
+                let step = self.model.runs[run].step;
+                self.bed.settle(&self.charges[run], step, energy).await;
+                self.model.debit(run, energy, now);
+                if again {
+                    self.bed.settle(&self.charges[run], step, if energy > 0 { energy + 1 } else { 0 }).await;
+                }
+                self.model.runs[run].step += 1;
+            }
+            Act::Close { run, energy, refund } => {
+                let step = self.model.runs[run].step;
+                for _ in 0..2 {
+                    self.bed.settle_with(&self.charges[run], step, energy, Some(refund)).await.unwrap();
+                }
+                self.model.debit(run, energy, now);
+                self.model.close(run, refund);
+                self.charges[run] = self.bed.run(&self.keys[run % 2]);
+            }
+            Act::Wait(minutes) => self.bed.test.clock.advance(Duration::minutes(minutes)),
+            Act::SweepGrants => {
+                self.bed.write(sweep_expired_grants).await.unwrap();
+                self.model.sweep(now);
+            }
+            Act::SweepHolds => {
+                self.bed.write(sweep_expired_holds).await.unwrap();
+                self.model.sweep_holds(now);
+            }
+        }
+        self.compare().await;
+    }
+
+    async fn compare(&self) {
+        let model = &self.model;
+        self.bed.expect(model.balance, model.reserved()).await;
+        let rows: Vec<(GrantId, i64)> = self
+            .bed
+            .db()
+            .read(|read| {
+                Ok(energy_grants::table
+                    .order(energy_grants::created_at.asc())
+                    .select((energy_grants::id, energy_grants::remaining))
+                    .load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        let lots: Vec<(GrantId, i64)> = model.lots.iter().map(|lot| (lot.id.clone(), lot.left)).collect();
+        assert_eq!(rows, lots, "what is left of the grants");
+        let micros = |energy: i64| energy * PRICE / 1_000;
+        assert_eq!(self.bed.month(&self.keys[0]).await, (micros(model.spent[0]), 0));
+        let budgeted = model.runs.iter().map(|run| run.budgeted).sum();
+        assert_eq!(self.bed.month(&self.keys[1]).await, (micros(model.spent[1]), micros(budgeted)));
+        assert!(model.spent[1] + budgeted <= CAP_CENTS * 10, "the budget is kept");
+    }
+}
+
+fn schedules(kind: Kind) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
+    let mut acts = proptest::collection::vec(act(), 30..90).boxed();
+    acts = acts
+        .prop_map(|mut acts| {
+            // A schedule without Energy is a waste of time.
+            acts.insert(0, Act::Grant { amount: 500, priority: 1, minutes: None });
+            acts
+        })
+        .boxed();
+    TestRunner::new(config)
+        .run(&acts, |acts| {
+            runtime.block_on(async {
+                let mut bench = Bench::new(kind).await;
+                for act in &acts {
+                    bench.play(act).await;
+                }
+                // Whatever happened, the books close.
+                for run in 0..RUNS {
+                    bench.play(&Act::Close { run, energy: 0, refund: false }).await;
+                }
+                assert_eq!(bench.model.reserved(), 0);
+            });
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn random_schedules_keep_the_books_on_sqlite() {
+    schedules(Kind::Sqlite);
+}
+
+#[test]
+fn random_schedules_keep_the_books_on_postgres() {
+    schedules(Kind::Postgres);
+}

@@ -1,0 +1,49 @@
+//! What a run costs in statements: the hot path of the service.
+
+use crate::bed::{Bed, on_both};
+use diesel::Connection;
+use diesel::connection::InstrumentationEvent;
+use operation::ports::{Closing, EnergyMeter, Settlement};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use store::{Tx, each};
+
+fn counted(tx: &mut Tx, work: impl FnOnce(&mut Tx)) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    let seen = count.clone();
+    let instrument = move |event: InstrumentationEvent<'_>| {
+        if matches!(event, InstrumentationEvent::StartQuery { .. }) {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    each!(tx.connection(), |connection| connection.set_instrumentation(instrument));
+    work(tx);
+    each!(tx.connection(), |connection| connection.set_instrumentation(|_: InstrumentationEvent<'_>| {}));
+    count.load(Ordering::SeqCst)
+}
+
+on_both! {
+    async fn a_run_of_one_step_takes_eleven_statements(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        for (budget, cutoff, expected) in [
+            (None, false, (3, 8)),
+            // The budget is looked at when it is settled, and with cut-off also when it is held.
+            (Some(10_000), false, (3, 9)),
+            (Some(10_000), true, (5, 9)),
+        ] {
+            let run = bed.run(&bed.key(budget, cutoff).await);
+            let ledger = bed.ledger.clone();
+            let found = bed
+                .write(move |tx| {
+                    let held = counted(tx, |tx| assert_eq!(ledger.hold(tx, &run, 100, 1).unwrap(), 100));
+                    let close = Some(Closing { status: "completed", refund: false });
+                    let settlement = Settlement { step: 0, energy: 40, model: "m", close };
+                    let settled = counted(tx, |tx| ledger.settle(tx, &run, &settlement).unwrap());
+                    Ok((held, settled))
+                })
+                .await
+                .unwrap();
+            assert_eq!(found, expected, "hold and settle with the budget {budget:?}");
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Workspaces, plans, Energy and keys: what the dashboard will do, for whoever has the machine.
+
+use super::output;
+use crate::Config;
+use crate::serve::{backend, open_database};
+use auth::keys::{self, NewKey, StoredKey};
+use billing::ledger::{GrantKind, NewGrant, budget_changed, grant};
+use billing::plans::{self, NewWorkspace};
+use clap::{Args, Subcommand};
+use model::{Env, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId};
+use serde_json::{Value, json};
+use store::{Db, Read, Tx};
+
+#[derive(Args)]
+pub(super) struct Json {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+pub(super) enum WorkspaceCommand {
+    /// Create a workspace.
+    Create {
+        /// Its name, 1 to 80 characters.
+        #[arg(long)]
+        name: String,
+        /// Its name in addresses; made from the name if not given.
+        #[arg(long)]
+        slug: Option<String>,
+        /// The partner that it is attributed to.
+        #[arg(long)]
+        partner: Option<i64>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// List all workspaces.
+    List {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Cut a workspace off: every operation answers `workspace_blocked`.
+    Block {
+        /// Its id or slug.
+        workspace: String,
+        /// What its callers are told.
+        #[arg(long, default_value = "The account is blocked.")]
+        reason: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Let a workspace operate again.
+    Unblock {
+        /// Its id or slug.
+        workspace: String,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum PlanCommand {
+    /// Put a workspace on a plan.
+    Set {
+        /// Its id or slug.
+        #[arg(long)]
+        workspace: String,
+        /// The plan: `trial`, `starter`, `pro`, `scale` or `partner_zero`.
+        #[arg(long)]
+        plan: String,
+        /// `active`, `trialing`, `sponsored`, `past_due`, `canceled` or `inactive`.
+        #[arg(long, default_value = "active")]
+        status: String,
+        /// When the period ends, in RFC 3339; open if not given.
+        #[arg(long)]
+        until: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum EnergyCommand {
+    /// Give a workspace Energy.
+    Grant {
+        /// Its id or slug.
+        #[arg(long)]
+        workspace: String,
+        /// How much.
+        #[arg(long)]
+        amount: i64,
+        /// `purchase`, `plan`, `promo` or `adjustment`.
+        #[arg(long, default_value = "adjustment")]
+        kind: String,
+        /// When it ends, in RFC 3339.
+        #[arg(long)]
+        expires: Option<String>,
+        /// A word for people.
+        #[arg(long)]
+        note: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Subcommand)]
+pub(super) enum KeyCommand {
+    /// Create a key. Its secret is printed this once.
+    Create {
+        /// The workspace's id or slug.
+        #[arg(long, required_unless_present = "partner", conflicts_with = "partner")]
+        workspace: Option<String>,
+        /// The partner, for a partner key.
+        #[arg(long)]
+        partner: Option<i64>,
+        /// The client that a partner key operates when a request names none: its id or slug.
+        #[arg(long, requires = "partner")]
+        default_workspace: Option<String>,
+        /// What people call it.
+        #[arg(long, default_value = "Command line")]
+        name: String,
+        /// `live` or `test`.
+        #[arg(long)]
+        env: String,
+        /// What it may do, separated by commas.
+        #[arg(long, value_delimiter = ',', required = true)]
+        scopes: Vec<String>,
+        /// Requests per minute, below the plan's.
+        #[arg(long)]
+        rpm: Option<i64>,
+        /// Requests per month, below the plan's.
+        #[arg(long)]
+        quota: Option<i64>,
+        /// The most Energy money in a month, in cents.
+        #[arg(long)]
+        budget_cents: Option<i64>,
+        /// Refuse requests once the budget is used up.
+        #[arg(long, requires = "budget_cents")]
+        cutoff: bool,
+        /// When it stops working, in RFC 3339.
+        #[arg(long)]
+        expires: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// List keys.
+    List {
+        /// Only those of this workspace: its id or slug.
+        #[arg(long)]
+        workspace: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Revoke a key for good. It stops working within 10 seconds.
+    Revoke {
+        /// Its id.
+        key: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Set or remove a key's monthly Energy budget.
+    Budget {
+        /// Its id.
+        key: String,
+        /// The most Energy money in a month, in cents.
+        #[arg(long, required_unless_present = "none", conflicts_with = "none")]
+        cents: Option<i64>,
+        /// Remove the budget.
+        #[arg(long)]
+        none: bool,
+        /// Refuse requests once it is used up.
+        #[arg(long)]
+        cutoff: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+/// Migrates and opens the database and runs a command on it.
+pub(super) fn run<F>(config: &Config, command: impl FnOnce(Db) -> F) -> anyhow::Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
+    Db::migrate(&backend(config)?).map_err(told)?;
+    let db = open_database(config)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(command(db)).map_err(told)
+}
+
+/// What a person is told: the message and its code, and the cause of an internal failure.
+fn told(error: model::Error) -> anyhow::Error {
+    match error.cause() {
+        Some(cause) => anyhow::anyhow!("{error} ({cause})"),
+        None => anyhow::anyhow!("{error} ({})", error.code().as_str()),
+    }
+}
+
+pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
+    match command {
+        WorkspaceCommand::Create { name, slug, partner, json } => {
+            let slug = slug.unwrap_or_else(|| slug_of(&name));
+            let new = NewWorkspace { name, slug, partner: partner.map(PartnerId) };
+            let made = db
+                .write(move |tx| {
+                    plans::seed_catalogue(tx)?;
+                    plans::create_workspace(tx, &new)
+                })
+                .await?;
+            output::object(&serde_json::to_value(made)?, json.json);
+        }
+        WorkspaceCommand::List { json } => {
+            let workspaces = db.read(plans::list_workspaces).await?;
+            let rows = workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            output::rows(&rows, json.json);
+        }
+        WorkspaceCommand::Block { workspace, reason, json } => {
+            let changed = db
+                .write(move |tx| {
+                    let id = workspace_id(tx, &workspace)?;
+                    plans::block(tx, id, &reason)
+                })
+                .await?;
+            output::object(&serde_json::to_value(changed)?, json.json);
+        }
+        WorkspaceCommand::Unblock { workspace, json } => {
+            let changed = db
+                .write(move |tx| {
+                    let id = workspace_id(tx, &workspace)?;
+                    plans::unblock(tx, id)
+                })
+                .await?;
+            output::object(&serde_json::to_value(changed)?, json.json);
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
+    let PlanCommand::Set { workspace, plan, status, until, json } = command;
+    let status = SubscriptionStatus::parse(&status)
+        .filter(|status| *status != SubscriptionStatus::EnergyDepleted)
+        .ok_or_else(|| model::Error::invalid("status", "is not a state of a subscription"))?;
+    let until = time("until", until.as_deref())?;
+    let changed = db
+        .write(move |tx| {
+            plans::seed_catalogue(tx)?;
+            let id = workspace_id(tx, &workspace)?;
+            plans::set_plan(tx, id, &plan, status, until)
+        })
+        .await?;
+    output::object(&serde_json::to_value(changed)?, json.json);
+    Ok(())
+}
+
+pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
+    let EnergyCommand::Grant { workspace, amount, kind, expires, note, json } = command;
+    let kind = GrantKind::parse(&kind)
+        .ok_or_else(|| model::Error::invalid("kind", "must be purchase, plan, promo or adjustment"))?;
+    let new = NewGrant { expires_at: time("expires", expires.as_deref())?, note, ..NewGrant::new(kind, amount) };
+    let made = db
+        .write(move |tx| {
+            let id = workspace_id(tx, &workspace)?;
+            let made = grant(tx, id, &new)?;
+            Ok(json!({ "grant": made, "workspace": id, "amount": new.amount }))
+        })
+        .await?;
+    output::object(&made, json.json);
+    Ok(())
+}
+
+pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
+    match command {
+        KeyCommand::List { workspace, json } => {
+            let keys = db
+                .read(move |read| {
+                    let workspace = workspace.as_deref().map(|text| workspace_id(read, text)).transpose()?;
+                    keys::list(read, workspace)
+                })
+                .await?;
+            output::rows(&keys.iter().map(shown).collect::<Vec<_>>(), json.json);
+        }
+        KeyCommand::Revoke { key, json } => {
+            let id = key_id(&key)?;
+            let revoked = db.write(move |tx| keys::revoke(tx, &id)).await?;
+            output::object(&shown(&revoked), json.json);
+        }
+        KeyCommand::Budget { key, cents, none: _, cutoff, json } => {
+            let id = key_id(&key)?;
+            let changed = db
+                .write(move |tx| {
+                    let changed = keys::set_budget(tx, &id, cents, cutoff)?;
+                    budget_changed(tx, &changed)?;
+                    Ok(changed)
+                })
+                .await?;
+            output::object(&shown(&changed), json.json);
+        }
+        create @ KeyCommand::Create { .. } => create_key(db, create).await?,
+    }
+    Ok(())
+}
+
+async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
+    let KeyCommand::Create {
+        workspace,
+        partner,
+        default_workspace,
+        name,
+        env,
+        scopes,
+        rpm,
+        quota,
+        budget_cents,
+        cutoff,
+        expires,
+        json,
+    } = command
+    else {
+        return Ok(());
+    };
+    let env = Env::parse(&env).ok_or_else(|| model::Error::invalid("env", "must be live or test"))?;
+    let scopes = scopes
+        .iter()
+        .map(|text| Scope::parse(text.trim()).ok_or_else(|| model::Error::invalid("scopes", format!("has no `{text}`"))))
+        .collect::<Result<Vec<_>>>()?;
+    let expires_at = time("expires", expires.as_deref())?;
+    let made = db.write(move |tx: &mut Tx| {
+        let owner = match (&workspace, partner) {
+            (Some(workspace), _) => KeyOwner::Workspace(workspace_id(tx, workspace)?),
+            (None, partner) => KeyOwner::Partner(PartnerId(partner.unwrap_or_default())),
+        };
+        let new = NewKey {
+            name: name.clone(),
+            owner,
+            env,
+            scopes: scopes.clone(),
+            rate_limit_rpm: rpm,
+            monthly_quota: quota,
+            budget_cents,
+            budget_cutoff: cutoff,
+            default_workspace: default_workspace.as_deref().map(|text| workspace_id(tx, text)).transpose()?,
+            expires_at,
+        };
+        let (stored, secret) = keys::create(tx, new)?;
+        let mut row = shown(&stored);
+        if let Value::Object(fields) = &mut row {
+            fields.insert("secret".to_owned(), secret.reveal().into());
+        }
+        Ok(row)
+    });
+    output::object(&made.await?, json.json);
+    Ok(())
+}
+
+/// A key as it is shown: everything but its secret.
+fn shown(stored: &StoredKey) -> Value {
+    let key = &stored.key;
+    let status = if stored.revoked_at.is_some() { "revoked" } else { "active" };
+    let (owner_type, owner) = match key.owner {
+        KeyOwner::Workspace(id) => ("workspace", id.0),
+        KeyOwner::Partner(id) => ("partner", id.0),
+    };
+    json!({
+        "id": key.id,
+        "name": stored.name,
+        "owner_type": owner_type,
+        "owner_id": owner,
+        "env": key.env,
+        "status": status,
+        "scopes": key.scopes,
+        "rate_limit_rpm": key.rate_limit_rpm,
+        "monthly_quota": key.monthly_quota,
+        "budget_cents": key.budget_cents,
+        "budget_cutoff": key.budget_cutoff,
+        "expires_at": stored.expires_at,
+        "revoked_at": stored.revoked_at,
+        "created_at": stored.created_at,
+    })
+}
+
+fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
+    Ok(plans::find(read, text)?.id)
+}
+
+fn key_id(text: &str) -> Result<KeyId> {
+    KeyId::parse(text).ok_or_else(|| model::Error::not_found("key"))
+}
+
+fn time(param: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    text.map(|text| Timestamp::parse(text).ok_or_else(|| model::Error::invalid(param, "must be an RFC 3339 time")))
+        .transpose()
+}
+
+/// `Acme & Sons` as `acme-sons`.
+fn slug_of(name: &str) -> String {
+    let words: String =
+        name.to_lowercase().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' }).collect();
+    words.split_whitespace().collect::<Vec<_>>().join("-").chars().take(40).collect()
+}

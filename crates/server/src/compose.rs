@@ -1,0 +1,161 @@
+//! The composition: which areas there are, and what they are handed.
+
+use agents::providers::Tiers;
+use agents::runs::RunEngineParts;
+use agents::{Agents, RunEngine, Runs};
+use auth::{Directory, Quotas, RateWindows, Seal, Spending};
+use billing::{Billing, BillingSettings, Identity, Ledger};
+use egress::Connector;
+use http_face::Contracts;
+use jobs::Runner;
+use model::Result;
+use operation::{Contract, Limits, Pipeline, Registry, RequestLog, Services, document};
+use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
+use tokio::sync::watch;
+
+/// The version of the contract: that of the newest heading in CHANGELOG.md.
+pub const VERSION: &str = "v0.1.0";
+
+/// All areas, in the order of the published documents.
+///
+/// # Errors
+/// When two operations claim the same address or id.
+pub fn registry() -> Result<Registry> {
+    Registry::new().with::<Identity>()?.with::<Runs>()?.with::<Agents>()?.with::<Billing>()
+}
+
+/// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
+pub struct ServiceParts {
+    /// The database, migrated.
+    pub db: Db,
+    /// The models.
+    pub tiers: Tiers,
+    /// Outbound HTTP.
+    pub connector: Connector,
+    /// Seals secrets.
+    pub seal: Seal,
+    /// Rate windows.
+    pub rates: RateWindows,
+    /// How the world reaches the service, without `/api/v1`.
+    pub base_url: String,
+    /// What the installation set.
+    pub limits: Limits,
+}
+
+/// A service that is put together. Faces use its pipeline; `stop` ends what goes on in the background.
+pub struct Service {
+    /// Runs requests.
+    pub pipeline: Arc<Pipeline>,
+    /// The published documents.
+    pub contracts: Arc<Contracts>,
+    /// Drives runs.
+    pub engine: RunEngine,
+    /// Runs jobs. Not started: `serve` starts it, tests run what is due by hand.
+    pub jobs: Runner,
+    stop: watch::Sender<bool>,
+    log_writer: tokio::task::JoinHandle<()>,
+}
+
+impl Service {
+    /// Puts a service together. Needs a tokio runtime, on which the request log is written.
+    ///
+    /// # Errors
+    /// When two operations claim the same address or id.
+    pub fn new(parts: ServiceParts) -> Result<Self> {
+        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits } = parts;
+        let registry = registry()?;
+        let contracts = Contracts::new(
+            document(&registry, Contract::Public, VERSION),
+            document(&registry, Contract::Partner, VERSION),
+        );
+        let directory = Arc::new(Directory::new(db.clone()));
+        let spending = Arc::new(Spending::new(db.clone()));
+        let quotas = Arc::new(Quotas::new(db.clone()));
+        let settings = BillingSettings { base_url };
+        let ledger = Ledger::new(settings.recharge_url()).with_spending(spending.clone());
+        let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
+        let engine = RunEngine::new(RunEngineParts {
+            db: db.clone(),
+            tiers: tiers.clone(),
+            meter: Arc::new(ledger),
+            connector: connector.clone(),
+            seal: seal.clone(),
+            directory: directory.clone(),
+            spending: spending.clone(),
+        });
+        let services = Services::default()
+            .with_shared(tiers)
+            .with_shared(connector)
+            .with_shared(seal)
+            .with(engine.clone())
+            .with(settings);
+        let (stop, stopping) = watch::channel(false);
+        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
+        let jobs = background(&db, &engine);
+        let pipeline = Pipeline {
+            registry: Arc::new(registry),
+            db,
+            directory,
+            rates: Arc::new(rates),
+            quotas,
+            spending,
+            log,
+            services: Arc::new(services),
+            limits,
+        };
+        let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
+        Ok(Self { pipeline, contracts, engine, jobs, stop, log_writer })
+    }
+
+    /// Waits for runs to end, for at most `patience`, and writes what the request log still holds. Runs that go on
+    /// longer are resumed by whoever serves next.
+    pub async fn stop(self, patience: Duration) {
+        if tokio::time::timeout(patience, self.engine.idle()).await.is_err() {
+            tracing::warn!(runs = self.engine.working(), "runs are left to be resumed");
+        }
+        self.stop.send_replace(true);
+        if let Err(error) = self.log_writer.await {
+            tracing::error!(%error, "the request log's writer failed");
+        }
+    }
+}
+
+/// What happens by itself.
+fn background(db: &Db, engine: &RunEngine) -> Runner {
+    let seconds = Duration::from_secs;
+    let (resuming, purging) = (engine.clone(), engine.clone());
+    Runner::new(db.clone())
+        .every("runs.resume", seconds(5), move |_| {
+            let engine = resuming.clone();
+            async move {
+                engine.resume_silent().await?;
+                Ok(())
+            }
+        })
+        .every("runs.purge", seconds(600), move |_| {
+            let engine = purging.clone();
+            async move {
+                engine.purge_ephemeral().await?;
+                Ok(())
+            }
+        })
+        .every("energy.sweep", seconds(60), |job| async move {
+            job.db.write(billing::ledger::sweep_expired_holds).await?;
+            job.db.write(billing::ledger::sweep_expired_grants).await?;
+            Ok(())
+        })
+        .every("idempotency.purge", seconds(600), |job| async move {
+            job.db.write(auth::idempotency::purge).await?;
+            Ok(())
+        })
+        .every("request_logs.purge", seconds(3600), |job| async move {
+            job.db.write(operation::purge_request_logs).await?;
+            Ok(())
+        })
+        .every("database.tidy", seconds(3600), |job| async move {
+            job.db.tidy().await?;
+            Ok(())
+        })
+}

@@ -1,0 +1,161 @@
+//! Configuration: a file, then environment variables, then flags; the later wins.
+
+use clap::{Args, Command};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What an installation sets. `svc serve --help` lists all of it, and docs/configuration.md explains it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Configuration")]
+pub struct Config {
+    /// A TOML file with these settings, in lower case without the prefix (`listen = "0.0.0.0:8080"`).
+    #[arg(long, env = "SVC_CONFIG", global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// `sqlite:PATH` or `postgres://…`. Default: `sqlite:` and `svc.db` in the data folder.
+    #[arg(long, env = "SVC_DATABASE_URL", global = true, value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+
+    /// SQLite: readers. PostgreSQL: connections.
+    #[arg(long, env = "SVC_DATABASE_CONNECTIONS", global = true, value_name = "N", default_value = "8")]
+    pub database_connections: u32,
+
+    /// Where the embedded database, the secret key and other files live.
+    #[arg(long, env = "SVC_DATA_DIR", global = true, value_name = "FOLDER", default_value = "data")]
+    pub data_dir: PathBuf,
+
+    /// Where to serve.
+    #[arg(long, env = "SVC_LISTEN", global = true, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub listen: String,
+
+    /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
+    #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL")]
+    pub base_url: Option<String>,
+
+    /// Threads that serve HTTP. Default: one per core.
+    #[arg(long, env = "SVC_WORKERS", global = true, value_name = "N")]
+    pub workers: Option<usize>,
+
+    /// Redis, for rate windows that all replicas share.
+    #[arg(long, env = "SVC_REDIS_URL", global = true, value_name = "URL", hide_env_values = true)]
+    pub redis_url: Option<String>,
+
+    /// 32 bytes in base64, under which secrets are sealed. All replicas need the same. Default: made once, in the
+    /// data folder.
+    #[arg(long, env = "SVC_SECRET_KEY", global = true, value_name = "BASE64", hide_env_values = true)]
+    pub secret_key: Option<String>,
+
+    /// Addresses that outbound HTTP may reach although they are not public, separated by commas: `127.0.0.1:9000`,
+    /// `10.0.0.0/8`, `*.internal.example:8080`.
+    #[arg(long, env = "SVC_ALLOW_OUTBOUND", global = true, value_name = "RULES", value_delimiter = ',')]
+    pub allow_outbound: Vec<String>,
+
+    /// The embedded model's GGUF file.
+    #[arg(long, env = "SVC_MODEL_FILE", global = true, value_name = "FILE")]
+    pub model_file: Option<PathBuf>,
+
+    /// What answers for the tier `fast`: `local`, or `openai:MODEL`; more, separated by commas, to fall back on.
+    #[arg(long, env = "SVC_MODEL_FAST", global = true, value_name = "MODELS", default_value = "local")]
+    pub model_fast: String,
+
+    /// What answers for the tier `balanced`.
+    #[arg(long, env = "SVC_MODEL_BALANCED", global = true, value_name = "MODELS", default_value = "local")]
+    pub model_balanced: String,
+
+    /// What answers for the tier `advanced`.
+    #[arg(long, env = "SVC_MODEL_ADVANCED", global = true, value_name = "MODELS", default_value = "local")]
+    pub model_advanced: String,
+
+    /// An OpenAI-compatible server. It may be on a private address.
+    #[arg(
+        long,
+        env = "SVC_OPENAI_BASE_URL",
+        global = true,
+        value_name = "URL",
+        default_value = "https://api.openai.com/v1"
+    )]
+    pub openai_base_url: String,
+
+    /// Its key.
+    #[arg(long, env = "SVC_OPENAI_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
+    pub openai_api_key: Option<String>,
+
+    /// Tokens that prompt and answer may have together on the OpenAI-compatible server.
+    #[arg(long, env = "SVC_OPENAI_CONTEXT", global = true, value_name = "TOKENS", default_value = "32768")]
+    pub openai_context: i64,
+
+    /// What is logged, such as `info` or `info,operation=debug`.
+    #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
+    pub log: String,
+
+    /// How long running requests and jobs may go on after SIGTERM, in seconds.
+    #[arg(long, env = "SVC_SHUTDOWN_SECONDS", global = true, value_name = "SECONDS", default_value = "30")]
+    pub shutdown_seconds: u64,
+}
+
+impl Config {
+    /// The database's URL.
+    pub fn database_url(&self) -> String {
+        self.database_url.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("svc.db").display()))
+    }
+
+    /// How the world reaches the service, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
+        url.trim_end_matches('/').to_owned()
+    }
+}
+
+/// Makes the settings of the file the defaults of `command`, below environment variables and flags.
+///
+/// # Errors
+/// When the file cannot be read, or has a setting that does not exist.
+pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
+    let Some(path) = config_path() else { return Ok(command) };
+    let known: Vec<String> = command
+        .get_arguments()
+        .filter(|argument| argument.get_env().is_some())
+        .map(|argument| argument.get_id().to_string())
+        .collect();
+    for (name, value) in read_file(&path)? {
+        anyhow::ensure!(known.contains(&name), "{}: there is no setting `{name}`", path.display());
+        command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
+    }
+    Ok(command)
+}
+
+/// The file is looked for before the command line is parsed, because it provides that parse's defaults.
+fn config_path() -> Option<PathBuf> {
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
+        let argument = argument.to_string_lossy().into_owned();
+        if argument == "--config" {
+            return arguments.next().map(PathBuf::from);
+        }
+        if let Some(path) = argument.strip_prefix("--config=") {
+            return Some(PathBuf::from(path));
+        }
+    }
+    std::env::var_os("SVC_CONFIG").map(PathBuf::from)
+}
+
+fn read_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    use anyhow::Context;
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let table: toml::Table = toml::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
+    table
+        .into_iter()
+        .map(|(name, value)| {
+            let text = match value {
+                toml::Value::String(text) => text,
+                toml::Value::Integer(number) => number.to_string(),
+                toml::Value::Array(items) => {
+                    let items: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+                    items.with_context(|| format!("`{name}` must be a list of texts"))?.join(",")
+                }
+                _ => anyhow::bail!("`{name}` must be a text, a number or a list of texts"),
+            };
+            Ok((name, text))
+        })
+        .collect()
+}

@@ -1,0 +1,100 @@
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, and keys that are printed once.
+
+use crate::Config;
+use crate::serve::cause;
+use agents::agents::queries::{self as agent_queries, Fresh};
+use agents::agents::{AgentStatus, Settings};
+use auth::keys::{self, NewKey};
+use billing::ledger::{GrantKind, NewGrant, grant};
+use billing::plans::{self, NewWorkspace};
+use model::{Code, Env, KeyOwner, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use store::{Db, Tx};
+
+const SLUG: &str = "demo";
+
+/// What to tell the newcomer once the service serves.
+pub(crate) struct Welcome {
+    listen: String,
+    workspace: WorkspaceId,
+    /// Live and test key, where the workspace was just made.
+    keys: Option<(String, String)>,
+}
+
+/// Makes the demo workspace where there is none.
+pub(crate) async fn prepare(db: &Db, config: &Config) -> anyhow::Result<Welcome> {
+    let made = db.write(|tx| match plans::find(tx, SLUG) {
+        Ok(workspace) => Ok((workspace.id, None)),
+        Err(error) if error.code() == Code::WorkspaceNotFound => {
+            make(tx).map(|(id, live, test)| (id, Some((live, test))))
+        }
+        Err(error) => Err(error),
+    });
+    let (workspace, keys) = made.await.map_err(cause)?;
+    Ok(Welcome { listen: config.listen.clone(), workspace, keys })
+}
+
+fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
+    plans::seed_catalogue(tx)?;
+    let new = NewWorkspace { name: "Demo".to_owned(), slug: SLUG.to_owned(), partner: None };
+    let workspace = plans::create_workspace(tx, &new)?.id;
+    plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None)?;
+    grant(tx, workspace, &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) })?;
+    let settings = Settings {
+        description: "Answers questions. Change its instructions to make it yours.".to_owned(),
+        instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
+        max_output_tokens: 128,
+        ..Settings::default()
+    };
+    let metadata = Metadata::new();
+    let fresh = Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
+    let agent = agent_queries::insert(tx, workspace, &fresh)?;
+    agent_queries::keep_version(tx, None, &agent, None)?;
+    let live = make_key(tx, workspace, Env::Live)?;
+    let test = make_key(tx, workspace, Env::Test)?;
+    Ok((workspace, live, test))
+}
+
+fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<String> {
+    let usable = |scope: &Scope| !scope.is_retired() && !scope.is_partner_only();
+    let new = NewKey {
+        name: format!("Demo ({})", env.as_str()),
+        owner: KeyOwner::Workspace(workspace),
+        env,
+        scopes: Scope::ALL.iter().copied().filter(usable).collect(),
+        rate_limit_rpm: None,
+        monthly_quota: None,
+        budget_cents: None,
+        budget_cutoff: true,
+        default_workspace: None,
+        expires_at: None,
+    };
+    Ok(keys::create(tx, new)?.1.reveal().to_owned())
+}
+
+impl Welcome {
+    /// Prints it. On standard output, because these lines are what the command was run for.
+    #[expect(clippy::print_stdout, reason = "the keys are shown to the person at the terminal, once")]
+    pub(crate) fn print(&self) {
+        let url = format!("http://{}/api/v1", self.listen);
+        let workspace = self.workspace;
+        println!();
+        match &self.keys {
+            Some((live, test)) => {
+                println!("The demo workspace ({workspace}) is ready. Its keys are shown this once:");
+                println!("  live: {live}");
+                println!("  test: {test}   (costs nothing)");
+                println!();
+                println!("Run the agent:");
+                println!("  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\");
+                println!("    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'");
+            }
+            None => {
+                println!("The demo workspace ({workspace}) is as you left it. For a new key:");
+                println!("  ./target/release/svc key create --workspace {workspace} --env live --scopes runs:execute,runs:read");
+            }
+        }
+        println!();
+        println!("Reference: http://{}/docs/", self.listen);
+        println!();
+    }
+}

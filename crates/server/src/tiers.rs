@@ -1,0 +1,92 @@
+//! From the settings of the tiers to models that answer.
+
+use crate::Config;
+use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, TierSetup, Tiers};
+use egress::{Connector, Policy};
+use std::sync::Arc;
+
+/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it.
+///
+/// # Errors
+/// When a setting names no model, or the embedded model cannot be loaded.
+pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
+    let mut models = Models { config, local: None, openai: None };
+    let [fast, balanced, advanced] = Tiers::DEFAULT_PRICES;
+    Ok(Tiers {
+        fast: TierSetup { routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?, prices: fast },
+        balanced: TierSetup { routes: models.routes("SVC_MODEL_BALANCED", &config.model_balanced)?, prices: balanced },
+        advanced: TierSetup { routes: models.routes("SVC_MODEL_ADVANCED", &config.model_advanced)?, prices: advanced },
+    })
+}
+
+/// Loads each provider once, for whichever tiers use it.
+struct Models<'a> {
+    config: &'a Config,
+    local: Option<Route>,
+    openai: Option<Arc<dyn Provider>>,
+}
+
+impl Models<'_> {
+    fn routes(&mut self, setting: &str, list: &str) -> anyhow::Result<Vec<Route>> {
+        list.split(',')
+            .map(str::trim)
+            .map(|name| match name.split_once(':') {
+                None if name == "local" => self.local(),
+                Some(("openai", model)) if !model.is_empty() => self.openai(model),
+                _ => anyhow::bail!("{setting}: `{name}` is neither `local` nor `openai:MODEL`"),
+            })
+            .collect()
+    }
+
+    fn openai(&mut self, model: &str) -> anyhow::Result<Route> {
+        let provider = match &self.openai {
+            Some(provider) => provider.clone(),
+            None => {
+                let settings = OpenAiSettings {
+                    base_url: self.config.openai_base_url.clone(),
+                    api_key: self.config.openai_api_key.clone(),
+                };
+                let connector = Connector::new(operator_policy(&self.config.openai_base_url)?)?;
+                let provider: Arc<dyn Provider> = Arc::new(OpenAi::new(settings, connector));
+                self.openai.insert(provider).clone()
+            }
+        };
+        let label = format!("openai:{model}");
+        Ok(Route { provider, model: model.to_owned(), label, context_tokens: self.config.openai_context })
+    }
+
+    #[cfg(feature = "local-llm")]
+    fn local(&mut self) -> anyhow::Result<Route> {
+        use anyhow::Context;
+        if let Some(route) = &self.local {
+            return Ok(route.clone());
+        }
+        let file = self.config.model_file.as_ref().context(
+            "a tier uses the embedded model, but SVC_MODEL_FILE is not set: `make run` fetches it, or set the tiers to openai:MODEL",
+        )?;
+        let engine = local_model::Engine::load(file, local_model::Options::default())
+            .with_context(|| format!("loading {}", file.display()))?;
+        let route = Route {
+            model: "local".to_owned(),
+            label: engine.label().to_owned(),
+            context_tokens: i64::try_from(engine.context_tokens()).unwrap_or(8192),
+            provider: Arc::new(crate::local::Local(engine)),
+        };
+        Ok(self.local.insert(route).clone())
+    }
+
+    #[cfg(not(feature = "local-llm"))]
+    fn local(&mut self) -> anyhow::Result<Route> {
+        let _ = &self.local;
+        anyhow::bail!("this build has no embedded model: set the tiers to openai:MODEL")
+    }
+}
+
+/// What the operator configured, the operator trusts: the model's server may be on a private address.
+fn operator_policy(url: &str) -> anyhow::Result<Policy> {
+    use anyhow::Context;
+    let parsed = egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;
+    let host = parsed.host_str().with_context(|| format!("SVC_OPENAI_BASE_URL: {url} names no host"))?;
+    let port = parsed.port_or_known_default().unwrap_or(443);
+    Ok(Policy::allowing([format!("{host}:{port}").as_str()])?)
+}

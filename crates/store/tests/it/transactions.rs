@@ -1,0 +1,426 @@
+//! Transactions: all or nothing, alone or in a group, and durable once answered.
+
+use crate::{mark, marks};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use model::{Error, NewEvent, Result, Timestamp, WorkspaceId};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+use store::schema::{events, jobs, plans};
+use store::{Backend, Db, Tx, dialect, each};
+use testkit::{Kind, TestDb};
+use tokio::task::JoinSet;
+
+fn broken() -> Error {
+    Error::internal("on purpose")
+}
+
+/// Many at once, so that the writer has something to group.
+async fn stay_apart(kind: Kind) {
+    let test = TestDb::new(kind);
+    let elsewhere = test.reopen();
+    let mut all = JoinSet::new();
+    for number in 0..200 {
+        let (db, elsewhere) = (test.db.clone(), elsewhere.clone());
+        all.spawn(async move {
+            let name = format!("mark-{number}");
+            let written = name.clone();
+            let result = db
+                .write(move |tx| {
+                    mark(tx, &written)?;
+                    match number % 10 {
+                        3 => Err(broken()),
+                        5 => panic!("on purpose"),
+                        // A statement that fails, which ends a PostgreSQL transaction for good.
+                        7 => Ok(tx.connection().batch_execute("INSERT INTO nowhere VALUES (1)")?),
+                        8 => tx.savepoint(|_| panic!("on purpose")),
+                        _ => Ok(()),
+                    }
+                })
+                .await;
+            assert_eq!(result.is_ok(), ![3, 5, 7, 8].contains(&(number % 10)), "{number}: {result:?}");
+            if result.is_ok() {
+                assert!(
+                    marks(&elsewhere).await.contains(&name),
+                    "{name} was answered before it was committed"
+                );
+            }
+            result.is_ok().then_some(name)
+        });
+    }
+    let kept: HashSet<String> = all.join_all().await.into_iter().flatten().collect();
+    assert_eq!(kept.len(), 120);
+    assert_eq!(marks(&test.db).await.into_iter().collect::<HashSet<_>>(), kept);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_in_a_crowd_stay_apart_on_sqlite() {
+    stay_apart(Kind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_in_a_crowd_stay_apart_on_postgres() {
+    stay_apart(Kind::Postgres).await;
+}
+
+/// The writer is held up by a first transaction until all of `works` wait for it, which puts them into its group.
+async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
+    db: &Db,
+    works: Vec<F>,
+) -> Vec<Result<()>> {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let first = tokio::spawn({
+        let db = db.clone();
+        async move { db.write(move |_| Ok(wait.lock().unwrap().recv()?)).await }
+    });
+    while db.stats().writes == 0 {
+        tokio::task::yield_now().await;
+    }
+    let waiting = works.into_iter().map(|work| {
+        let db = db.clone();
+        tokio::spawn(async move { db.write(work).await })
+    });
+    let waiting: Vec<_> = waiting.collect();
+    let writes = 1 + waiting.len() as u64;
+    while db.stats().writes < writes {
+        tokio::task::yield_now().await;
+    }
+    go.send(()).unwrap();
+    // It shares the fate of the group, so it is no more than a part of it.
+    let _ = first.await.unwrap();
+    let mut results = Vec::new();
+    for result in waiting {
+        results.push(result.await.unwrap());
+    }
+    results
+}
+
+#[tokio::test]
+async fn a_group_shares_a_commit_and_hears_of_it_afterwards() {
+    let test = TestDb::new(Kind::Sqlite);
+    let committed = Arc::new(AtomicBool::new(false));
+    let work = |name: &'static str| {
+        let committed = committed.clone();
+        move |tx: &mut Tx| {
+            assert!(!committed.load(Ordering::SeqCst), "{name} is in a group of its own");
+            let committed = committed.clone();
+            tx.after_commit(move || committed.store(true, Ordering::SeqCst));
+            mark(tx, name)
+        }
+    };
+    let results = in_one_group(&test.db, ["a", "b", "c"].map(work).into()).await;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(marks(&test.db).await, ["a", "b", "c"]);
+}
+
+/// SQLite ends the whole transaction by itself when the disk is full; `OR ROLLBACK` does the same.
+#[tokio::test]
+async fn the_writer_outlives_a_transaction_that_sqlite_ended() {
+    let test = TestDb::new(Kind::Sqlite);
+    let work = |fatal: bool| {
+        move |tx: &mut Tx| {
+            mark(tx, "mark")?;
+            if fatal {
+                let twice = "INSERT INTO partners (id, name, created_at) VALUES (1, '', 0);";
+                let twice = format!("{twice} {}", twice.replace("INSERT", "INSERT OR ROLLBACK"));
+                tx.connection().batch_execute(&twice)?;
+            }
+            Ok(())
+        }
+    };
+    let results = in_one_group(&test.db, vec![work(false), work(true), work(false)]).await;
+    assert!(results[1].is_err());
+    let answered = results.iter().filter(|result| result.is_ok()).count();
+    assert_eq!(marks(&test.db).await.len(), answered, "only what was answered is there, and all of it");
+    test.db.write(|tx| mark(tx, "after")).await.unwrap();
+    assert_eq!(marks(&test.reopen()).await.pop().unwrap(), "after");
+}
+
+testkit::on_both! {
+    async fn a_savepoint_undoes_its_own_part_only(kind: Kind) {
+        let test = TestDb::new(kind);
+        test.db
+            .write(|tx| {
+                mark(tx, "before")?;
+                let failed: Result<()> = tx.savepoint(|tx| {
+                    mark(tx, "undone")?;
+                    tx.savepoint(|tx| mark(tx, "undone with it"))?;
+                    Ok(tx.connection().batch_execute("INSERT INTO nowhere VALUES (1)")?)
+                });
+                assert!(failed.is_err());
+                tx.savepoint(|tx| mark(tx, "kept"))?;
+                mark(tx, "after")
+            })
+            .await
+            .unwrap();
+        assert_eq!(marks(&test.db).await, ["before", "kept", "after"]);
+    }
+
+    async fn a_panic_in_a_savepoint_takes_the_transaction_with_it(kind: Kind) {
+        let test = TestDb::new(kind);
+        let result: Result<()> = test
+            .db
+            .write(|tx| {
+                mark(tx, "undone")?;
+                tx.savepoint(|tx| {
+                    mark(tx, "undone")?;
+                    tx.savepoint(|_| panic!("on purpose"))
+                })
+            })
+            .await;
+        assert!(result.is_err());
+        test.db.write(|tx| mark(tx, "next")).await.unwrap();
+        assert_eq!(marks(&test.reopen()).await, ["next"]);
+    }
+
+    async fn a_panic_in_a_savepoint_that_was_caught_undoes_it(kind: Kind) {
+        let test = TestDb::new(kind);
+        test.db
+            .write(|tx| {
+                mark(tx, "kept")?;
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    tx.savepoint(|tx| -> Result<()> {
+                        mark(tx, "undone")?;
+                        panic!("on purpose")
+                    })
+                }));
+                assert!(caught.is_err());
+                Ok(())
+            })
+            .await
+            .unwrap();
+        assert_eq!(marks(&test.reopen()).await, ["kept"]);
+    }
+
+    async fn hooks_run_once_the_change_is_there_and_only_then(kind: Kind) {
+        let test = TestDb::new(kind);
+        let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let say = |word: &'static str| {
+            let said = said.clone();
+            move || said.lock().unwrap().push(word)
+        };
+        let (outer, inner, undone) = (say("outer"), say("inner"), say("undone"));
+        test.db
+            .write(move |tx| {
+                mark(tx, "there")?;
+                tx.after_commit(outer.clone());
+                tx.savepoint(|tx| {
+                    tx.after_commit(inner.clone());
+                    Ok(())
+                })?;
+                let undone = undone.clone();
+                let failed: Result<()> = tx.savepoint(|tx| {
+                    tx.after_commit(undone);
+                    Err(broken())
+                });
+                assert!(failed.is_err());
+                Ok(())
+            })
+            .await
+            .unwrap();
+        assert_eq!(*said.lock().unwrap(), ["outer", "inner"]);
+
+        let failed = say("failed");
+        let result: Result<()> = test
+            .db
+            .write(move |tx| {
+                tx.after_commit(failed.clone());
+                Err(broken())
+            })
+            .await;
+        assert!(result.is_err());
+        let panicked = say("panicked");
+        let result: Result<()> = test
+            .db
+            .write(move |tx| {
+                tx.after_commit(panicked.clone());
+                panic!("on purpose")
+            })
+            .await;
+        assert!(result.is_err());
+        test.db.write(|_| Ok(())).await.unwrap();
+        assert_eq!(*said.lock().unwrap(), ["outer", "inner"]);
+    }
+
+    async fn a_hook_that_panics_harms_nobody(kind: Kind) {
+        let test = TestDb::new(kind);
+        let hook = |tx: &mut Tx| {
+            tx.after_commit(|| panic!("on purpose"));
+            mark(tx, "committed")
+        };
+        test.db.write(hook).await.unwrap();
+        test.db.write(|tx| mark(tx, "next")).await.unwrap();
+        assert_eq!(marks(&test.db).await, ["committed", "next"]);
+    }
+
+    async fn events_and_jobs_commit_with_the_change(kind: Kind) {
+        let test = TestDb::new(kind);
+        let change = |tx: &mut Tx| {
+            let event = NewEvent::new("thing.changed", true, &serde_json::json!({ "name": "é\"" }));
+            tx.emit(WorkspaceId(7), None, &event)?;
+            tx.enqueue("things.tell", Some("thing-1"), &serde_json::json!([1]), tx.now())
+        };
+        let result: Result<()> = test.db.write(move |tx| change(tx).and(Err(broken()))).await;
+        assert!(result.is_err());
+        let counts = |db: Db| async move {
+            db.read(|read| {
+                let events: i64 = events::table.count().get_result(read.connection())?;
+                let jobs: i64 = jobs::table.count().get_result(read.connection())?;
+                Ok((events, jobs))
+            })
+            .await
+            .unwrap()
+        };
+        assert_eq!(counts(test.db.clone()).await, (0, 0));
+        test.db.write(change).await.unwrap();
+        assert_eq!(counts(test.db.clone()).await, (1, 1));
+        let (workspace, data, created, now) = test
+            .db
+            .read(|read| {
+                let row: (i64, String, Timestamp) = events::table
+                    .select((events::workspace_id, events::data, events::created_at))
+                    .first(read.connection())?;
+                Ok((row.0, row.1, row.2, read.now()))
+            })
+            .await
+            .unwrap();
+        assert_eq!((workspace, data.as_str(), created), (7, r#"{"name":"é\""}"#, now));
+    }
+
+    async fn a_unique_job_that_waits_stays_and_one_that_runs_is_asked_again(kind: Kind) {
+        type Row = (String, Timestamp, i64, Option<Timestamp>, Option<String>, i64);
+        let test = TestDb::new(kind);
+        let at = Timestamp::from_millis;
+        let ask = |payload: i64, millis: i64| {
+            let db = test.db.clone();
+            async move {
+                db.write(move |tx| tx.enqueue("k", Some("key"), &payload, at(millis))).await.unwrap();
+                let columns = (
+                    jobs::payload,
+                    jobs::run_at,
+                    jobs::attempts,
+                    jobs::failed_at,
+                    jobs::last_error,
+                    jobs::epoch,
+                );
+                db.read(move |read| Ok(jobs::table.select(columns).get_result::<Row>(read.connection())?))
+                    .await
+                    .unwrap()
+            }
+        };
+        let set = |sql: &'static str| test.db.write(move |tx| Ok(tx.connection().batch_execute(sql)?));
+        ask(1, 1000).await;
+        assert_eq!(ask(2, 2000).await, ("1".into(), at(1000), 0, None, None, 0), "it waits");
+
+        set("UPDATE jobs SET lease_until = '2026-01-15 12:01:00', epoch = 4, attempts = 3").await.unwrap();
+        assert_eq!(ask(3, 3000).await, ("3".into(), at(3000), 0, None, None, 4), "it runs");
+
+        set("UPDATE jobs SET lease_until = NULL, attempts = 9, last_error = 'x', \
+             failed_at = '2026-01-15 12:01:00'")
+            .await
+            .unwrap();
+        assert_eq!(ask(4, 4000).await, ("4".into(), at(4000), 0, None, None, 4), "it was given up");
+    }
+
+    async fn what_was_answered_is_there_after_a_restart(kind: Kind) {
+        let test = TestDb::new(kind);
+        for number in 0..20 {
+            test.db.write(move |tx| mark(tx, &number.to_string())).await.unwrap();
+        }
+        assert_eq!(marks(&test.reopen()).await.len(), 20);
+        let Backend::Sqlite(path) = &test.backend else { return };
+        // What a killed process leaves on the disk: the file and its log, nothing folded back.
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("svc.db").display().to_string();
+        for suffix in ["", "-wal"] {
+            std::fs::copy(format!("{path}{suffix}"), format!("{copy}{suffix}")).unwrap();
+        }
+        let options = store::Options {
+            backend: Backend::Sqlite(copy),
+            connections: 1,
+            clock: test.clock.clone(),
+            random: test.db.random(),
+        };
+        assert_eq!(marks(&Db::open(options).unwrap()).await.len(), 20);
+    }
+
+    async fn the_size_is_told(kind: Kind) {
+        let test = TestDb::new(kind);
+        let before = test.db.read(dialect::size_bytes).await.unwrap();
+        assert!(before > 0);
+        test.db.write(|tx| tx.enqueue("large", None, &"x".repeat(1_000_000), tx.now())).await.unwrap();
+        test.db.tidy().await.unwrap();
+        assert!(test.db.read(dialect::size_bytes).await.unwrap() > before);
+    }
+}
+
+/// Takes two rows, each after the other transaction has the first of its own, the first time round.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadlock_on_postgres_is_tried_again() {
+    let test = TestDb::new(Kind::Postgres);
+    for id in ["a", "b"] {
+        test.db
+            .write(move |tx| {
+                let sql =
+                    format!("INSERT INTO plans VALUES ('{id}', '', '', 0, '', 0, 0, 0, 0, 0, 0, false, 0)");
+                Ok(tx.connection().batch_execute(&sql)?)
+            })
+            .await
+            .unwrap();
+    }
+    let both_have_one = Arc::new(Barrier::new(2));
+    let runs = Arc::new(AtomicU32::new(0));
+    let take = |order: [&'static str; 2]| {
+        let (both_have_one, runs, first) = (both_have_one.clone(), runs.clone(), AtomicBool::new(true));
+        test.db.write(move |tx| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            let add = |tx: &mut Tx, id: &str| -> Result<()> {
+                let row = plans::table.find(id.to_owned());
+                each!(tx.connection(), |connection| diesel::update(row)
+                    .set(plans::position.eq(plans::position + 1))
+                    .execute(connection))?;
+                Ok(())
+            };
+            add(tx, order[0])?;
+            if first.swap(false, Ordering::SeqCst) {
+                both_have_one.wait();
+            }
+            add(tx, order[1])
+        })
+    };
+    let (one, other) = tokio::join!(take(["a", "b"]), take(["b", "a"]));
+    one.and(other).unwrap();
+    assert!(runs.load(Ordering::SeqCst) > 2, "neither was refused");
+    let positions: Vec<i64> =
+        test.db.read(|read| Ok(plans::table.select(plans::position).load(read.connection())?)).await.unwrap();
+    assert_eq!(positions, [2, 2]);
+}
+
+#[tokio::test]
+async fn readers_refuse_to_write_on_sqlite() {
+    let test = TestDb::new(Kind::Sqlite);
+    let result: Result<()> = test
+        .db
+        .read(|read| {
+            let sql = "INSERT INTO partners (name, created_at) VALUES ('x', '2026-01-15 12:00:00')";
+            Ok(read.connection().batch_execute(sql)?)
+        })
+        .await;
+    let cause = result.unwrap_err().cause().unwrap().to_string();
+    assert!(cause.contains("readonly"), "{cause}");
+}
+
+#[tokio::test]
+async fn a_write_whose_caller_left_is_done_all_the_same() {
+    let test = TestDb::new(Kind::Sqlite);
+    let write = test.db.write(|tx| {
+        std::thread::sleep(Duration::from_millis(50));
+        mark(tx, "done")
+    });
+    assert!(tokio::time::timeout(Duration::from_millis(5), write).await.is_err());
+    test.db.write(|_| Ok(())).await.unwrap();
+    assert_eq!(marks(&test.db).await, ["done"]);
+}

@@ -1,0 +1,337 @@
+//! The whole service behind its front door: a real socket, a real database, a scripted model.
+
+use crate::{Kind, ScriptedModel, TestDb};
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer};
+use agents::providers::{Provider, Route, TierSetup, Tiers};
+use auth::keys::{self, NewKey};
+use auth::{RateWindows, Seal};
+use billing::ledger::{GrantKind, NewGrant, grant};
+use billing::plans::{self, NewWorkspace};
+use egress::{Connector, Limits as HttpLimits, Method, Policy, Request};
+use model::{Env, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
+use operation::Limits;
+use serde_json::{Value, json};
+use server::{Service, ServiceParts};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use store::Db;
+
+/// A running service.
+pub struct TestApp {
+    /// Its database and clock.
+    pub data: TestDb,
+    /// The composed service.
+    pub service: Service,
+    /// The model behind all tiers.
+    pub model: Arc<ScriptedModel>,
+    /// Where it listens, such as `http://127.0.0.1:40001`.
+    pub origin: String,
+    client: Connector,
+    handle: ServerHandle,
+    workspaces: AtomicUsize,
+}
+
+/// A key for requests.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// Its secret.
+    pub secret: String,
+    /// Its id.
+    pub id: KeyId,
+    /// The workspace it was made for (the first client for partner keys).
+    pub workspace: WorkspaceId,
+}
+
+impl TestApp {
+    /// A service on a fresh database.
+    pub async fn new(kind: Kind) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        Self::start(data, db, RateWindows::local(), None).await
+    }
+
+    /// A service whose tiers are answered by `provider`.
+    pub async fn with_provider(kind: Kind, provider: Arc<dyn Provider>) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        Self::start(data, db, RateWindows::local(), Some(provider)).await
+    }
+
+    /// A service with everything of its own but the database handle's place: pass `data.reopen()` of another app's
+    /// database to make a second replica.
+    pub async fn start(data: TestDb, db: Db, rates: RateWindows, provider: Option<Arc<dyn Provider>>) -> Self {
+        let model = Arc::new(ScriptedModel::default());
+        let provider = provider.unwrap_or_else(|| model.clone());
+        let setup = |number: usize| TierSetup {
+            routes: vec![Route {
+                provider: provider.clone(),
+                model: "scripted".to_owned(),
+                label: "scripted-1".to_owned(),
+                context_tokens: 32_768,
+            }],
+            prices: Tiers::DEFAULT_PRICES[number],
+        };
+        let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
+        let service = Service::new(ServiceParts {
+            db,
+            tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
+            connector: Connector::new(loopback()).unwrap(),
+            seal: Seal::new(&[7; 32]).unwrap(),
+            rates,
+            base_url: "https://svc.example".to_owned(),
+            limits: Limits { duplicate_wait: Duration::from_millis(400), ..Limits::default() },
+        })
+        .unwrap();
+        let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
+        let server = HttpServer::new(move || {
+            App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()))
+        })
+        .workers(1)
+        .disable_signals()
+        .bind("127.0.0.1:0")
+        .unwrap();
+        let origin = format!("http://{}", server.addrs()[0]);
+        let server = server.run();
+        let handle = server.handle();
+        tokio::spawn(server);
+        let client = Connector::new(loopback()).unwrap();
+        Self { data, service, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
+    }
+
+    /// The database.
+    pub fn db(&self) -> &Db {
+        &self.service.pipeline.db
+    }
+
+    /// A workspace on the plan `scale` with 1,000,000 Energy and an active default agent.
+    pub async fn workspace(&self) -> WorkspaceId {
+        let workspace = self.bare_workspace("scale", 1_000_000).await;
+        let key = self.key(workspace, Env::Live, &["agents:write"]).await;
+        let agent = json!({ "name": "Assistant", "instructions": "Be brief.", "status": "active" });
+        self.post("/agents", &key, agent).await.expect(201);
+        workspace
+    }
+
+    /// A workspace on `plan` with `energy` and without agents.
+    pub async fn bare_workspace(&self, plan: &str, energy: i64) -> WorkspaceId {
+        let number = self.workspaces.fetch_add(1, Ordering::SeqCst);
+        let plan = plan.to_owned();
+        self.db()
+            .write(move |tx| {
+                plans::seed_catalogue(tx)?;
+                let name = format!("Workspace {number}");
+                let new = NewWorkspace { name, slug: format!("workspace-{number}"), partner: None };
+                let id = plans::create_workspace(tx, &new)?.id;
+                plans::set_plan(tx, id, &plan, SubscriptionStatus::Active, None)?;
+                if energy > 0 {
+                    grant(tx, id, &NewGrant::new(GrantKind::Purchase, energy))?;
+                }
+                Ok(id)
+            })
+            .await
+            .unwrap()
+    }
+
+    /// A key of a workspace. `["*"]` stands for all scopes that a workspace key may have.
+    pub async fn key(&self, workspace: WorkspaceId, env: Env, scopes: &[&str]) -> Key {
+        self.key_with(workspace, env, scopes, |_| {}).await
+    }
+
+    /// A key with more than scopes.
+    pub async fn key_with(
+        &self,
+        workspace: WorkspaceId,
+        env: Env,
+        scopes: &[&str],
+        change: impl Fn(&mut NewKey) + Send + 'static,
+    ) -> Key {
+        let scopes: Vec<Scope> = if scopes == ["*"] {
+            Scope::ALL.iter().copied().filter(|scope| !scope.is_retired() && !scope.is_partner_only()).collect()
+        } else {
+            scopes.iter().map(|text| Scope::parse(text).expect("a known scope")).collect()
+        };
+        let made = self.db().write(move |tx| {
+            let mut new = NewKey {
+                name: "Test".to_owned(),
+                owner: KeyOwner::Workspace(workspace),
+                env,
+                scopes: scopes.clone(),
+                rate_limit_rpm: None,
+                monthly_quota: None,
+                budget_cents: None,
+                budget_cutoff: true,
+                default_workspace: None,
+                expires_at: None,
+            };
+            change(&mut new);
+            let (stored, secret) = keys::create(tx, new)?;
+            Ok(Key { secret: secret.reveal().to_owned(), id: stored.key.id, workspace })
+        });
+        made.await.unwrap()
+    }
+
+    /// A live key with all scopes of a fresh workspace with an agent.
+    pub async fn full_key(&self) -> Key {
+        let workspace = self.workspace().await;
+        self.key(workspace, Env::Live, &["*"]).await
+    }
+
+    /// A partner, and a key of it with `scopes`; `clients` workspaces are attributed to it.
+    pub async fn partner_key(&self, env: Env, scopes: &[&str], clients: &[WorkspaceId]) -> (PartnerId, Key) {
+        use diesel::{ExpressionMethods, RunQueryDsl};
+        let clients = clients.to_vec();
+        let attributed = clients.clone();
+        let partner: PartnerId = self
+            .db()
+            .write(move |tx| {
+                let partner = plans::create_partner(tx, "Partner")?;
+                for client in &attributed {
+                    diesel::update(store::schema::workspaces::table)
+                        .filter(store::schema::workspaces::id.eq(client))
+                        .set(store::schema::workspaces::partner_id.eq(partner))
+                        .execute(tx.connection())?;
+                }
+                Ok(partner)
+            })
+            .await
+            .unwrap();
+        self.service.pipeline.directory.forget();
+        let first = clients.first().copied().unwrap_or(WorkspaceId(0));
+        let key = self
+            .key_with(first, env, scopes, move |new| new.owner = KeyOwner::Partner(partner))
+            .await;
+        (partner, key)
+    }
+
+    /// A request to be filled in.
+    pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
+        let url = format!("{}/api/v1{path}", self.origin);
+        Asking { app: self, method: method.to_owned(), url, headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// `GET` with a key.
+    pub async fn get(&self, path: &str, key: &Key) -> Answer {
+        self.ask("GET", path).key(key).send().await
+    }
+
+    /// `POST` with a key.
+    pub async fn post(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("POST", path).key(key).json(&body).send().await
+    }
+
+    /// `PATCH` with a key.
+    pub async fn patch(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("PATCH", path).key(key).json(&body).send().await
+    }
+
+    /// `PUT` with a key.
+    pub async fn put(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("PUT", path).key(key).json(&body).send().await
+    }
+
+    /// `DELETE` with a key.
+    pub async fn delete(&self, path: &str, key: &Key) -> Answer {
+        self.ask("DELETE", path).key(key).send().await
+    }
+
+    /// Stops serving and waits until everything is written.
+    pub async fn stop(self) -> TestDb {
+        self.handle.stop(true).await;
+        self.service.stop(Duration::from_secs(5)).await;
+        self.data
+    }
+}
+
+/// A request.
+pub struct Asking<'a> {
+    app: &'a TestApp,
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Asking<'_> {
+    /// With a key.
+    #[must_use]
+    pub fn key(self, key: &Key) -> Self {
+        self.header("authorization", &format!("Bearer {}", key.secret))
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.bytes("application/json", body.to_string().as_bytes())
+    }
+
+    /// With any body.
+    #[must_use]
+    pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
+        self.headers.push(("content-type".to_owned(), content_type.to_owned()));
+        self.body = body.to_vec();
+        self
+    }
+
+    /// Sends it.
+    pub async fn send(self) -> Answer {
+        let method = Method::from_bytes(self.method.as_bytes()).unwrap();
+        let limits = HttpLimits {
+            total: Duration::from_secs(120),
+            max_response_bytes: 64 << 20,
+            ..HttpLimits::default()
+        };
+        let mut request = Request::new(method, self.url).body(self.body).limits(limits);
+        request.headers = self.headers;
+        let response = self.app.client.send(request).await.expect("the service answers");
+        let headers = response
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status: response.status, headers, text, body }
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub text: String,
+    /// The body as JSON; null where it is none.
+    pub body: Value,
+}
+
+impl Answer {
+    /// Checks the status and gives `data`.
+    #[track_caller]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.body["data"].clone()
+    }
+
+    /// Checks that it is an error of this status and code, in the envelope; gives its `param`.
+    #[track_caller]
+    pub fn expect_error(&self, status: u16, code: &str) -> Option<String> {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.body["success"], false, "{}", self.text);
+        assert_eq!(self.body["error"]["code"], code, "{}", self.text);
+        assert_eq!(self.body["request_id"].as_str(), self.headers.get("x-request-id").map(String::as_str));
+        self.body["error"]["param"].as_str().map(str::to_owned)
+    }
+}

@@ -1,0 +1,216 @@
+//! Outside servers that do as they are told.
+
+use agents::providers::{BoxFuture, Completion, Finish, Prompt, Provider, ProviderError, ToolCall, Usage};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
+
+/// What a scripted model says next.
+#[derive(Debug, Clone)]
+pub enum Script {
+    /// A text.
+    Say(String),
+    /// A text that was cut at its limit.
+    Cut(String),
+    /// Calls of tools: name and arguments.
+    Call(Vec<(String, Value)>),
+    /// A failure.
+    Fail(ProviderError),
+    /// Nothing, until the run is cancelled or [`ScriptedModel::release`] is called; then a text.
+    Wait(String),
+}
+
+/// A model that says what it was told to say, in order, and then "ok". It remembers what it was asked.
+#[derive(Default)]
+pub struct ScriptedModel {
+    script: Mutex<VecDeque<Script>>,
+    asked: Mutex<Vec<Prompt>>,
+    usage: Mutex<Option<Usage>>,
+    gate: Gate,
+}
+
+struct Gate(Semaphore);
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self(Semaphore::new(0))
+    }
+}
+
+impl ScriptedModel {
+    /// Adds to the script.
+    pub fn then(&self, script: Script) -> &Self {
+        self.script.lock().unwrap().push_back(script);
+        self
+    }
+
+    /// Says how many tokens every answer uses; 10 and 5 otherwise.
+    pub fn usage(&self, input_tokens: i64, output_tokens: i64) -> &Self {
+        *self.usage.lock().unwrap() = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
+        self
+    }
+
+    /// Lets one [`Script::Wait`] go on.
+    pub fn release(&self) {
+        self.gate.0.add_permits(1);
+    }
+
+    /// What it was asked so far.
+    pub fn asked(&self) -> Vec<Prompt> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The texts of the prompt that it was asked last.
+    pub fn last_texts(&self) -> Vec<String> {
+        let asked = self.asked();
+        asked.last().map(|prompt| prompt.messages.iter().map(|message| message.content.clone()).collect()).unwrap_or_default()
+    }
+
+    fn completion(&self, text: String, finish: Finish, tool_calls: Vec<ToolCall>) -> Completion {
+        let usage = self.usage.lock().unwrap().unwrap_or(Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() });
+        Completion { text, tool_calls, finish, usage }
+    }
+}
+
+impl Provider for ScriptedModel {
+    fn complete<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Completion, ProviderError>> {
+        Box::pin(async move {
+            self.asked.lock().unwrap().push(prompt.clone());
+            let next = self.script.lock().unwrap().pop_front();
+            match next.unwrap_or_else(|| Script::Say("ok".to_owned())) {
+                Script::Say(text) => Ok(self.completion(text, Finish::Stop, Vec::new())),
+                Script::Cut(text) => Ok(self.completion(text, Finish::Length, Vec::new())),
+                Script::Call(calls) => {
+                    let calls = calls.into_iter().map(|(name, arguments)| ToolCall {
+                        id: String::new(),
+                        name,
+                        arguments: arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned),
+                    });
+                    Ok(self.completion(String::new(), Finish::ToolCalls, calls.collect()))
+                }
+                Script::Fail(error) => Err(error),
+                Script::Wait(text) => tokio::select! {
+                    permit = self.gate.0.acquire() => {
+                        permit.unwrap().forget();
+                        Ok(self.completion(text, Finish::Stop, Vec::new()))
+                    }
+                    () = prompt.cancel.cancelled() => Err(ProviderError::Cancelled),
+                },
+            }
+        })
+    }
+}
+
+/// An HTTP server that answers with scripted status and JSON, in order, and then with a short completion. It speaks
+/// enough HTTP/1.1 for our own client and no more.
+pub struct OpenAiServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    script: Arc<Mutex<VecDeque<(u16, Option<u64>, Value)>>>,
+    bodies: Arc<Mutex<Vec<Value>>>,
+    requests: Arc<AtomicUsize>,
+}
+
+impl OpenAiServer {
+    /// Starts it on a free port.
+    pub async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            script: Arc::default(),
+            bodies: Arc::default(),
+            requests: Arc::default(),
+        };
+        let (script, bodies, requests) = (server.script.clone(), server.bodies.clone(), server.requests.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (script, bodies, requests) = (script.clone(), bodies.clone(), requests.clone());
+                tokio::spawn(async move { serve(stream, &script, &bodies, &requests).await });
+            }
+        });
+        server
+    }
+
+    /// The base URL for the provider.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// Adds an answer.
+    pub fn then(&self, status: u16, retry_after: Option<u64>, body: Value) -> &Self {
+        self.script.lock().unwrap().push_back((status, retry_after, body));
+        self
+    }
+
+    /// The bodies it was sent.
+    pub fn bodies(&self) -> Vec<Value> {
+        self.bodies.lock().unwrap().clone()
+    }
+
+    /// How many requests it had.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+async fn serve(
+    mut stream: tokio::net::TcpStream,
+    script: &Mutex<VecDeque<(u16, Option<u64>, Value)>>,
+    bodies: &Mutex<Vec<Value>>,
+    requests: &AtomicUsize,
+) {
+    let mut buffer = Vec::new();
+    loop {
+        let Some(body) = read_request(&mut stream, &mut buffer).await else { return };
+        requests.fetch_add(1, Ordering::SeqCst);
+        bodies.lock().unwrap().push(serde_json::from_slice(&body).unwrap_or(Value::Null));
+        let next = script.lock().unwrap().pop_front();
+        let (status, retry_after, body) = next.unwrap_or_else(|| (200, None, completion("ok")));
+        let body = body.to_string();
+        let retry = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
+        let answer = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{retry}content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
+    loop {
+        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(buffer.get(..end)?).to_lowercase();
+            let length: usize = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length:"))
+                .map_or(0, |length| length.trim().parse().unwrap());
+            if buffer.len() >= end + 4 + length {
+                let rest = buffer.split_off(end + 4 + length);
+                let body = buffer.split_off(end + 4);
+                *buffer = rest;
+                return Some(body);
+            }
+        }
+        let mut chunk = [0; 8192];
+        match stream.read(&mut chunk).await {
+            Ok(0) | Err(_) => return None,
+            Ok(read) => buffer.extend_from_slice(chunk.get(..read)?),
+        }
+    }
+}
+
+/// A completion that says `text`.
+pub(crate) fn completion(text: &str) -> Value {
+    json!({
+        "id": "c1",
+        "object": "chat.completion",
+        "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    })
+}
