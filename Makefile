@@ -6,7 +6,7 @@ SVC_DATA_DIR ?= ./data
 MODEL_FILE := $(CURDIR)/.cache/models/smollm2-135m-instruct.gguf
 
 # The areas whose operations are complete in each contract; '' says all of them, 'none' leaves the table alone.
-AREAS ?= Identity
+AREAS ?= Identity,Runs,Agents,Billing
 PARTNER_AREAS ?= none
 
 # One set of compiler flags for every command, the one in Cargo's own files: another one rebuilds everything.
@@ -47,11 +47,13 @@ check: ## formatting, lints, layers, licences, the published contracts
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 
-openapi: ## write the published contracts anew
+openapi: ## write the published contracts and the table of operations anew
 	@mkdir -p target
 	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
 	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
+	cargo run -q --locked -p svc -- openapi --table > target/operations.txt
 	mv target/openapi.public.json target/openapi.partner.json .
+	mv target/operations.txt docs/
 
 bench: ## measure
 	scripts/bench

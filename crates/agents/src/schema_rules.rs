@@ -2,6 +2,7 @@
 
 use model::{Error, Result};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// The largest schema, as JSON text.
 const LARGEST: usize = 64 * 1024;
@@ -30,15 +31,28 @@ pub(crate) fn check(schema: &Value, param: &str) -> Result<()> {
         .map_err(|error| Error::invalid(param, format_args!("is not a valid JSON Schema: {error}")))
 }
 
-/// Why `value` does not fit `schema`; `None` where it fits.
-pub(crate) fn mismatch(schema: &Value, value: &Value) -> Option<String> {
-    let Ok(validator) = jsonschema::draft202012::new(schema) else { return None };
-    let errors: Vec<String> = validator
-        .iter_errors(value)
-        .take(5)
-        .map(|error| format!("{}: {error}", error.instance_path()).chars().take(300).collect())
-        .collect();
-    (!errors.is_empty()).then(|| errors.join("; "))
+/// A schema that was checked, compiled when it is first asked.
+pub(crate) struct Schema {
+    schema: Value,
+    compiled: OnceLock<Option<jsonschema::Validator>>,
+}
+
+impl Schema {
+    pub(crate) fn new(schema: Value) -> Self {
+        Self { schema, compiled: OnceLock::new() }
+    }
+
+    /// Why `value` does not fit; `None` where it fits.
+    pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
+        let compiled = self.compiled.get_or_init(|| jsonschema::draft202012::new(&self.schema).ok());
+        let errors: Vec<String> = compiled
+            .as_ref()?
+            .iter_errors(value)
+            .take(5)
+            .map(|error| format!("{}: {error}", error.instance_path()).chars().take(300).collect())
+            .collect();
+        (!errors.is_empty()).then(|| errors.join("; "))
+    }
 }
 
 /// A property adds two levels of JSON: `properties` and the name.
@@ -89,8 +103,8 @@ mod tests {
 
     #[test]
     fn mismatches_are_told() {
-        let schema = json!({ "type": "object", "required": ["a"] });
-        assert!(mismatch(&schema, &json!({ "a": 1 })).is_none());
-        assert!(mismatch(&schema, &json!({})).unwrap().contains("\"a\""));
+        let schema = Schema::new(json!({ "type": "object", "required": ["a"] }));
+        assert!(schema.mismatch(&json!({ "a": 1 })).is_none());
+        assert!(schema.mismatch(&json!({})).unwrap().contains("\"a\""));
     }
 }

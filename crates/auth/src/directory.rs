@@ -40,7 +40,7 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
-        let now = self.db.clock().now();
+        let now = self.db.now();
         if let Some(known) = self.keys.get(&hash, now) {
             return Ok(known);
         }
@@ -54,7 +54,7 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
-        let now = self.db.clock().now();
+        let now = self.db.now();
         if let Some(known) = self.workspaces.get(&id, now) {
             return Ok(known);
         }
@@ -68,7 +68,7 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
-        let now = self.db.clock().now();
+        let now = self.db.now();
         let wanted = slug.to_owned();
         if let Some(known) = self.slugs.get(&wanted, now) {
             return Ok(known.map(|id| *id));
@@ -93,7 +93,7 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn first_clients(&self, partner: PartnerId) -> Result<Arc<Vec<WorkspaceId>>> {
-        let now = self.db.clock().now();
+        let now = self.db.now();
         if let Some(Some(known)) = self.clients.get(&partner, now) {
             return Ok(known);
         }

@@ -1,6 +1,7 @@
 //! Requests per month. Counted in memory and written behind, with the request log: the count may lose what a
 //! `kill -9` catches between two flushes (a second at most), and replicas learn of each other's requests as often.
 
+use chrono::NaiveDate;
 use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
@@ -17,9 +18,25 @@ pub struct Quotas {
 #[derive(Default)]
 struct State {
     month: String,
-    used: HashMap<KeyId, i64>,
-    /// Counted, and not written yet.
-    pending: HashMap<(KeyId, String, WorkspaceId), i64>,
+    counts: HashMap<KeyId, Count>,
+}
+
+/// The requests of a key's lineage.
+#[derive(Default)]
+struct Count {
+    /// Of the month, what is not written yet included. `None` until the database was asked.
+    used: Option<i64>,
+    /// Counted and not written yet, by day and workspace: nearly always one of each.
+    pending: Vec<(NaiveDate, WorkspaceId, i64)>,
+}
+
+impl Count {
+    fn add(&mut self, day: NaiveDate, workspace: WorkspaceId, requests: i64) {
+        match self.pending.iter_mut().find(|(other, place, _)| (*other, *place) == (day, workspace)) {
+            Some((_, _, count)) => *count += requests,
+            None => self.pending.push((day, workspace, requests)),
+        }
+    }
 }
 
 impl Quotas {
@@ -45,87 +62,99 @@ impl Quotas {
     fn remember(&self, lineage: &KeyId, stored: i64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Two requests may have asked the database at once; the first answer stays, with what was counted on it.
-        state.used.entry(lineage.clone()).or_insert(stored);
+        state.counts.entry(lineage.clone()).or_default().used.get_or_insert(stored);
     }
 
     fn count_known(&self, lineage: &KeyId, workspace: WorkspaceId, now: Timestamp) -> Option<i64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let day = now.day().to_string();
-        if !day.starts_with(&state.month) || state.month.is_empty() {
+        if !now.is_in_month(&state.month) {
             state.month = now.month();
-            state.used.clear();
+            // What is not written yet stays, with its own day.
+            state.counts.retain(|_, count| !count.pending.is_empty());
+            state.counts.values_mut().for_each(|count| count.used = None);
         }
-        let used = state.used.get_mut(lineage)?;
+        let count = state.counts.get_mut(lineage)?;
+        let used = count.used.as_mut()?;
         *used += 1;
         let used = *used;
-        *state.pending.entry((lineage.clone(), day, workspace)).or_insert(0) += 1;
+        count.add(now.day(), workspace, 1);
         Some(used)
     }
 
-    /// Writes what was counted since the last call, and reads what other replicas counted.
+    /// Writes what was counted since the last call, and reads what other replicas counted. Says whether there was
+    /// anything to write.
     ///
     /// # Errors
     /// When the database fails; the counts then wait for the next call.
-    pub async fn flush(&self) -> Result<()> {
-        let (pending, month) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            (std::mem::take(&mut state.pending), state.month.clone())
-        };
+    pub async fn flush(&self) -> Result<bool> {
+        let (pending, month) = self.take_pending();
         if pending.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        let rows: Vec<Row> = pending
-            .iter()
-            .map(|((lineage, day, workspace), requests)| Row {
-                lineage_id: lineage.clone(),
-                day: day.clone(),
-                workspace_id: *workspace,
-                requests: *requests,
-            })
-            .collect();
+        let (rows, wanted) = (pending.clone(), month.clone());
         let written = self.db.write(move |tx| {
-            rows.iter().try_for_each(|row| add(tx, row)).and_then(|()| {
-                let lineages: Vec<KeyId> = rows.iter().map(|row| row.lineage_id.clone()).collect();
-                stored(tx, &lineages, &month)
-            })
+            rows.iter().try_for_each(|row| add(tx, row))?;
+            let lineages: Vec<KeyId> = rows.iter().map(|row| row.lineage_id.clone()).collect();
+            stored(tx, &lineages, &wanted)
         });
         let written = written.await;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match written {
-            Ok(stored) => {
-                let counted_since: HashMap<KeyId, i64> =
-                    state.pending.iter().fold(HashMap::new(), |mut sums, ((lineage, _, _), count)| {
-                        *sums.entry(lineage.clone()).or_insert(0) += count;
-                        sums
-                    });
+            // Of a month that ended meanwhile nothing is needed any more.
+            Ok(stored) if state.month == month => {
                 for (lineage, total) in stored {
-                    let since = counted_since.get(&lineage).copied().unwrap_or(0);
-                    state.used.insert(lineage, total + since);
+                    let count = state.counts.entry(lineage).or_default();
+                    let since: i64 = count.pending.iter().map(|(_, _, requests)| requests).sum();
+                    count.used = Some(total + since);
                 }
-                Ok(())
+                Ok(true)
             }
+            Ok(_) => Ok(true),
             Err(error) => {
-                for (place, count) in pending {
-                    *state.pending.entry(place).or_insert(0) += count;
+                for row in pending {
+                    state.counts.entry(row.lineage_id).or_default().add(
+                        row.day,
+                        row.workspace_id,
+                        row.requests,
+                    );
                 }
                 Err(error)
             }
         }
     }
+
+    fn take_pending(&self) -> (Vec<Row>, String) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = Vec::new();
+        for (lineage_id, count) in &mut state.counts {
+            let row = |(day, workspace_id, requests)| Row {
+                lineage_id: lineage_id.clone(),
+                day,
+                workspace_id,
+                requests,
+            };
+            rows.extend(count.pending.drain(..).map(row));
+        }
+        (rows, state.month.clone())
+    }
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = key_requests)]
+#[derive(Clone)]
 struct Row {
     lineage_id: KeyId,
-    day: String,
+    day: NaiveDate,
     workspace_id: WorkspaceId,
     requests: i64,
 }
 
 fn add(tx: &mut Tx, row: &Row) -> Result<()> {
     each!(tx.connection(), |connection| diesel::insert_into(key_requests::table)
-        .values(row)
+        .values((
+            key_requests::lineage_id.eq(&row.lineage_id),
+            key_requests::day.eq(row.day.to_string()),
+            key_requests::workspace_id.eq(row.workspace_id),
+            key_requests::requests.eq(row.requests),
+        ))
         .on_conflict((key_requests::lineage_id, key_requests::day, key_requests::workspace_id))
         .do_update()
         .set(key_requests::requests.eq(key_requests::requests + row.requests))

@@ -83,7 +83,7 @@ impl RateWindows {
             match shared.count(caller).await {
                 Ok((used, left_ms)) => return Window::new(limit, used, left_ms),
                 Err(error) => {
-                    tracing::warn!(%error, "redis did not count a request; counting in this process")
+                    tracing::warn!(%error, "redis did not count a request; counting in this process");
                 }
             }
         }

@@ -17,8 +17,13 @@ pub fn configure(config: &mut ServiceConfig, pipeline: Arc<Pipeline>, contracts:
     config
         .app_data(Data::from(pipeline))
         .app_data(Data::from(contracts))
-        .route("/api/v1/openapi.public.json", web::get().to(contract::public))
-        .route("/api/v1/openapi.partner.json", web::get().to(contract::partner))
+        // First, because routes are tried in their order, and the reference page's is a regular expression.
+        .service(
+            web::scope(BASE)
+                .route("/openapi.public.json", web::get().to(contract::public))
+                .route("/openapi.partner.json", web::get().to(contract::partner))
+                .default_service(web::to(rest::handle)),
+        )
         .route("/health", web::get().to(contract::health))
         .route("/docs", web::get().to(contract::to_docs))
         .service(contract::reference_page())

@@ -47,6 +47,12 @@ impl Timestamp {
         format!("{:04}-{:02}", self.0.year(), self.0.month())
     }
 
+    /// Whether this is a moment of `month`, given as [`Timestamp::month`] prints it.
+    pub fn is_in_month(self, month: &str) -> bool {
+        let (year, number) = month.split_once('-').unwrap_or_default();
+        year.parse() == Ok(self.0.year()) && number.parse() == Ok(self.0.month())
+    }
+
     /// The first moment of this UTC month.
     #[must_use]
     pub fn month_start(self) -> Self {
@@ -213,6 +219,8 @@ mod tests {
     fn months_turn_over() {
         let time = Timestamp::parse("2025-12-31T23:59:59.999Z").unwrap();
         assert_eq!(time.month(), "2025-12");
+        assert!(time.is_in_month("2025-12"));
+        assert!(!["", "2025-11", "2024-12", "-12"].into_iter().any(|month| time.is_in_month(month)));
         assert_eq!(time.next_month_start().rfc3339(), "2026-01-01T00:00:00.000Z");
         assert_eq!(time.month_start().rfc3339(), "2025-12-01T00:00:00.000Z");
     }

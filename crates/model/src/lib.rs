@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod id;
 mod json;
+mod metadata;
 mod patch;
 mod scope;
 
@@ -20,8 +21,6 @@ pub use error::{Code, Error, ErrorType, FieldError, Result};
 pub use event::NewEvent;
 pub use id::*;
 pub use json::JsonText;
+pub use metadata::Metadata;
 pub use patch::Patch;
 pub use scope::{Scope, ScopeSet};
-
-/// A map of a caller's own notes on a resource: at most 16 pairs, keys up to 64 and values up to 512 characters.
-pub type Metadata = std::collections::BTreeMap<String, String>;

@@ -1,7 +1,7 @@
 //! What an operation gives: the envelope of specification 2.1, with `success` first.
 
 use crate::Describe;
-use model::Result;
+use model::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -39,10 +39,11 @@ fn envelope(status: u16, fields: &impl Serialize) -> Result<Reply> {
 
 fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
     // Written by hand, because this is every request's path and `flatten` prints through a buffer.
-    let mut body = String::from("{\"success\":true,\"data\":");
-    body.push_str(&serde_json::to_string(data)?);
-    body.push('}');
-    Ok(Reply { status, body })
+    let mut body = Vec::with_capacity(1024);
+    body.extend_from_slice(b"{\"success\":true,\"data\":");
+    serde_json::to_writer(&mut body, data)?;
+    body.push(b'}');
+    Ok(Reply { status, body: String::from_utf8(body).map_err(Error::internal)? })
 }
 
 /// 200 with `data`.

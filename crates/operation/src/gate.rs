@@ -4,7 +4,7 @@ use crate::pipeline::{Head, Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use auth::KeySecret;
 use auth::keys::StoredKey;
-use model::{Caller, Code, Error, KeyOwner, Result, Workspace, WorkspaceId};
+use model::{Caller, Code, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
 use std::sync::Arc;
 
 /// Behind the guard: who asks, and for which operation.
@@ -24,7 +24,7 @@ impl Pipeline {
         progress.gate = "rate";
         let route = self.registry.find(head.method, head.path);
         let path = match &route {
-            Found::Operation(operation, values) => decoded(operation, values),
+            Found::Operation(operation, _, values) => decoded(operation, values),
             Found::OtherMethods(_) | Found::Nothing => Some(Vec::new()),
         };
         // The ceiling depends on the plan, so the workspace is looked up before the rate is counted. Its own gate
@@ -34,7 +34,7 @@ impl Pipeline {
 
         progress.gate = "route";
         let (operation, place) = match route {
-            Found::Operation(operation, _) => (operation, self.place(operation)),
+            Found::Operation(operation, place, _) => (operation, place),
             Found::OtherMethods(methods) => {
                 progress.allow =
                     Some(methods.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", "));
@@ -75,13 +75,15 @@ impl Pipeline {
     }
 
     async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
-        let result = self.known_key(head).await;
+        let result = self.known_key(head, progress.came_at).await;
         if let Err(error) = &result
             && error.code().status() == 401
         {
             // Whoever has no key is counted by address: guessing keys must not be free.
-            let window =
-                self.rates.count(&format!("ip:{}", head.peer), self.limits.anonymous_rpm, self.now()).await;
+            let window = self
+                .rates
+                .count(&format!("ip:{}", head.peer), self.limits.anonymous_rpm, progress.came_at)
+                .await;
             progress.window = Some(window);
             if window.exceeded {
                 return Err(Error::new(
@@ -94,7 +96,7 @@ impl Pipeline {
         result
     }
 
-    async fn known_key(&self, head: &Head<'_>) -> Result<Arc<StoredKey>> {
+    async fn known_key(&self, head: &Head<'_>, now: Timestamp) -> Result<Arc<StoredKey>> {
         let missing = || Error::new(Code::MissingApiKey, "Send `Authorization: Bearer <API key>`.");
         let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
         let header = head.header("authorization").ok_or_else(missing)?.map_err(|_| unknown())?;
@@ -108,7 +110,7 @@ impl Pipeline {
         if stored.revoked_at.is_some() {
             return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
         }
-        if stored.expires_at.is_some_and(|expires| expires <= self.now()) {
+        if stored.expires_at.is_some_and(|expires| expires <= now) {
             return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
         }
         Ok(stored)
@@ -127,7 +129,7 @@ impl Pipeline {
             (None, None) if workspace.is_some() => return Ok(()),
             (None, None) => self.limits.default_rpm,
         };
-        let window = self.rates.count(stored.key.lineage.as_str(), limit, self.now()).await;
+        let window = self.rates.count(stored.key.lineage.as_str(), limit, progress.came_at).await;
         progress.window = Some(window);
         if window.exceeded {
             return Err(Error::new(Code::RateLimited, format!("More than {limit} requests in a minute."))

@@ -53,16 +53,25 @@ pub trait Operation: Send + Sync + 'static {
 /// A future that a face awaits.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
+/// Work that needs no database.
+pub type Plain = Box<dyn FnOnce(&Caller) -> Result<Reply> + Send>;
+/// Work that reads.
+pub type Reading = Box<dyn FnOnce(&mut Read, &Caller) -> Result<Reply> + Send>;
+/// Work that is one transaction.
+pub type Writing = Box<dyn Fn(&mut Tx, &Caller) -> Result<Reply> + Send>;
+/// Work that speaks to the outside.
+pub type Speaking = Box<dyn FnOnce(Arc<Cx>) -> BoxFuture<Result<Reply>> + Send>;
+
 /// An operation with its input, ready to run in the right kind of access.
 pub enum Call {
     /// It needs no database.
-    Caller(Box<dyn FnOnce(&Caller) -> Result<Reply> + Send>),
+    Caller(Plain),
     /// It reads.
-    Read(Box<dyn FnOnce(&mut Read, &Caller) -> Result<Reply> + Send>),
+    Read(Reading),
     /// It is one transaction, which the database may run again.
-    Tx(Box<dyn Fn(&mut Tx, &Caller) -> Result<Reply> + Send>),
+    Tx(Writing),
     /// It speaks to the outside.
-    Cx(Box<dyn FnOnce(Arc<Cx>) -> BoxFuture<Result<Reply>> + Send>),
+    Cx(Speaking),
 }
 
 /// What an operation that speaks to the outside works with. It opens its own transactions, and none of them is

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::schema::request_logs;
-use store::{Db, Tx, each};
-use tokio::sync::{mpsc, watch};
+use store::{AnyConnection, Db, Tx};
+use tokio::sync::{Notify, mpsc, watch};
 
 /// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
 #[derive(Debug, Clone, Insertable)]
@@ -56,6 +56,9 @@ const EVERY: Duration = Duration::from_millis(250);
 pub struct RequestLog {
     sender: mpsc::Sender<LogRow>,
     dropped: Arc<AtomicU64>,
+    transactions: Arc<AtomicU64>,
+    /// Wakes the writer before its time.
+    hurry: Arc<Notify>,
 }
 
 impl RequestLog {
@@ -66,8 +69,10 @@ impl RequestLog {
         stop: watch::Receiver<bool>,
     ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        let dropped = Arc::new(AtomicU64::new(0));
-        (Self { sender, dropped }, tokio::spawn(write_behind(db, quotas, receiver, stop)))
+        let log =
+            Self { sender, dropped: Arc::default(), transactions: Arc::default(), hurry: Arc::default() };
+        let (transactions, hurry) = (log.transactions.clone(), log.hurry.clone());
+        (log, tokio::spawn(write_behind(db, quotas, receiver, transactions, hurry, stop)))
     }
 
     /// Takes a row, or drops it when too many wait.
@@ -75,11 +80,19 @@ impl RequestLog {
         if self.sender.try_send(row).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+        if self.sender.capacity() < WAITING / 2 {
+            self.hurry.notify_one();
+        }
     }
 
     /// How many rows were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How many transactions the log has asked for so far, those of the monthly counts included.
+    pub fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
     }
 }
 
@@ -87,11 +100,14 @@ async fn write_behind(
     db: Db,
     quotas: Arc<Quotas>,
     mut receiver: mpsc::Receiver<LogRow>,
+    transactions: Arc<AtomicU64>,
+    hurry: Arc<Notify>,
     mut stop: watch::Receiver<bool>,
 ) {
     loop {
         let stopping = tokio::select! {
             () = tokio::time::sleep(EVERY) => false,
+            () = hurry.notified() => false,
             _ = stop.wait_for(|stop| *stop) => true,
         };
         loop {
@@ -105,12 +121,16 @@ async fn write_behind(
                 break;
             }
             let count = rows.len();
+            transactions.fetch_add(1, Ordering::Relaxed);
             if let Err(error) = db.write(move |tx| insert(tx, &rows)).await {
                 tracing::error!(?error, count, "request log rows were lost");
             }
         }
-        if let Err(error) = quotas.flush().await {
-            tracing::error!(?error, "request counts could not be written; they wait");
+        match quotas.flush().await {
+            Ok(wrote) => {
+                transactions.fetch_add(u64::from(wrote), Ordering::Relaxed);
+            }
+            Err(error) => tracing::error!(?error, "request counts could not be written; they wait"),
         }
         if stopping {
             return;
@@ -119,12 +139,25 @@ async fn write_behind(
 }
 
 fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
-    // In pieces, because both databases bound the number of values in a statement.
-    for rows in rows.chunks(100) {
-        each!(tx.connection(), |connection| diesel::insert_into(request_logs::table)
-            .values(rows)
-            .on_conflict_do_nothing()
-            .execute(connection))?;
+    match tx.connection() {
+        // There is no way to a server and back, and one statement for all rows would be parsed anew each time.
+        AnyConnection::Sqlite(connection) => {
+            for row in rows {
+                diesel::insert_into(request_logs::table)
+                    .values(row)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+        // In pieces, because the number of values in a statement is bounded.
+        AnyConnection::Postgres(connection) => {
+            for rows in rows.chunks(100) {
+                diesel::insert_into(request_logs::table)
+                    .values(rows)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
     }
     Ok(())
 }
@@ -146,7 +179,8 @@ pub fn purge_request_logs(tx: &mut Tx) -> Result<usize> {
         .load(tx.connection())?;
     let mut deleted = 0;
     for ids in old.chunks(500) {
-        deleted += diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+        deleted += diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids)))
+            .execute(tx.connection())?;
     }
     Ok(deleted)
 }

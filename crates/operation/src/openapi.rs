@@ -6,6 +6,7 @@ use crate::registry::{Registered, Registry};
 use model::Code;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use utoipa::openapi::path::Parameter;
 
 /// Which of the two documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,7 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Strin
                     "description": "A secret key: `svc_live_…` or `svc_test_…`. The names listed with an operation are the scopes that the key needs.",
                 },
             },
+            "parameters": shared_parameters(),
             "headers": headers(),
             "responses": responses(),
             "schemas": schemas,
@@ -125,15 +127,54 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": "integer", "format": "int64" } })
         }));
     }
-    parameters.extend(describe.query.iter().map(as_json));
+    parameters.extend(describe.query.iter().map(query_parameter));
+    if !meta.path.contains("{workspaceId}") && !meta.path.starts_with("/partner/") {
+        parameters.push(json!({ "$ref": "#/components/parameters/Workspace" }));
+    }
     if meta.method.is_idempotent_by_key() {
-        parameters.push(json!({
+        parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
+    }
+    parameters
+}
+
+/// A query parameter that may be left out is an `Option` in Rust, but a query cannot say `null`.
+fn query_parameter(parameter: &Parameter) -> Value {
+    let mut parameter = as_json(parameter);
+    if let Some(schema) = parameter.get_mut("schema") {
+        drop_null(schema);
+    }
+    parameter
+}
+
+fn drop_null(schema: &mut Value) {
+    if let Some(Value::Array(kinds)) = schema.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("oneOf") {
+        choices.retain(|choice| choice != &json!({ "type": "null" }));
+        if let [only] = choices.as_slice() {
+            *schema = only.clone();
+        }
+    }
+}
+
+/// The headers that many operations take.
+fn shared_parameters() -> Value {
+    json!({
+        "IdempotencyKey": {
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "A resend with the same value returns the first result without executing again.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
-        }));
-    }
-    parameters
+        },
+        "Workspace": {
+            "name": "X-Svc-Workspace", "in": "header", "required": false,
+            "description": "Partner keys: the client workspace to operate, by id or slug. Not needed where the key has a default client, or the partner only one.",
+            "schema": { "type": "string", "maxLength": 64 },
+        },
+    })
 }
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {

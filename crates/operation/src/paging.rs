@@ -15,7 +15,7 @@ const MOST: i64 = 100;
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct CursorQuery {
     /// Rows per page. Above 100 it is lowered to 100.
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
     /// The id of the last row of the page before.
     starting_after: Option<String>,
@@ -25,7 +25,7 @@ struct CursorQuery {
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct OffsetQuery {
     /// Rows per page. Above 100 it is lowered to 100.
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
     /// Rows to skip.
     #[param(minimum = 0, default = 0)]
@@ -37,8 +37,8 @@ struct OffsetQuery {
 struct OptInQuery {
     /// `true` asks for pages with `has_more` and `next_cursor` instead of a plain array.
     paginate: Option<bool>,
-    /// Rows per page.
-    #[param(minimum = 1, maximum = 100, default = 20)]
+    /// Rows per page, at most 100; for a plain array lowered to the list's ceiling, which is also its default.
+    #[param(minimum = 1)]
     limit: Option<i64>,
     /// The `next_cursor` of the page before, unchanged.
     starting_after: Option<String>,

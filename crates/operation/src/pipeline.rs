@@ -8,8 +8,8 @@ use crate::gate::Passed;
 use crate::input::Input;
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
-use crate::registry::{Registered, Registry};
-use crate::{Call, Cx, Services};
+use crate::registry::Registry;
+use crate::{Call, Cx, Services, Speaking};
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Spending, Window};
@@ -99,8 +99,8 @@ pub(crate) struct Progress {
     pub(crate) operation: Option<&'static Meta>,
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) allow: Option<String>,
+    pub(crate) came_at: Timestamp,
     began: Instant,
-    came_at: Timestamp,
     method: String,
     path: String,
     client_request_id: Option<String>,
@@ -113,7 +113,8 @@ pub struct Admitted {
     passed: Passed,
     progress: Progress,
     query: Vec<(String, String)>,
-    fingerprint_head: String,
+    /// Method and path, where there is an idempotency key to bind to them.
+    address: Option<String>,
     idempotency_key: Option<Result<String>>,
     json: bool,
     body_limit: usize,
@@ -128,11 +129,7 @@ impl Admitted {
 
 impl Pipeline {
     pub(crate) fn now(&self) -> Timestamp {
-        self.db.clock().now()
-    }
-
-    pub(crate) fn place(&self, operation: &Registered) -> usize {
-        self.registry.operations().iter().position(|other| std::ptr::eq(other, operation)).unwrap_or_default()
+        self.db.now()
     }
 
     /// Checks everything that can be checked without the body.
@@ -153,7 +150,7 @@ impl Pipeline {
                     passed,
                     progress,
                     query: parse_query(head.query),
-                    fingerprint_head: format!("{} {}", head.method, head.path),
+                    address: idempotency_key.is_some().then(|| format!("{} {}", head.method, head.path)),
                     idempotency_key,
                     json,
                     body_limit: meta.map_or(0, Meta::body_limit),
@@ -180,8 +177,8 @@ impl Pipeline {
 
     /// Runs an admitted request.
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
-        let Admitted { passed, mut progress, query, fingerprint_head, idempotency_key, json, .. } = admitted;
-        let request = Request { passed, query, fingerprint_head, json };
+        let Admitted { passed, mut progress, query, address, idempotency_key, json, .. } = admitted;
+        let request = Request { passed, query, address: address.unwrap_or_default(), json };
         match self.execute(&request, idempotency_key, body, &mut progress).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
@@ -297,7 +294,7 @@ impl Pipeline {
 
     async fn call_claimed(
         &self,
-        work: Box<dyn FnOnce(Arc<Cx>) -> crate::BoxFuture<Result<Reply>> + Send>,
+        work: Speaking,
         caller: &Caller,
         claim: Claim,
         progress: &mut Progress,
@@ -332,8 +329,9 @@ impl Pipeline {
             .and_then(std::result::Result::ok)
             .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
             .map(str::to_owned);
+        let came_at = self.now();
         Progress {
-            request: RequestId::new(self.now(), &*self.db.random()),
+            request: RequestId::new(came_at, &*self.db.random()),
             gate: "size",
             key: None,
             window: None,
@@ -341,9 +339,9 @@ impl Pipeline {
             workspace: None,
             allow: None,
             began: Instant::now(),
-            came_at: self.now(),
-            method: head.method.chars().take(10).collect(),
-            path: head.path.chars().take(300).collect(),
+            came_at,
+            method: cut(head.method, 10),
+            path: cut(head.path, 300),
             client_request_id,
             original_request: None,
             energy: 0,
@@ -359,7 +357,8 @@ impl Pipeline {
     }
 
     fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
-        let mut headers = vec![("x-request-id", progress.request.to_string())];
+        let mut headers = Vec::with_capacity(8);
+        headers.push(("x-request-id", progress.request.as_str().to_owned()));
         if let Some(window) = progress.window {
             headers.push(("x-ratelimit-limit", window.limit.to_string()));
             headers.push(("x-ratelimit-remaining", window.remaining.to_string()));
@@ -372,7 +371,7 @@ impl Pipeline {
             headers.push(("x-svc-should-retry", "false".to_owned()));
         }
         if let Some(scope) = progress.operation.and_then(|meta| meta.scope) {
-            headers.push(("x-svc-required-scope", scope.to_string()));
+            headers.push(("x-svc-required-scope", scope.as_str().to_owned()));
         }
         if let Some(allow) = &progress.allow {
             headers.push(("allow", allow.clone()));
@@ -382,7 +381,7 @@ impl Pipeline {
             headers.push(("original-request-id", original.clone()));
         }
         self.log.push(LogRow {
-            id: progress.request.to_string(),
+            id: progress.request.as_str().to_owned(),
             created_at: progress.came_at,
             workspace_id: progress.workspace,
             key_id: progress.key.as_ref().map(|stored| stored.key.id.clone()),
@@ -406,7 +405,8 @@ impl Pipeline {
 struct Request {
     passed: Passed,
     query: Vec<(String, String)>,
-    fingerprint_head: String,
+    /// Method and path, as far as an idempotency key needs them.
+    address: String,
     json: bool,
 }
 
@@ -419,7 +419,7 @@ impl Request {
         let mut query = self.query.clone();
         query.sort();
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
-        context.update(self.fingerprint_head.as_bytes());
+        context.update(self.address.as_bytes());
         context.update(&[0]);
         context.update(serde_json::to_string(&query).unwrap_or_default().as_bytes());
         context.update(&self.caller().workspace_id().0.to_be_bytes());
@@ -486,6 +486,12 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
 fn error_reply(error: &Error, request: &RequestId) -> Reply {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
     Reply { status: error.code().status(), body: body.to_string() }
+}
+
+/// The first `most` characters.
+fn cut(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 fn is_json(content_type: &str) -> bool {

@@ -1,10 +1,12 @@
 //! All operations, found by method and path.
 
 use crate::Operation;
-use crate::describe::Describe;
+use crate::describe::{Describe, as_json};
 use crate::meta::{Meta, Method};
 use crate::validate::Checks;
 use model::{Error, Result};
+use serde_json::Value;
+use std::collections::HashMap;
 
 /// An area of the contract: a set of operations that belong together.
 pub trait Domain {
@@ -45,13 +47,14 @@ impl Registered {
 #[derive(Default)]
 pub struct Registry {
     operations: Vec<Registered>,
+    schemas: HashMap<String, Value>,
     router: matchit::Router<Vec<usize>>,
 }
 
 /// What is at an address.
 pub(crate) enum Found<'a> {
-    /// The operation, and the raw values of its path's parameters.
-    Operation(&'a Registered, Vec<String>),
+    /// The operation, its place in the registry, and the raw values of its path's parameters.
+    Operation(&'a Registered, usize, Vec<String>),
     /// Nothing under this method; these are the others.
     OtherMethods(Vec<Method>),
     /// Nothing.
@@ -67,7 +70,7 @@ impl Registry {
     /// Adds an area.
     ///
     /// # Errors
-    /// When two operations have the same method and path, or the same id.
+    /// When two operations have the same method and path, or the same id, or two schemas the same name.
     pub fn with<D: Domain>(mut self) -> Result<Self> {
         for operation in D::operations() {
             self.add(operation, D::AREA)?;
@@ -82,6 +85,14 @@ impl Registry {
         }
         let mut describe = Describe::default();
         operation.describe(&mut describe);
+        for (name, schema) in &describe.schemas {
+            let schema = as_json(schema);
+            // In the contract a name stands for one type; another of the same name would silently replace it.
+            if self.schemas.get(name).is_some_and(|other| *other != schema) {
+                return Err(Error::internal(format!("{} has another schema called {name}", meta.id)));
+            }
+            self.schemas.insert(name.clone(), schema);
+        }
         let place = self.operations.len();
         self.operations.push(Registered { operation, area, checks: Checks::new(&describe) });
         let pattern = positional(meta.path);
@@ -111,12 +122,13 @@ impl Registry {
 
     pub(crate) fn find(&self, method: &str, path: &str) -> Found<'_> {
         let Ok(found) = self.router.at(path) else { return Found::Nothing };
-        let here = || found.value.iter().filter_map(|place| self.operations.get(*place));
-        match here().find(|operation| operation.meta().method.as_str() == method) {
-            Some(operation) => {
-                Found::Operation(operation, found.params.iter().map(|(_, value)| value.to_owned()).collect())
+        let here = || found.value.iter().filter_map(|place| Some((self.operations.get(*place)?, *place)));
+        match here().find(|(operation, _)| operation.meta().method.as_str() == method) {
+            Some((operation, place)) => {
+                let values = found.params.iter().map(|(_, value)| value.to_owned()).collect();
+                Found::Operation(operation, place, values)
             }
-            None => Found::OtherMethods(here().map(|operation| operation.meta().method).collect()),
+            None => Found::OtherMethods(here().map(|(operation, _)| operation.meta().method).collect()),
         }
     }
 }

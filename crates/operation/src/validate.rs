@@ -1,8 +1,8 @@
 //! Input against its schema: the rule stands once, on the type, and is published and enforced from there.
 
 use crate::describe::{Describe, as_json};
-use jsonschema::Validator;
-use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ValidationError, Validator};
 use model::{Error, FieldError, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -149,7 +149,24 @@ fn check(validator: Option<&Validator>, value: &Value) -> Result<()> {
     Error::all_invalid(errors).map_or(Ok(()), Err)
 }
 
-fn field_errors(error: &jsonschema::ValidationError<'_>) -> Vec<FieldError> {
+/// What keeps a value from fitting the one choice beside `null`: an optional field is `oneOf` its type and `null`,
+/// and callers should hear of the field inside it.
+fn without_null<'a>(choices: &'a [Vec<ValidationError<'static>>]) -> Option<&'a [ValidationError<'static>]> {
+    let mut others = choices.iter().filter(|errors| !wants_null(errors));
+    others.next().filter(|errors| !errors.is_empty() && others.next().is_none()).map(Vec::as_slice)
+}
+
+fn wants_null(errors: &[ValidationError<'_>]) -> bool {
+    let [only] = errors else { return false };
+    matches!(only.kind(), Kind::Type { kind: TypeKind::Single(JsonType::Null) })
+}
+
+fn field_errors(error: &ValidationError<'_>) -> Vec<FieldError> {
+    if let Kind::OneOfNotValid { context } | Kind::AnyOf { context } = error.kind()
+        && let Some(errors) = without_null(context)
+    {
+        return errors.iter().flat_map(field_errors).collect();
+    }
     let path = dotted(&error.instance_path().to_string());
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let whole = || if path.is_empty() { "body".to_owned() } else { path.clone() };

@@ -96,7 +96,9 @@ pub struct Config {
 impl Config {
     /// The database's URL.
     pub fn database_url(&self) -> String {
-        self.database_url.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("svc.db").display()))
+        self.database_url
+            .clone()
+            .unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("svc.db").display()))
     }
 
     /// How the world reaches the service, without a slash at the end.

@@ -38,15 +38,22 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let new = NewWorkspace { name: "Demo".to_owned(), slug: SLUG.to_owned(), partner: None };
     let workspace = plans::create_workspace(tx, &new)?.id;
     plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None)?;
-    grant(tx, workspace, &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) })?;
+    grant(
+        tx,
+        workspace,
+        &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) },
+    )?;
     let settings = Settings {
         description: "Answers questions. Change its instructions to make it yours.".to_owned(),
         instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
         max_output_tokens: 128,
+        // A small model is at its best when it does not wander.
+        temperature: Some(0.0),
         ..Settings::default()
     };
     let metadata = Metadata::new();
-    let fresh = Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
+    let fresh =
+        Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
     let live = make_key(tx, workspace, Env::Live)?;
@@ -86,11 +93,15 @@ impl Welcome {
                 println!();
                 println!("Run the agent:");
                 println!("  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\");
-                println!("    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'");
+                println!(
+                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'"
+                );
             }
             None => {
                 println!("The demo workspace ({workspace}) is as you left it. For a new key:");
-                println!("  ./target/release/svc key create --workspace {workspace} --env live --scopes runs:execute,runs:read");
+                println!(
+                    "  ./target/release/svc key create --workspace {workspace} --env live --scopes runs:execute,runs:read"
+                );
             }
         }
         println!();

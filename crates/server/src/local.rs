@@ -1,6 +1,8 @@
 //! The embedded model as a provider.
 
-use agents::providers::{BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, Usage};
+use agents::providers::{
+    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, Usage,
+};
 use local_model::{Engine, Event};
 
 /// Answers with the model inside this process.

@@ -59,7 +59,8 @@ pub(crate) async fn serve(config: Config, with_demo: bool) -> anyhow::Result<()>
         Some(url) => RateWindows::shared(url).await.context("SVC_REDIS_URL: Redis does not answer")?,
         None => RateWindows::local(),
     };
-    let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str)).context("SVC_ALLOW_OUTBOUND")?;
+    let policy =
+        Policy::allowing(config.allow_outbound.iter().map(String::as_str)).context("SVC_ALLOW_OUTBOUND")?;
     let service = Service::new(ServiceParts {
         db,
         tiers,
@@ -73,9 +74,8 @@ pub(crate) async fn serve(config: Config, with_demo: bool) -> anyhow::Result<()>
 
     let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
     let patience = Duration::from_secs(config.shutdown_seconds);
-    let app = move || {
-        App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()))
-    };
+    let app =
+        move || App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()));
     let mut server = HttpServer::new(app).shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {
         server = server.workers(workers.max(1));

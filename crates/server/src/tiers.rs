@@ -14,8 +14,14 @@ pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
     let [fast, balanced, advanced] = Tiers::DEFAULT_PRICES;
     Ok(Tiers {
         fast: TierSetup { routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?, prices: fast },
-        balanced: TierSetup { routes: models.routes("SVC_MODEL_BALANCED", &config.model_balanced)?, prices: balanced },
-        advanced: TierSetup { routes: models.routes("SVC_MODEL_ADVANCED", &config.model_advanced)?, prices: advanced },
+        balanced: TierSetup {
+            routes: models.routes("SVC_MODEL_BALANCED", &config.model_balanced)?,
+            prices: balanced,
+        },
+        advanced: TierSetup {
+            routes: models.routes("SVC_MODEL_ADVANCED", &config.model_advanced)?,
+            prices: advanced,
+        },
     })
 }
 
@@ -85,7 +91,8 @@ impl Models<'_> {
 /// What the operator configured, the operator trusts: the model's server may be on a private address.
 fn operator_policy(url: &str) -> anyhow::Result<Policy> {
     use anyhow::Context;
-    let parsed = egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;
+    let parsed =
+        egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;
     let host = parsed.host_str().with_context(|| format!("SVC_OPENAI_BASE_URL: {url} names no host"))?;
     let port = parsed.port_or_known_default().unwrap_or(443);
     Ok(Policy::allowing([format!("{host}:{port}").as_str()])?)

@@ -6,7 +6,7 @@ use crate::writer::{self, Pending, Work};
 use crate::{Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
-use model::{Clock, Error, Random, Result};
+use model::{Clock, Error, Random, Result, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -108,6 +108,11 @@ impl Db {
         self.0.clock.clone()
     }
 
+    /// The present moment by that clock.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
     /// The randomness that its transactions use.
     pub fn random(&self) -> Arc<dyn Random> {
         self.0.random.clone()
@@ -170,7 +175,10 @@ impl Db {
         Ok(self.0.permits.clone().acquire_owned().await?)
     }
 
-    /// Tells SQLite to fold its log back and refresh its statistics. PostgreSQL does so by itself.
+    /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.
+    ///
+    /// Statistics are not gathered: taken of a young table they make SQLite scan it, and go on scanning when it has
+    /// grown. Without them it goes by the indexes, which every query here has.
     ///
     /// # Errors
     /// When the database fails.
@@ -179,7 +187,7 @@ impl Db {
         tokio::task::spawn_blocking(move || {
             use diesel::connection::SimpleConnection;
             let mut connection = open_sqlite(&path, Role::Writer)?;
-            Ok(connection.batch_execute("PRAGMA optimize; PRAGMA wal_checkpoint(PASSIVE);")?)
+            Ok(connection.batch_execute("PRAGMA wal_checkpoint(PASSIVE);")?)
         })
         .await?
     }

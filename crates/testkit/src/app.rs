@@ -1,5 +1,6 @@
 //! The whole service behind its front door: a real socket, a real database, a scripted model.
 
+use crate::client::{Answer, Asking, Client};
 use crate::{Kind, ScriptedModel, TestDb};
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer};
@@ -8,12 +9,11 @@ use auth::keys::{self, NewKey};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
-use egress::{Connector, Limits as HttpLimits, Method, Policy, Request};
+use egress::{Connector, Policy};
 use model::{Env, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct TestApp {
     pub model: Arc<ScriptedModel>,
     /// Where it listens, such as `http://127.0.0.1:40001`.
     pub origin: String,
-    client: Connector,
+    client: Client,
     handle: ServerHandle,
     workspaces: AtomicUsize,
 }
@@ -62,7 +62,12 @@ impl TestApp {
 
     /// A service with everything of its own but the database handle's place: pass `data.reopen()` of another app's
     /// database to make a second replica.
-    pub async fn start(data: TestDb, db: Db, rates: RateWindows, provider: Option<Arc<dyn Provider>>) -> Self {
+    pub async fn start(
+        data: TestDb,
+        db: Db,
+        rates: RateWindows,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let provider = provider.unwrap_or_else(|| model.clone());
         let setup = |number: usize| TierSetup {
@@ -97,8 +102,15 @@ impl TestApp {
         let server = server.run();
         let handle = server.handle();
         tokio::spawn(server);
-        let client = Connector::new(loopback()).unwrap();
+        let client = Client::new(&origin);
         Self { data, service, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
+    }
+
+    /// A second replica on this one's database, with a model of its own.
+    pub async fn replica(&self, rates: RateWindows) -> Self {
+        let data = self.data.share();
+        let db = data.db.clone();
+        Self::start(data, db, rates, None).await
     }
 
     /// The database.
@@ -149,7 +161,11 @@ impl TestApp {
         change: impl Fn(&mut NewKey) + Send + 'static,
     ) -> Key {
         let scopes: Vec<Scope> = if scopes == ["*"] {
-            Scope::ALL.iter().copied().filter(|scope| !scope.is_retired() && !scope.is_partner_only()).collect()
+            Scope::ALL
+                .iter()
+                .copied()
+                .filter(|scope| !scope.is_retired() && !scope.is_partner_only())
+                .collect()
         } else {
             scopes.iter().map(|text| Scope::parse(text).expect("a known scope")).collect()
         };
@@ -200,16 +216,24 @@ impl TestApp {
             .unwrap();
         self.service.pipeline.directory.forget();
         let first = clients.first().copied().unwrap_or(WorkspaceId(0));
-        let key = self
-            .key_with(first, env, scopes, move |new| new.owner = KeyOwner::Partner(partner))
-            .await;
+        let key = self.key_with(first, env, scopes, move |new| new.owner = KeyOwner::Partner(partner)).await;
         (partner, key)
+    }
+
+    /// Runs one SQL statement, for states that no operation makes. What was remembered of keys and workspaces is
+    /// forgotten.
+    pub async fn sql(&self, statement: impl Into<String>) {
+        use diesel::RunQueryDsl;
+        let statement = statement.into();
+        let done =
+            self.db().write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await;
+        done.unwrap();
+        self.service.pipeline.directory.forget();
     }
 
     /// A request to be filled in.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
-        let url = format!("{}/api/v1{path}", self.origin);
-        Asking { app: self, method: method.to_owned(), url, headers: Vec::new(), body: Vec::new() }
+        self.client.ask(method, path)
     }
 
     /// `GET` with a key.
@@ -242,96 +266,5 @@ impl TestApp {
         self.handle.stop(true).await;
         self.service.stop(Duration::from_secs(5)).await;
         self.data
-    }
-}
-
-/// A request.
-pub struct Asking<'a> {
-    app: &'a TestApp,
-    method: String,
-    url: String,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-}
-
-impl Asking<'_> {
-    /// With a key.
-    #[must_use]
-    pub fn key(self, key: &Key) -> Self {
-        self.header("authorization", &format!("Bearer {}", key.secret))
-    }
-
-    /// With a header.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// With a JSON body.
-    #[must_use]
-    pub fn json(self, body: &Value) -> Self {
-        self.bytes("application/json", body.to_string().as_bytes())
-    }
-
-    /// With any body.
-    #[must_use]
-    pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
-        self.headers.push(("content-type".to_owned(), content_type.to_owned()));
-        self.body = body.to_vec();
-        self
-    }
-
-    /// Sends it.
-    pub async fn send(self) -> Answer {
-        let method = Method::from_bytes(self.method.as_bytes()).unwrap();
-        let limits = HttpLimits {
-            total: Duration::from_secs(120),
-            max_response_bytes: 64 << 20,
-            ..HttpLimits::default()
-        };
-        let mut request = Request::new(method, self.url).body(self.body).limits(limits);
-        request.headers = self.headers;
-        let response = self.app.client.send(request).await.expect("the service answers");
-        let headers = response
-            .headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect();
-        let text = String::from_utf8_lossy(&response.body).into_owned();
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status: response.status, headers, text, body }
-    }
-}
-
-/// An answer.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// The status.
-    pub status: u16,
-    /// The headers, names in lower case.
-    pub headers: BTreeMap<String, String>,
-    /// The body.
-    pub text: String,
-    /// The body as JSON; null where it is none.
-    pub body: Value,
-}
-
-impl Answer {
-    /// Checks the status and gives `data`.
-    #[track_caller]
-    pub fn expect(&self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{}", self.text);
-        self.body["data"].clone()
-    }
-
-    /// Checks that it is an error of this status and code, in the envelope; gives its `param`.
-    #[track_caller]
-    pub fn expect_error(&self, status: u16, code: &str) -> Option<String> {
-        assert_eq!(self.status, status, "{}", self.text);
-        assert_eq!(self.body["success"], false, "{}", self.text);
-        assert_eq!(self.body["error"]["code"], code, "{}", self.text);
-        assert_eq!(self.body["request_id"].as_str(), self.headers.get("x-request-id").map(String::as_str));
-        self.body["error"]["param"].as_str().map(str::to_owned)
     }
 }

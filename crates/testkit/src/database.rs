@@ -31,7 +31,12 @@ pub struct TestDb {
 
 enum Place {
     Folder(#[expect(dead_code, reason = "kept to be dropped")] tempfile::TempDir),
-    Postgres { admin: String, name: String },
+    Postgres {
+        admin: String,
+        name: String,
+    },
+    /// Another `TestDb` owns it.
+    Elsewhere,
 }
 
 impl TestDb {
@@ -50,11 +55,22 @@ impl TestDb {
     pub fn reopen(&self) -> Db {
         open(&self.backend, self.clock.clone())
     }
+
+    /// The same database for a second process. It is gone when the first is dropped.
+    pub fn share(&self) -> Self {
+        Self {
+            db: self.reopen(),
+            clock: self.clock.clone(),
+            backend: self.backend.clone(),
+            _place: Place::Elsewhere,
+        }
+    }
 }
 
 fn open(backend: &Backend, clock: Arc<dyn Clock>) -> Db {
     let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    Db::open(Options { backend: backend.clone(), connections: 4, clock, random }).expect("the test database opens")
+    Db::open(Options { backend: backend.clone(), connections: 4, clock, random })
+        .expect("the test database opens")
 }
 
 /// Names the schema, so that a template of other migrations is never used.
@@ -94,8 +110,9 @@ struct Exists {
 }
 
 fn postgres() -> (Backend, Place) {
-    let admin = std::env::var("SVC_TEST_POSTGRES_URL")
-        .unwrap_or_else(|_| panic!("SVC_TEST_POSTGRES_URL is not set: run tests with `scripts/with-services`"));
+    let admin = std::env::var("SVC_TEST_POSTGRES_URL").unwrap_or_else(|_| {
+        panic!("SVC_TEST_POSTGRES_URL is not set: run tests with `scripts/with-services`")
+    });
     let mut connection = PgConnection::establish(&admin).expect("the test server answers");
     let template = format!("svc_template_{:016x}", schema_hash("postgres"));
     connection.batch_execute("SELECT pg_advisory_lock(815)").unwrap();

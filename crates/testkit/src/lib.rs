@@ -1,15 +1,30 @@
 //! What tests stand on: a private database per test on both backends, a clock that they move, and with the feature `app` the
 //! whole service behind its front door, with a scripted model.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot be set up must fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot be set up must fail"
+)]
+#![cfg_attr(
+    feature = "app",
+    expect(clippy::indexing_slicing, reason = "a test that looks in the wrong place must fail")
+)]
 
 #[cfg(feature = "app")]
 mod app;
+#[cfg(feature = "app")]
+mod client;
 mod database;
+#[cfg(feature = "app")]
+mod raw;
 #[cfg(feature = "app")]
 mod scripted;
 
 #[cfg(feature = "app")]
-pub use app::{Answer, Asking, Key, TestApp};
+pub use app::{Key, TestApp};
+#[cfg(feature = "app")]
+pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
 #[cfg(feature = "app")]
 pub use scripted::{OpenAiServer, Script, ScriptedModel};

@@ -48,6 +48,11 @@ impl ScriptedModel {
         self
     }
 
+    /// Takes back what is left of the script.
+    pub fn forget(&self) {
+        self.script.lock().unwrap().clear();
+    }
+
     /// Says how many tokens every answer uses; 10 and 5 otherwise.
     pub fn usage(&self, input_tokens: i64, output_tokens: i64) -> &Self {
         *self.usage.lock().unwrap() = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
@@ -67,11 +72,18 @@ impl ScriptedModel {
     /// The texts of the prompt that it was asked last.
     pub fn last_texts(&self) -> Vec<String> {
         let asked = self.asked();
-        asked.last().map(|prompt| prompt.messages.iter().map(|message| message.content.clone()).collect()).unwrap_or_default()
+        asked
+            .last()
+            .map(|prompt| prompt.messages.iter().map(|message| message.content.clone()).collect())
+            .unwrap_or_default()
     }
 
     fn completion(&self, text: String, finish: Finish, tool_calls: Vec<ToolCall>) -> Completion {
-        let usage = self.usage.lock().unwrap().unwrap_or(Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() });
+        let usage = self.usage.lock().unwrap().unwrap_or(Usage {
+            input_tokens: 10,
+            output_tokens: 5,
+            ..Usage::default()
+        });
         Completion { text, tool_calls, finish, usage }
     }
 }
@@ -105,13 +117,17 @@ impl Provider for ScriptedModel {
     }
 }
 
+/// Status, `Retry-After` and body of the answers to come.
+type Answers = VecDeque<(u16, Option<u64>, Value)>;
+
 /// An HTTP server that answers with scripted status and JSON, in order, and then with a short completion. It speaks
 /// enough HTTP/1.1 for our own client and no more.
 pub struct OpenAiServer {
     /// Where it listens.
     pub address: SocketAddr,
-    script: Arc<Mutex<VecDeque<(u16, Option<u64>, Value)>>>,
+    script: Arc<Mutex<Answers>>,
     bodies: Arc<Mutex<Vec<Value>>>,
+    heads: Arc<Mutex<Vec<String>>>,
     requests: Arc<AtomicUsize>,
 }
 
@@ -123,13 +139,17 @@ impl OpenAiServer {
             address: listener.local_addr().unwrap(),
             script: Arc::default(),
             bodies: Arc::default(),
+            heads: Arc::default(),
             requests: Arc::default(),
         };
-        let (script, bodies, requests) = (server.script.clone(), server.bodies.clone(), server.requests.clone());
+        let (script, bodies, requests) =
+            (server.script.clone(), server.bodies.clone(), server.requests.clone());
+        let heads = server.heads.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, bodies, requests) = (script.clone(), bodies.clone(), requests.clone());
-                tokio::spawn(async move { serve(stream, &script, &bodies, &requests).await });
+                let heads = heads.clone();
+                tokio::spawn(async move { serve(stream, &script, &bodies, &heads, &requests).await });
             }
         });
         server
@@ -140,15 +160,25 @@ impl OpenAiServer {
         format!("http://{}/v1", self.address)
     }
 
-    /// Adds an answer.
+    /// Adds an answer. The status 0 stands for none: the request hangs.
     pub fn then(&self, status: u16, retry_after: Option<u64>, body: Value) -> &Self {
         self.script.lock().unwrap().push_back((status, retry_after, body));
         self
     }
 
+    /// Adds an answer that never comes.
+    pub fn then_silence(&self) -> &Self {
+        self.then(SILENCE, None, Value::Null)
+    }
+
     /// The bodies it was sent.
     pub fn bodies(&self) -> Vec<Value> {
         self.bodies.lock().unwrap().clone()
+    }
+
+    /// The request lines and headers it was sent, in lower case.
+    pub fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
     }
 
     /// How many requests it had.
@@ -157,19 +187,32 @@ impl OpenAiServer {
     }
 }
 
+/// The status of an answer that never comes.
+const SILENCE: u16 = 0;
+
 async fn serve(
     mut stream: tokio::net::TcpStream,
-    script: &Mutex<VecDeque<(u16, Option<u64>, Value)>>,
+    script: &Mutex<Answers>,
     bodies: &Mutex<Vec<Value>>,
+    heads: &Mutex<Vec<String>>,
     requests: &AtomicUsize,
 ) {
     let mut buffer = Vec::new();
     loop {
-        let Some(body) = read_request(&mut stream, &mut buffer).await else { return };
+        let Some((head, body)) = read_request(&mut stream, &mut buffer).await else { return };
+        heads.lock().unwrap().push(head);
         requests.fetch_add(1, Ordering::SeqCst);
         bodies.lock().unwrap().push(serde_json::from_slice(&body).unwrap_or(Value::Null));
         let next = script.lock().unwrap().pop_front();
         let (status, retry_after, body) = next.unwrap_or_else(|| (200, None, completion("ok")));
+        if status == 0 {
+            std::future::pending::<()>().await;
+        }
+        if status == SILENCE {
+            // Until the other side gives up.
+            let _ = stream.read(&mut [0]).await;
+            return;
+        }
         let body = body.to_string();
         let retry = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
         let answer = format!(
@@ -182,7 +225,7 @@ async fn serve(
     }
 }
 
-async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
+async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(buffer.get(..end)?).to_lowercase();
@@ -194,7 +237,7 @@ async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) 
                 let rest = buffer.split_off(end + 4 + length);
                 let body = buffer.split_off(end + 4);
                 *buffer = rest;
-                return Some(body);
+                return Some((head, body));
             }
         }
         let mut chunk = [0; 8192];

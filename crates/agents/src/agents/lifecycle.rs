@@ -35,6 +35,7 @@ pub fn duplicate_agent(
 ) -> Result<Created<Agent>> {
     check_metadata(copy.metadata.as_ref())?;
     let workspace = caller.workspace_id();
+    queries::lock_names(tx, workspace)?;
     let original = queries::live_agent(tx, workspace, agent_id)?;
     let name = match copy.name {
         Some(name) => name,
@@ -109,6 +110,7 @@ pub fn set_default_agent(
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
+    queries::lock_names(tx, caller.workspace_id())?;
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
     let row = if row.is_default { row } else { queries::set_default(tx, caller.workspace_id(), agent_id)? };
     Ok(Json(row.agent(&tiers.0)?))

@@ -80,6 +80,9 @@ pub fn update_agent(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     check_metadata(patch.metadata.as_ref())?;
+    if patch.name.is_some() {
+        queries::lock_names(tx, caller.workspace_id())?;
+    }
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
     if patch.expected_version.is_some_and(|expected| expected != row.version) {
         let message = format!("The agent was changed meanwhile: it is at version {}.", row.version);
@@ -93,7 +96,9 @@ pub fn update_agent(
     if name == row.name && settings == before && metadata == row.metadata {
         return Ok(Json(row.agent(&tiers.0)?));
     }
-    queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;
+    if name != row.name {
+        queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;
+    }
     let next = queries::write_next(tx, &row, &name, &settings, &metadata)?;
     queries::keep_version(tx, Some(caller), &next, None)?;
     Ok(Json(next.agent(&tiers.0)?))

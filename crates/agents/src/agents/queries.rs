@@ -37,6 +37,12 @@ pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> 
     live_agent(tx, workspace, id)
 }
 
+/// Lets no other transaction change which agents a workspace has, what they are called and which is the default until
+/// this one ends. Whoever also locks an agent takes this lock first. The one writer of SQLite does so by itself.
+pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+    crate::locks::lock(tx, crate::locks::key(&format!("agents {workspace}")))
+}
+
 /// The agent that runs when none is named.
 ///
 /// # Errors
@@ -87,6 +93,7 @@ pub struct Fresh<'a> {
 /// # Errors
 /// `name_taken`, `limit_reached`.
 pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<AgentRow> {
+    lock_names(tx, workspace)?;
     let now = tx.now();
     let name = fresh.name.trim();
     refuse_taken_name(tx, workspace, name, None)?;

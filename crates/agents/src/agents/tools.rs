@@ -15,7 +15,7 @@ use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, Timestamp, W
 use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::schema::agent_tools;
 use store::{Read, Tx};
 use utoipa::ToSchema;
@@ -273,7 +273,10 @@ pub(crate) fn header_place(workspace: WorkspaceId, tool: &str) -> String {
 fn check_url(url: &str, connector: &Connector) -> Result<()> {
     let authority_end = url.find("://").map_or(0, |place| place + 3);
     let (head, rest) = url.split_at_checked(authority_end).unwrap_or(("", url));
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if url.contains('#') {
+        return Err(Error::invalid("http.url", "must not have a fragment"));
+    }
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
     if host.contains(['{', '}']) || head.contains(['{', '}']) {
         return Err(Error::invalid("http.url", "must not have placeholders before its path"));
     }
@@ -298,8 +301,12 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<()> {
     if headers.len() > 10 {
         return Err(Error::invalid("http.headers", "must have at most 10 headers"));
     }
+    let mut seen = BTreeSet::new();
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
+        if !seen.insert(lower.clone()) {
+            return Err(Error::invalid(format!("http.headers.{name}"), "stands there twice"));
+        }
         let is_token = !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         if !is_token || RESERVED.contains(&lower.as_str()) {
@@ -337,7 +344,7 @@ pub fn list_agent_tools(
 /// Give the agent a tool: a function, flow, integration action or remote MCP server
 ///
 /// `toolId` is the name that the model calls the tool by: 1 to 64 letters, digits, `_` and `-`. A tool of that name
-/// is replaced. So far the type `http` is available; the others come with their areas.
+/// is replaced; by an equal one it stays as it is. So far the type `http` is available; the others come with their areas.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,
@@ -360,6 +367,11 @@ pub fn attach_agent_tool(
     if existing.is_none() && tools.len() >= MOST_TOOLS {
         return Err(Error::new(Code::LimitReached, format!("An agent has at most {MOST_TOOLS} tools.")));
     }
+    if let Some(existing) = existing
+        && is_same(&existing.settings()?, &settings, &header_place(workspace, &tool_id), &seal.0)
+    {
+        return Ok(Json(existing.clone().tool()?));
+    }
     let now = tx.now();
     let row = ToolRow {
         agent_id,
@@ -373,6 +385,15 @@ pub fn attach_agent_tool(
     queries::put_tool(tx, &row)?;
     next_version(tx, caller, &agent)?;
     Ok(Json(row.tool()?))
+}
+
+/// Whether a tool is to be replaced by itself. What is sealed differs each time, so it is opened and compared.
+fn is_same(stored: &ToolSettings, new: &ToolSettings, place: &str, seal: &Seal) -> bool {
+    let headers = |tool: &ToolSettings| {
+        tool.sealed_headers.as_ref().map(|sealed| seal.open(place, sealed).unwrap_or_else(|_| sealed.clone()))
+    };
+    headers(stored) == headers(new)
+        && *stored == ToolSettings { sealed_headers: stored.sealed_headers.clone(), ..new.clone() }
 }
 
 /// Take a tool from the agent

@@ -136,6 +136,7 @@ pub fn restore_agent_version(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     let workspace = caller.workspace_id();
+    queries::lock_names(tx, workspace)?;
     let row = queries::locked_agent(tx, workspace, agent_id)?;
     let earlier = queries::version(tx, workspace, agent_id, version)?;
     if version == row.version {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A future that a provider gives.
@@ -289,12 +289,13 @@ impl TierSetup {
     /// The error of the last route that was tried.
     pub async fn complete(
         &self,
-        prompt: &Prompt,
+        mut prompt: Prompt,
     ) -> std::result::Result<(Completion, String), ProviderError> {
+        let (began, patience) = (Instant::now(), prompt.patience);
         let mut last = ProviderError::Unavailable("no model is configured".to_owned());
         for route in &self.routes {
-            let mut prompt = prompt.clone();
             prompt.model.clone_from(&route.model);
+            prompt.patience = patience.saturating_sub(began.elapsed());
             match route.provider.complete(&prompt).await {
                 Ok(completion) => return Ok((completion, route.label.clone())),
                 Err(error @ (ProviderError::Cancelled | ProviderError::Refused(_))) => return Err(error),
@@ -309,24 +310,45 @@ impl TierSetup {
 }
 
 /// A guess of a text's tokens that is rather too high: providers count for themselves, holds must be enough.
-pub(crate) fn estimated_tokens(messages: &[Message], tools: &[ToolSpec]) -> i64 {
-    let text = |text: &str| text.len() as i64 / 3 + 1;
-    let messages: i64 = messages
-        .iter()
-        .map(|message| {
-            8 + text(&message.content)
-                + message
-                    .tool_calls
-                    .iter()
-                    .map(|call| 8 + text(&call.name) + text(&call.arguments))
-                    .sum::<i64>()
-        })
-        .sum();
-    let tools: i64 = tools
-        .iter()
-        .map(|tool| 16 + text(&tool.name) + text(&tool.description) + text(&tool.parameters.to_string()))
-        .sum();
-    messages + tools
+///
+/// Letters of ASCII come three to a token and more, its punctuation in pairs, its digits alone at worst. Beyond ASCII
+/// tokenizers know common characters and spell rare ones byte by byte: one token for a character of two bytes
+/// (Greek, Cyrillic, Hebrew, Arabic), two for one of three (Chinese, Japanese, Korean, Indic), and four for the rest.
+fn text_tokens(text: &str) -> i64 {
+    let mut sixths: i64 = 0;
+    for byte in text.bytes() {
+        sixths += match byte {
+            b' ' => 1,
+            byte if byte.is_ascii_alphabetic() => 2,
+            b'0'..=b'9' => 6,
+            0x00..=0x7f => 4,
+            0xc0..=0xdf => 6,
+            0xe0..=0xef => 12,
+            0xf0..=0xff => 24,
+            // The rest of a character that was counted with its first byte.
+            _ => 0,
+        };
+    }
+    sixths / 6 + 1
+}
+
+/// A guess of the tokens of messages that is rather too high.
+pub(crate) fn estimated_tokens<'a>(messages: impl IntoIterator<Item = &'a Message>) -> i64 {
+    let call = |call: &ToolCall| 8 + text_tokens(&call.name) + text_tokens(&call.arguments);
+    messages
+        .into_iter()
+        .map(|message| 8 + text_tokens(&message.content) + message.tool_calls.iter().map(call).sum::<i64>())
+        .sum()
+}
+
+/// A guess of the tokens that tools add to a prompt, rather too high.
+pub(crate) fn estimated_tool_tokens(tools: &[ToolSpec]) -> i64 {
+    let tool = |tool: &ToolSpec| {
+        16 + text_tokens(&tool.name)
+            + text_tokens(&tool.description)
+            + text_tokens(&tool.parameters.to_string())
+    };
+    tools.iter().map(tool).sum()
 }
 
 #[cfg(test)]
@@ -351,5 +373,25 @@ mod tests {
         let usage = Usage { input_tokens: 100, cached_tokens: 50, output_tokens: 10, reasoning_tokens: 5 };
         assert_eq!(prices.energy(usage), 1);
         assert_eq!(prices.energy(Usage { output_tokens: 51, ..Usage::default() }), 2);
+    }
+
+    #[test]
+    fn dense_scripts_are_not_underestimated() {
+        // Texts, and upper guesses of what byte-pair tokenizers make of them.
+        for (text, tokens) in [
+            ("The quick brown fox jumps over the lazy dog.", 10),
+            ("今天天气很好，我们去公园散步吧。", 20),
+            ("こんにちは、世界。お元気ですか？", 17),
+            ("안녕하세요, 만나서 반갑습니다.", 19),
+            ("Привет, как у тебя дела сегодня?", 14),
+            ("สวัสดีครับ ยินดีที่ได้รู้จัก", 31),
+            ("👩‍👩‍👧‍👦🏳️‍🌈", 24),
+            ("a1b2c3d4e5f6a7b8", 11),
+            ("{\"a\":[1,2,3],\"b\":{\"c\":null}}", 16),
+        ] {
+            let estimate = text_tokens(text);
+            assert!(estimate >= tokens, "{text}: {estimate} < {tokens}");
+            assert!(estimate <= 4 * tokens, "{text}: {estimate} is far above {tokens}");
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! Any server that speaks OpenAI's chat completions.
 
-use super::{BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, Usage};
+use super::{
+    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, ToolSpec, Usage,
+};
 use egress::{Connector, Limits, Request, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -31,11 +33,11 @@ impl OpenAi {
         Self { settings, connector }
     }
 
-    async fn attempt(&self, body: &Value, patience: Duration) -> Result<Response, Fault> {
+    async fn attempt(&self, body: &str, patience: Duration) -> Result<Response, Fault> {
         let url = format!("{}/chat/completions", self.settings.base_url.trim_end_matches('/'));
         let limits = Limits { total: patience, max_response_bytes: LARGEST_ANSWER, ..Limits::default() };
         let mut request =
-            Request::post(url, body.to_string()).header("content-type", "application/json").limits(limits);
+            Request::post(url, body.to_owned()).header("content-type", "application/json").limits(limits);
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -103,40 +105,56 @@ enum Fault {
     Final(ProviderError),
 }
 
-fn request_body(prompt: &Prompt) -> Value {
-    let messages: Vec<Value> = prompt.messages.iter().map(message_json).collect();
-    let mut body =
-        json!({ "model": prompt.model, "messages": messages, "max_tokens": prompt.max_output_tokens });
-    if let Some(temperature) = prompt.temperature {
-        body["temperature"] = temperature.into();
-    }
-    if !prompt.tools.is_empty() {
-        let tools = prompt.tools.iter().map(|tool| {
-            json!({ "type": "function", "function": {
-                "name": tool.name, "description": tool.description, "parameters": tool.parameters,
-            }})
-        });
-        body["tools"] = tools.collect();
-    }
-    if let Some(schema) = &prompt.output_schema {
-        body["response_format"] =
-            json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
-    }
-    body
+#[derive(Serialize)]
+struct ChatRequest<'a> {
+    model: &'a str,
+    messages: Vec<ChatMessage<'a>>,
+    max_tokens: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Value>,
 }
 
-fn message_json(message: &Message) -> Value {
-    let mut value = json!({ "role": message.role, "content": message.content });
-    if !message.tool_calls.is_empty() {
-        let calls = message.tool_calls.iter().map(|call| {
-            json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": call.arguments } })
-        });
-        value["tool_calls"] = calls.collect();
+#[derive(Serialize)]
+struct ChatMessage<'a> {
+    role: Role,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+fn request_body(prompt: &Prompt) -> String {
+    let tool = |tool: &ToolSpec| {
+        json!({ "type": "function", "function": {
+            "name": tool.name, "description": tool.description, "parameters": tool.parameters,
+        }})
+    };
+    let schema =
+        |schema| json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
+    let request = ChatRequest {
+        model: &prompt.model,
+        messages: prompt.messages.iter().map(chat_message).collect(),
+        max_tokens: prompt.max_output_tokens,
+        temperature: prompt.temperature,
+        tools: prompt.tools.iter().map(tool).collect(),
+        response_format: prompt.output_schema.as_ref().map(schema),
+    };
+    serde_json::to_string(&request).unwrap_or_default()
+}
+
+fn chat_message(message: &Message) -> ChatMessage<'_> {
+    let call = |call: &ToolCall| json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": call.arguments } });
+    ChatMessage {
+        role: message.role,
+        content: &message.content,
+        tool_calls: message.tool_calls.iter().map(call).collect(),
+        tool_call_id: message.tool_call_id.as_deref(),
     }
-    if message.role == Role::Tool {
-        value["tool_call_id"] = message.tool_call_id.clone().into();
-    }
-    value
 }
 
 #[derive(Deserialize)]
@@ -155,6 +173,9 @@ struct Choice {
 #[derive(Deserialize)]
 struct ChoiceMessage {
     content: Option<String>,
+    /// What some servers say instead of an answer.
+    #[serde(default)]
+    refusal: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<ChoiceCall>>,
 }
@@ -226,7 +247,8 @@ fn read_completion(body: &[u8]) -> Result<Completion, ProviderError> {
             .max(0),
     };
     // What models print may hold NUL, which PostgreSQL cannot store.
-    let text = choice.message.content.unwrap_or_default().replace('\0', "");
+    let said = choice.message.content.filter(|text| !text.is_empty()).or(choice.message.refusal);
+    let text = said.unwrap_or_default().replace('\0', "");
     Ok(Completion { text, tool_calls, finish, usage })
 }
 

@@ -1,7 +1,6 @@
 //! A run as an answer.
 
 use super::model::{Run, RunRow};
-use crate::agents::ResponseFormat;
 use model::Result;
 use operation::{Answer, Describe, Json, Reply};
 
@@ -18,8 +17,8 @@ impl Answer for RunAnswer {
     }
 }
 
-pub(super) fn reply(row: RunRow, format: &ResponseFormat, still_running: bool) -> Result<Reply> {
-    let mut reply = Json(row.run(Some(format))?).reply()?;
+pub(super) fn reply(row: RunRow, still_running: bool) -> Result<Reply> {
+    let mut reply = Json(row.run()?).reply()?;
     if still_running {
         reply.status = 202;
     }

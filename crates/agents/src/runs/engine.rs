@@ -1,18 +1,17 @@
-//! What runs need to run, and who works on which in this process.
+//! What runs need to run, and what is told of their ends.
 
+use super::desk::Desk;
+use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Error, JsonText, NewEvent, Result, RunId};
+use model::{Error, JsonText, NewEvent, Result};
 use operation::ports::{Charge, EnergyMeter};
 use serde_json::json;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use store::{Db, Tx};
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
-
-use super::model::RunRow;
 
 /// What the engine is made of.
 pub struct RunEngineParts {
@@ -38,16 +37,29 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
-    /// The runs that this process works on.
-    working: Mutex<HashMap<RunId, CancellationToken>>,
-    /// Told whenever a run ends here, so that those who wait for their turn look.
-    pub(super) ended: Notify,
+    desk: Arc<Desk>,
+    patience_ms: AtomicU64,
 }
+
+/// How long a request waits for its run before it answers 202.
+const PATIENCE: Duration = Duration::from_secs(100);
 
 impl RunEngine {
     /// An engine.
     pub fn new(parts: RunEngineParts) -> Self {
-        Self(Arc::new(Inner { parts, working: Mutex::default(), ended: Notify::new() }))
+        let engine = Self(Arc::new(Inner { parts, desk: Arc::default(), patience_ms: AtomicU64::new(0) }));
+        engine.set_patience(PATIENCE);
+        engine
+    }
+
+    /// Says how long a request waits for its run before it answers 202: 100 seconds if nothing is said.
+    pub fn set_patience(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.0.patience_ms.store(millis, Ordering::Relaxed);
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        Duration::from_millis(self.0.patience_ms.load(Ordering::Relaxed))
     }
 
     pub(super) fn db(&self) -> &Db {
@@ -58,39 +70,18 @@ impl RunEngine {
         &self.0.parts.tiers
     }
 
-    /// Notes that this process works on a run; the token says when to stop.
-    pub(super) fn begin_work(&self, run: &RunId) -> CancellationToken {
-        let token = CancellationToken::new();
-        self.0.working.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone(), token.clone());
-        token
-    }
-
-    pub(super) fn end_work(&self, run: &RunId) {
-        self.0.working.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
-        self.0.ended.notify_waiters();
-    }
-
-    /// Tells whoever works on a run in this process to stop. Another process notices at its next step.
-    pub(super) fn stop_work(&self, run: &RunId) {
-        if let Some(token) = self.0.working.lock().unwrap_or_else(PoisonError::into_inner).get(run) {
-            token.cancel();
-        }
+    pub(super) fn desk(&self) -> &Arc<Desk> {
+        &self.0.desk
     }
 
     /// How many runs this process works on.
     pub fn working(&self) -> usize {
-        self.0.working.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.desk().working()
     }
 
     /// Waits until this process works on no run: for shutting down.
     pub async fn idle(&self) {
-        loop {
-            let ended = self.0.ended.notified();
-            if self.working() == 0 {
-                return;
-            }
-            ended.await;
-        }
+        self.desk().idle().await;
     }
 }
 
@@ -138,9 +129,25 @@ pub(super) fn record_test_execution(tx: &mut Tx, charge: &Charge, row: &RunRow) 
     Ok(())
 }
 
+/// The cause of the error that a worker gets whose run was taken over.
+#[derive(Debug)]
+struct Superseded;
+
+impl std::fmt::Display for Superseded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("another worker took the run over")
+    }
+}
+
+impl std::error::Error for Superseded {}
+
 /// The error of a run that another worker took over while this one was at it.
 pub(super) fn superseded() -> Error {
-    Error::internal("another worker took the run over")
+    Error::internal(Superseded)
+}
+
+pub(super) fn is_superseded(error: &Error) -> bool {
+    error.cause().is_some_and(|cause| cause.downcast_ref::<Superseded>().is_some())
 }
 
 /// A stored failure.

@@ -27,11 +27,10 @@ pub(super) async fn call(
     connector: &Connector,
     tool: &ToolSettings,
     headers: BTreeMap<String, String>,
-    arguments: &Map<String, Value>,
+    mut arguments: Map<String, Value>,
     patience: Duration,
     effect_key: &str,
 ) -> ToolOutput {
-    let mut arguments = arguments.clone();
     arguments.extend(tool.fixed_arguments.clone());
     let url = match address(&tool.http.url, &mut arguments) {
         Ok(url) => url,
@@ -42,6 +41,8 @@ pub(super) async fn call(
     };
     let in_query = matches!(tool.http.method.as_str(), "GET" | "DELETE");
     let url = if in_query { with_query(url, &arguments) } else { url };
+    let has = |name: &str| headers.keys().any(|header| header.eq_ignore_ascii_case(name));
+    let (has_type, has_key) = (has("content-type"), has("idempotency-key"));
     let limits = Limits {
         total: patience,
         max_response_bytes: LARGEST_RESULT,
@@ -52,11 +53,14 @@ pub(super) async fn call(
     for (name, value) in headers {
         request = request.header(name, value);
     }
+    if writes(tool) && !has_key {
+        request = request.header("idempotency-key", effect_key);
+    }
     if !in_query {
-        request = request
-            .header("content-type", "application/json")
-            .header("idempotency-key", effect_key)
-            .body(Value::Object(arguments).to_string());
+        if !has_type {
+            request = request.header("content-type", "application/json");
+        }
+        request = request.body(Value::Object(arguments).to_string());
     }
     match connector.send(request).await {
         Ok(response) => {
@@ -64,8 +68,8 @@ pub(super) async fn call(
             let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
             let ok = (200..300).contains(&response.status);
             let mut result = json!({ "status": response.status, "body": body });
-            if response.truncated {
-                result["truncated"] = true.into();
+            if let Some(result) = result.as_object_mut().filter(|_| response.truncated) {
+                result.insert("truncated".to_owned(), true.into());
             }
             ToolOutput { ok, result }
         }
@@ -74,18 +78,43 @@ pub(super) async fn call(
 }
 
 /// Puts arguments into the placeholders of the address, and takes them out of the rest.
+///
+/// An argument fills a place within a segment of the path and never changes the path: it is encoded, it is not empty,
+/// and no segment becomes `.` or `..`, which URLs resolve even when they are encoded.
 fn address(template: &str, arguments: &mut Map<String, Value>) -> Result<String, String> {
     let mut url = String::with_capacity(template.len());
     let mut rest = template;
+    let mut filled = false;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, behind)) = after.split_once('}') else { break };
-        let value = arguments.remove(name).ok_or_else(|| format!("the argument `{name}` is missing"))?;
+        let value =
+            arguments.get(name).map(plain).ok_or_else(|| format!("the argument `{name}` is missing"))?;
+        if value.is_empty() {
+            return Err(format!("the argument `{name}` is empty"));
+        }
+        filled = true;
         url.push_str(before);
-        url.extend(utf8_percent_encode(&plain(&value), NON_ALPHANUMERIC));
+        url.extend(utf8_percent_encode(&value, NON_ALPHANUMERIC));
         rest = behind;
     }
     url.push_str(rest);
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    if filled && path.split('/').any(is_dots) {
+        return Err("the arguments make `.` or `..` of a part of the path".to_owned());
+    }
+    for name in placeholders(template) {
+        arguments.remove(name);
+    }
     Ok(url)
+}
+
+fn placeholders(template: &str) -> impl Iterator<Item = &str> {
+    template.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name))
+}
+
+fn is_dots(segment: &str) -> bool {
+    let segment = segment.to_ascii_lowercase().replace("%2e", ".");
+    segment == "." || segment == ".."
 }
 
 fn with_query(mut url: String, arguments: &Map<String, Value>) -> String {
@@ -113,5 +142,22 @@ mod tests {
         assert_eq!(url, "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now");
         assert_eq!(with_query(url, &arguments), "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now?days=3");
         assert!(address("https://example.com/{other}", &mut Map::new()).is_err());
+    }
+
+    #[test]
+    fn arguments_do_not_change_the_path() {
+        for (template, value) in [
+            ("https://example.com/users/{id}/name", ".."),
+            ("https://example.com/users/{id}", "."),
+            ("https://example.com/users/.{id}/x", "."),
+            ("https://example.com/users/{id}/name", ""),
+        ] {
+            let mut arguments = json!({ "id": value }).as_object().unwrap().clone();
+            assert!(address(template, &mut arguments).is_err(), "{template} {value}");
+        }
+        let mut twice = json!({ "id": "7." }).as_object().unwrap().clone();
+        let url = address("https://example.com/{id}/{id}", &mut twice).unwrap();
+        assert_eq!(url, "https://example.com/7%2E/7%2E");
+        assert!(twice.is_empty());
     }
 }

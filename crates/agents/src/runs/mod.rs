@@ -6,15 +6,24 @@
 //! at a time; the others wait in order.
 
 mod answer;
+mod conversation;
+mod desk;
+mod drive;
+mod effect;
 mod engine;
-mod execute;
+mod finish;
 mod http_tool;
+mod judge;
 mod model;
 mod operations;
 mod prompt;
 mod queries;
 mod recovery;
+mod step;
 mod submit;
+mod tools;
+mod turn;
+mod work;
 
 pub use engine::{RunEngine, RunEngineParts};
 pub use model::{NewRun, OnBusy, Run, RunStatus};

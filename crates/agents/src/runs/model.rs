@@ -139,6 +139,9 @@ pub(super) struct RunOptions {
     pub(super) timeout_seconds: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) background: bool,
+    /// Whether the answer is JSON, by the run's own format or the agent's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) json: bool,
 }
 
 /// A run.
@@ -322,18 +325,19 @@ impl RunRow {
     }
 
     pub(super) fn options(&self) -> Result<RunOptions> {
-        Ok(self.options.parse()?)
+        // Most runs have none, and every answer asks.
+        if self.options.as_str() == "{}" { Ok(RunOptions::default()) } else { Ok(self.options.parse()?) }
     }
 
     /// As callers see it.
-    pub(super) fn run(self, format: Option<&ResponseFormat>) -> Result<Run> {
+    pub(super) fn run(self) -> Result<Run> {
         let error = self.failure();
-        let wants_json = format.is_some_and(|format| format.schema().is_some());
-        let output_data = self
-            .output
-            .as_deref()
-            .filter(|_| wants_json && self.status == RunStatus::Completed.as_str())
-            .and_then(|output| serde_json::from_str(output).ok());
+        let output_data = match &self.output {
+            Some(output) if self.status == RunStatus::Completed.as_str() && self.options()?.json => {
+                serde_json::from_str(output).ok()
+            }
+            _ => None,
+        };
         Ok(Run {
             object: "run",
             status: self.status()?,
@@ -435,6 +439,9 @@ pub(super) struct ToolInput {
     pub(super) arguments: Value,
 }
 
+/// How the model is told that its arguments are wrong. Resumed runs know such answers by it.
+const BAD_ARGUMENTS: &str = "the arguments";
+
 /// The output of a tool step, as stored and as the model is told it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolOutput {
@@ -445,6 +452,15 @@ pub(super) struct ToolOutput {
 impl ToolOutput {
     pub(super) fn error(why: impl Into<String>) -> Self {
         Self { ok: false, result: Value::String(why.into()) }
+    }
+
+    /// Arguments that the tool was not called with.
+    pub(super) fn bad_arguments(why: impl std::fmt::Display) -> Self {
+        Self::error(format!("{BAD_ARGUMENTS} {why}"))
+    }
+
+    pub(super) fn is_bad_arguments(&self) -> bool {
+        !self.ok && self.result.as_str().is_some_and(|text| text.starts_with(BAD_ARGUMENTS))
     }
 }
 

@@ -2,11 +2,8 @@
 
 use super::answer::{self, RunAnswer};
 use super::engine::RunEngine;
-use super::model::{NewRun, Run, RunStatus, StepRow};
+use super::model::{NewRun, Run, RunRow, RunStatus, StepRow};
 use super::queries::{self, RunFilter};
-use super::submit::Submitted;
-use crate::agents::ResponseFormat;
-use crate::agents::queries as agents;
 use model::{AgentId, Caller, Result, RunId};
 use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, operation};
 use serde::{Deserialize, Serialize};
@@ -33,34 +30,10 @@ pub async fn create_workspace_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<Ru
 
 async fn submit(cx: &Cx, new: NewRun) -> Result<RunAnswer> {
     let engine = cx.services.get::<RunEngine>()?;
-    let asked = new.response_format.clone();
     let submitted = engine.submit(&cx.caller, new, cx.claim.clone()).await?;
-    let (row, still_running) = match submitted {
-        Submitted::Done(row) => (row, false),
-        Submitted::StillRunning(row) => (row, true),
-    };
-    cx.note_energy(row.energy);
-    if !still_running {
-        // The outcome was stored with the run's last transaction.
-        cx.mark_answered();
-    }
-    let format = match asked {
-        Some(format) => format,
-        None => {
-            let (workspace, agent, version) = (row.workspace_id, row.agent_id, row.agent_version);
-            cx.db.read(move |read| format_of(read, workspace, agent, version)).await?
-        }
-    };
-    Ok(RunAnswer(answer::reply(row, &format, still_running)?))
-}
-
-fn format_of(
-    read: &mut Read,
-    workspace: model::WorkspaceId,
-    agent: AgentId,
-    version: i64,
-) -> Result<ResponseFormat> {
-    Ok(agents::version_settings(read, workspace, agent, version)?.0.response_format)
+    cx.note_energy(submitted.row.energy);
+    cx.mark_answered();
+    Ok(RunAnswer(answer::reply(submitted.row, submitted.still_running)?))
 }
 
 /// Which runs to list.
@@ -92,13 +65,7 @@ pub fn list_runs(
     let filter =
         RunFilter { status: query.status, agent: query.agent_id, conversation: query.conversation_id };
     let rows = queries::list(read, caller.workspace_id(), &filter, &page)?;
-    let runs = rows
-        .into_iter()
-        .map(|row| {
-            let format = row.options()?.response_format;
-            row.run(format.as_ref())
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let runs = rows.into_iter().map(RunRow::run).collect::<Result<Vec<_>>>()?;
     Ok(CursorList::of(&page, runs))
 }
 
@@ -129,12 +96,7 @@ pub fn get_run(
     Path(run_id): Path<RunId>,
     Query(query): Query<IncludeQuery>,
 ) -> Result<Json<Run>> {
-    let row = queries::by_id(read, caller.workspace_id(), &run_id)?;
-    let format = match row.options()?.response_format {
-        Some(format) => format,
-        None => format_of(read, row.workspace_id, row.agent_id, row.agent_version)?,
-    };
-    let mut run = row.run(Some(&format))?;
+    let mut run = queries::by_id(read, caller.workspace_id(), &run_id)?.run()?;
     if query.include.contains(&Include::Steps) {
         let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
         run.steps = Some(steps.into_iter().map(StepRow::step).collect());

@@ -61,20 +61,53 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// The runs of a conversation that wait or go on, oldest first.
-pub(super) fn active_in_conversation(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    livemode: bool,
-    conversation: &str,
-) -> Result<Vec<RunRow>> {
+/// The runs of a run's conversation that wait or go on, oldest first.
+pub(super) fn active_in_conversation(read: &mut Read, row: &RunRow) -> Result<Vec<RunRow>> {
     Ok(runs::table
-        .filter(runs::workspace_id.eq(workspace))
-        .filter(runs::conversation_id.eq(conversation))
-        .filter(runs::livemode.eq(livemode))
+        .filter(runs::workspace_id.eq(row.workspace_id))
+        .filter(runs::conversation_id.eq(&row.conversation_id))
+        .filter(runs::livemode.eq(row.livemode))
+        .filter(runs::agent_id.eq(row.agent_id))
         .filter(runs::status.eq_any(ACTIVE))
         .order(runs::id.asc())
         .load(read.connection())?)
+}
+
+/// Whether a queued run of this epoch has something to do: its turn has come, its time is over, or it has ended.
+pub(super) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -> Result<bool> {
+    let earlier = diesel::alias!(runs as earlier);
+    let waits = runs::table
+        .find((row.workspace_id, &row.id))
+        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::queued_at.gt(expired_before))
+        .filter(diesel::dsl::exists(
+            earlier
+                .filter(earlier.field(runs::workspace_id).eq(row.workspace_id))
+                .filter(earlier.field(runs::conversation_id).eq(&row.conversation_id))
+                .filter(earlier.field(runs::livemode).eq(row.livemode))
+                .filter(earlier.field(runs::agent_id).eq(row.agent_id))
+                .filter(earlier.field(runs::id).lt(&row.id))
+                .filter(earlier.field(runs::status).eq_any(ACTIVE))
+                .select(earlier.field(runs::id)),
+        ));
+    let waits: bool = diesel::select(diesel::dsl::exists(waits)).get_result(read.connection())?;
+    Ok(!waits)
+}
+
+/// When the last run of a conversation was accepted, whoever's it was.
+pub(super) fn last_queued_at(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    conversation: &str,
+) -> Result<Option<Timestamp>> {
+    Ok(runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .filter(runs::conversation_id.eq(conversation))
+        .order(runs::id.desc())
+        .select(runs::queued_at)
+        .first(read.connection())
+        .optional()?)
 }
 
 /// A turn of a conversation: what was said, and what was answered if anything was.
@@ -147,12 +180,14 @@ pub(super) fn count_test_run(tx: &mut Tx, workspace: WorkspaceId, cap: i64) -> R
 /// Gives the turn to a queued run, if it still waits under this epoch.
 pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let now = tx.now();
+    // An earlier run of the conversation may have moved this one's acceptance on by some milliseconds.
+    let started_at = now.max(row.queued_at);
     let started = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::status.eq(RunStatus::Queued.as_str()))
         .set((
             runs::status.eq(RunStatus::InProgress.as_str()),
-            runs::started_at.eq(now),
+            runs::started_at.eq(started_at),
             runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
         ))
         .execute(tx.connection())?;
@@ -195,60 +230,58 @@ pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(written == 1)
 }
 
-/// Notes what a run that somebody else ended had used up to then.
-pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<()> {
-    diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .set((
-            runs::input_tokens.eq(row.input_tokens),
-            runs::output_tokens.eq(row.output_tokens),
-            runs::model_calls.eq(row.model_calls),
-            runs::tool_calls.eq(row.tool_calls),
-            runs::energy.eq(row.energy),
-            runs::simulated_energy.eq(row.simulated_energy),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
+/// Notes what a run that somebody else ended had used up to then, and that nobody works on it any more. `None`: it
+/// is no longer this worker's, or has not ended.
+pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
+    let ended = diesel::dsl::not(runs::status.eq_any(ACTIVE));
+    Ok(diesel::update(
+        runs::table.find((row.workspace_id, &row.id)).filter(runs::epoch.eq(row.epoch)).filter(ended),
+    )
+    .set((
+        runs::input_tokens.eq(row.input_tokens),
+        runs::cached_tokens.eq(row.cached_tokens),
+        runs::output_tokens.eq(row.output_tokens),
+        runs::reasoning_tokens.eq(row.reasoning_tokens),
+        runs::model_calls.eq(row.model_calls),
+        runs::tool_calls.eq(row.tool_calls),
+        runs::energy.eq(row.energy),
+        runs::simulated_energy.eq(row.simulated_energy),
+        runs::lease_until.eq(None::<Timestamp>),
+    ))
+    .returning(runs::all_columns)
+    .get_result(tx.connection())
+    .optional()?)
 }
 
-/// Cancels a run that waits or goes on.
+/// Locks a run on PostgreSQL until the transaction ends, and gives it.
+pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
+    if let store::AnyConnection::Postgres(connection) = tx.connection() {
+        runs::table.find((workspace, id)).select(runs::epoch).for_update().execute(connection)?;
+    }
+    by_id(tx, workspace, id)
+}
+
+/// Cancels a run that waits or goes on. One that goes on keeps its lease: its worker closes its books, or whoever
+/// finds that worker dead.
 pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<bool> {
     let now = tx.now();
+    let lease = (row.status == RunStatus::Queued.as_str()).then(|| runs::lease_until.eq(None::<Timestamp>));
     let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .filter(runs::status.eq_any(ACTIVE))
+        .filter(runs::status.eq(&row.status))
         .set((
             runs::status.eq(RunStatus::Cancelled.as_str()),
             runs::incomplete_reason.eq(reason),
-            runs::lease_until.eq(None::<Timestamp>),
+            lease,
             runs::completed_at.eq(now),
         ))
         .execute(tx.connection())?;
     Ok(cancelled == 1)
 }
 
-/// Begins a run anew that had failed, under the same id.
-pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<RunRow> {
-    let now = tx.now();
-    Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .filter(runs::epoch.eq(row.epoch))
-        .set((
-            runs::status.eq(RunStatus::Queued.as_str()),
-            runs::epoch.eq(row.epoch + 1),
-            runs::error.eq(None::<JsonText>),
-            runs::completed_at.eq(None::<Timestamp>),
-            runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
-        ))
-        .returning(runs::all_columns)
-        .get_result(tx.connection())?)
-}
-
 /// Takes over runs whose workers fell silent, a few at a time.
 pub(super) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
     let now = tx.now();
-    let silent = runs::table
-        .filter(runs::lease_until.lt(now))
-        .filter(runs::status.eq_any(ACTIVE))
-        .order(runs::lease_until.asc())
-        .limit(most);
+    let silent = runs::table.filter(runs::lease_until.lt(now)).order(runs::lease_until.asc()).limit(most);
     let rows: Vec<RunRow> = match tx.connection() {
         store::AnyConnection::Sqlite(connection) => silent.load(connection)?,
         store::AnyConnection::Postgres(connection) => silent.for_update().skip_locked().load(connection)?,
@@ -308,16 +341,16 @@ pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn finish_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
+pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: &str, now: Timestamp) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
         .set((
-            run_steps::status.eq(&step.status),
+            run_steps::status.eq(status),
             run_steps::name.eq(&step.name),
             run_steps::output.eq(&step.output),
             run_steps::input_tokens.eq(step.input_tokens),
             run_steps::output_tokens.eq(step.output_tokens),
             run_steps::energy.eq(step.energy),
-            run_steps::completed_at.eq(step.completed_at),
+            run_steps::completed_at.eq(now),
         ))
         .execute(tx.connection())?;
     Ok(())

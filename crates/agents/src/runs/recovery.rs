@@ -1,17 +1,24 @@
 //! Runs whose workers died, and texts whose time is over.
 
+use super::conversation;
 use super::engine::RunEngine;
-use super::execute::{Ending, Work};
-use super::model::{RunRow, RunStatus, ToolOutput};
+use super::model::{RunOptions, RunRow, StepRow, ToolOutput, tier_of};
 use super::queries;
+use super::turn::turns;
+use super::work::{Ended, Ending, Plan, Work};
+use crate::agents::Settings;
 use crate::agents::queries as agents;
 use model::{Caller, Code, Error, JsonText, Result};
 use std::sync::Arc;
+use store::Tx;
 
 /// Workers that may die over a run before it is given up.
-const MOST_EPOCHS: i64 = 5;
+const MOST_WORKERS: i64 = 5;
 /// How long an ephemeral conversation is remembered after its last run.
 const EPHEMERAL_SECONDS: i64 = 72 * 3600;
+/// Runs that are taken over at a time, and conversations that are forgotten at a time.
+const SILENT: i64 = 20;
+const BATCH: i64 = 200;
 
 impl RunEngine {
     /// Takes over the runs whose workers fell silent and drives them on, each in a task of its own. Gives their
@@ -20,16 +27,14 @@ impl RunEngine {
     /// # Errors
     /// When the database fails.
     pub async fn resume_silent(&self) -> Result<usize> {
-        let rows = self.db().write(|tx| queries::claim_silent(tx, 20)).await?;
+        let rows = self.db().write(|tx| queries::claim_silent(tx, SILENT)).await?;
         let count = rows.len();
         for row in rows {
             let engine = self.clone();
             tokio::spawn(async move {
-                let id = row.id.clone();
-                tracing::warn!(run_id = %id, epoch = row.epoch, "a run is resumed");
-                if let Err(error) = engine.resume(row).await
-                    && error.code() == Code::InternalError
-                {
+                let (id, epoch) = (row.id.clone(), row.epoch);
+                tracing::warn!(run_id = %id, epoch, "a run is resumed");
+                if let Err(error) = engine.resume(row).await {
                     tracing::error!(run_id = %id, ?error, "a run could not be resumed");
                 }
             });
@@ -37,15 +42,22 @@ impl RunEngine {
         Ok(count)
     }
 
-    async fn resume(&self, row: RunRow) -> Result<RunRow> {
+    async fn resume(&self, row: RunRow) -> Result<Ended> {
         let caller = self.caller_of(&row).await?;
-        let too_often = row.epoch > MOST_EPOCHS;
-        let work = self.load(caller, row).await?;
-        if too_often {
-            let message = "The run was interrupted too often.".to_owned();
-            return self.finish(work, Ending::Failed(Code::AgentFailed, message), 0, None).await;
+        // A cancelled run whose worker died before it closed its books.
+        let ending = if row.status()?.is_final() {
+            Some(Ending::Stopped)
+        } else if row.epoch > MOST_WORKERS {
+            Some(Ending::Failed(Code::AgentFailed, "The run was interrupted too often.".to_owned()))
+        } else {
+            None
+        };
+        let closes = ending.is_some();
+        let work = self.load(caller, row, closes).await?;
+        match ending {
+            Some(ending) => self.finish(Arc::new(work), ending, 0, None).await,
+            None => self.drive(work, None, None).await,
         }
-        self.drive(work, None).await
     }
 
     /// The caller that a run acts for. A key that was revoked meanwhile lets its runs finish.
@@ -57,37 +69,32 @@ impl RunEngine {
         Ok(Caller { request: row.request_id.clone(), key: Arc::new(stored.key), workspace })
     }
 
-    /// A run as it stands in the database, ready to be driven on after its last finished step.
-    pub(super) async fn load(&self, caller: Caller, row: RunRow) -> Result<Work> {
+    /// A run as it stands in the database, ready to be driven on after its last finished step, or to be closed.
+    async fn load(&self, caller: Caller, row: RunRow, closes: bool) -> Result<Work> {
         let engine = self.clone();
-        self.db()
-            .write(move |tx| {
-                let workspace = row.workspace_id;
-                let (settings, tools) =
-                    agents::version_settings(tx, workspace, row.agent_id, row.agent_version)?;
-                let turns = engine.turns(tx, &row, &settings.memory)?;
-                let mut work = Work::new(caller.clone(), row.clone(), settings, tools, turns)?;
-                let now = tx.now();
-                for mut step in queries::steps(tx, workspace, &row.id)? {
-                    if step.completed_at.is_none() {
-                        step.completed_at = Some(now);
-                        step.status = "unknown".to_owned();
-                        if !step.is_model() {
-                            // Whether the call had its effect nobody knows, and the model must not assume either.
-                            let told = "outcome unknown: the service was interrupted during the call";
-                            step.output = Some(JsonText::of(&ToolOutput::error(told)));
-                        }
-                        queries::finish_step(tx, &step)?;
-                    }
-                    work.count_stored(&step);
-                    work.steps.push(step);
+        let load = move |tx: &mut Tx| {
+            let (workspace, agent) = (row.workspace_id, row.agent_id);
+            // What only has to be closed needs no agent, and is not kept open by one that cannot be read.
+            let (settings, tools, turns, options) = if closes {
+                (Settings::default(), Vec::new(), Vec::new(), RunOptions::default())
+            } else {
+                let (settings, tools) = agents::version_settings(tx, workspace, agent, row.agent_version)?;
+                let turns = turns(tx, &row, &settings)?;
+                (settings, tools, turns, row.options()?)
+            };
+            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
+            let working = engine.desk().work_on(&row.id, conversation::key(&row));
+            let mut work = Work::new(plan, working, row.clone(), turns);
+            let prices = engine.tiers().get(tier_of(&row)).prices;
+            for mut step in queries::steps(tx, workspace, &row.id)? {
+                if step.completed_at.is_none() {
+                    give_up_step(tx, &mut step)?;
                 }
-                if row.status()? == RunStatus::InProgress {
-                    work.start = Some(engine.begin_step(tx, &mut work)?);
-                }
-                Ok(work)
-            })
-            .await
+                work.recall(step, |usage| prices.energy(usage));
+            }
+            Ok(work)
+        };
+        self.db().write(load).await
     }
 
     /// Forgets the texts of ephemeral conversations 72 hours after their last run. Gives the number of runs.
@@ -97,17 +104,28 @@ impl RunEngine {
     pub async fn purge_ephemeral(&self) -> Result<usize> {
         let mut purged = 0;
         loop {
-            let batch = self
-                .db()
-                .write(|tx| {
-                    let cutoff = tx.now().plus_seconds(-EPHEMERAL_SECONDS);
-                    queries::purge(tx, cutoff, 200)
-                })
-                .await?;
+            let batch = self.db().write(|tx| {
+                let cutoff = tx.now().plus_seconds(-EPHEMERAL_SECONDS);
+                queries::purge(tx, cutoff, BATCH)
+            });
+            let batch = batch.await?;
             purged += batch;
-            if batch < 200 {
+            if i64::try_from(batch).unwrap_or(0) < BATCH {
                 return Ok(purged);
             }
         }
     }
+}
+
+/// Ends a step that its worker left open. Whether a tool's call had its effect nobody knows, and the model must not
+/// assume either.
+fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
+    let now = tx.now();
+    "unknown".clone_into(&mut step.status);
+    step.completed_at = Some(now);
+    if !step.is_model() {
+        let told = "outcome unknown: the service was interrupted during the call";
+        step.output = Some(JsonText::of(&ToolOutput::error(told)));
+    }
+    queries::finish_step(tx, step, &step.status, now)
 }

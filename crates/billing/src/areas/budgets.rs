@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 /// A key's Energy budget in this calendar month.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Budget {
+pub struct KeyBudget {
     /// Always `budget`.
     object: &'static str,
     /// The key.
@@ -54,7 +54,7 @@ struct Row {
 ///
 /// The workspace's keys that have a budget and are not revoked, oldest first.
 #[operation(get "/billing/budgets", scope = "billing:read")]
-pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Json<Vec<Budget>>> {
+pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Json<Vec<KeyBudget>>> {
     let rows: Vec<Row> = api_keys::table
         .filter(api_keys::workspace_id.eq(caller.workspace_id()))
         .filter(api_keys::budget_cents.is_not_null())
@@ -65,11 +65,11 @@ pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Json<Vec<Budget>
     rows.into_iter().map(|row| budget(read, row)).collect::<Result<_>>().map(Json)
 }
 
-fn budget(read: &mut Read, row: Row) -> Result<Budget> {
+fn budget(read: &mut Read, row: Row) -> Result<KeyBudget> {
     let now = read.now();
     let month = month_of(read, &row.lineage_id, &now.month())?;
     let limit_cents = row.budget_cents.unwrap_or(0);
-    Ok(Budget {
+    Ok(KeyBudget {
         object: "budget",
         key_id: row.id,
         key_name: row.name,

@@ -17,7 +17,7 @@ const FORECAST_DAYS: i64 = 7;
 
 /// What a workspace has of Energy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Energy {
+pub struct EnergyBalance {
     /// Always `energy`.
     object: &'static str,
     /// What the workspace owns.
@@ -32,16 +32,16 @@ pub struct Energy {
     spent_this_month: i64,
     /// The grants: those with something left in the order in which they burn, then the others, newest first; at
     /// most 100.
-    grants: Vec<Grant>,
+    grants: Vec<EnergyGrant>,
     /// What ends next, or `null`.
-    expiring_next: Option<Expiring>,
+    expiring_next: Option<ExpiringEnergy>,
     /// How many days the available Energy lasts when it is spent as in the last seven; `null` when nothing was.
     forecast_days: Option<i64>,
 }
 
 /// A grant of Energy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Grant {
+pub struct EnergyGrant {
     /// Its id.
     id: GrantId,
     /// Where it came from.
@@ -78,7 +78,7 @@ pub enum GrantStatus {
 
 /// Energy that ends.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Expiring {
+pub struct ExpiringEnergy {
     /// The grant.
     grant_id: GrantId,
     /// How much ends.
@@ -101,7 +101,7 @@ struct GrantRow {
 }
 
 impl GrantRow {
-    fn show(self, now: Timestamp) -> Result<Grant> {
+    fn show(self, now: Timestamp) -> Result<EnergyGrant> {
         let status = if self.voided_at.is_some() {
             GrantStatus::Voided
         } else if self.remaining == 0 && self.expires_at.is_none_or(|end| end > now) {
@@ -113,7 +113,7 @@ impl GrantRow {
         } else {
             GrantStatus::Active
         };
-        Ok(Grant {
+        Ok(EnergyGrant {
             kind: GrantKind::parse(&self.kind)
                 .ok_or_else(|| Error::internal(format!("unknown kind of grant {}", self.kind)))?,
             id: self.id,
@@ -129,7 +129,7 @@ impl GrantRow {
 
 /// Energy balance, reserved and spent
 #[operation(get "/billing/energy", scope = "billing:read")]
-pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energy>> {
+pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<EnergyBalance>> {
     let workspace = caller.workspace_id();
     let now = read.now();
     let account = find_account(read, workspace)?;
@@ -140,14 +140,14 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
         .filter(|grant| grant.status == GrantStatus::Active)
         .filter_map(|grant| Some((grant.expires_at?, grant)))
         .min_by_key(|(expires_at, _)| *expires_at)
-        .map(|(expires_at, grant)| Expiring {
+        .map(|(expires_at, grant)| ExpiringEnergy {
             grant_id: grant.id.clone(),
             amount: grant.remaining,
             expires_at,
         });
     let recent = spent_since(read, workspace, now.plus_seconds(-FORECAST_DAYS * 86_400))?;
     let forecast = i128::from(available) * i128::from(FORECAST_DAYS) / i128::from(recent.max(1));
-    Ok(Json(Energy {
+    Ok(Json(EnergyBalance {
         object: "energy",
         balance: account.balance,
         reserved: account.reserved,
@@ -160,7 +160,7 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
     }))
 }
 
-fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<Grant>> {
+fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<EnergyGrant>> {
     use energy_grants as g;
     let own = || g::table.filter(g::workspace_id.eq(workspace)).limit(GRANTS);
     let mut rows: Vec<GrantRow> = own()

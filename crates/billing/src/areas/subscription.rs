@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 /// A workspace's subscription.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Subscription {
+pub struct BillingSubscription {
     /// Always `subscription`.
     object: &'static str,
     /// The plan, or `null`.
@@ -42,14 +42,14 @@ pub struct SubscriptionPlan {
 
 /// The current plan, its period and limits
 #[operation(get "/billing/subscription", scope = "billing:read")]
-pub fn get_subscription(read: &mut Read, caller: &Caller) -> Result<Json<Subscription>> {
+pub fn get_subscription(read: &mut Read, caller: &Caller) -> Result<Json<BillingSubscription>> {
     let workspace = caller.workspace_id();
     let record = find(read, &workspace.to_string())?;
     let plan =
         catalogue(read, Some(workspace))?.into_iter().find(|plan| Some(&plan.id) == record.plan.as_ref());
     let base = base_price(read)?;
     let price = plan.as_ref().map(|plan| plan.usd_micros_per_1000_energy);
-    Ok(Json(Subscription {
+    Ok(Json(BillingSubscription {
         object: "subscription",
         status: record.subscription,
         period_start: record.period_start,

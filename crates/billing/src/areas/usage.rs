@@ -48,7 +48,7 @@ pub struct UsageQuery {
 
 /// Requests and Energy of some days.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Usage {
+pub struct UsageReport {
     /// Always `usage`.
     object: &'static str,
     /// The first day.
@@ -58,12 +58,12 @@ pub struct Usage {
     /// What it is summed up by.
     group_by: GroupBy,
     /// One row for each day, key, agent, operation or model with any usage, in the order of `group`.
-    rows: Vec<UsageRow>,
+    rows: Vec<UsageReportRow>,
 }
 
 /// Usage of one group.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct UsageRow {
+pub struct UsageReportRow {
     /// The day, or the id or name; `null` where what spent Energy had none.
     group: Option<String>,
     /// Requests that passed the gate; by day and by key only.
@@ -80,10 +80,14 @@ pub struct UsageRow {
 
 /// Requests and Energy by day, key and agent
 #[operation(get "/billing/usage", scope = "billing:read")]
-pub fn get_usage(read: &mut Read, caller: &Caller, Query(query): Query<UsageQuery>) -> Result<Json<Usage>> {
+pub fn get_usage(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<UsageQuery>,
+) -> Result<Json<UsageReport>> {
     let workspace = caller.workspace_id();
     let (from, to) = days(&query, read.now().day())?;
-    let mut rows: BTreeMap<Option<String>, UsageRow> = BTreeMap::new();
+    let mut rows: BTreeMap<Option<String>, UsageReportRow> = BTreeMap::new();
     for spent in spent(read, workspace, from, to, query.group_by)? {
         let row = row_of(&mut rows, spent.group);
         row.energy += spent.energy;
@@ -99,7 +103,7 @@ pub fn get_usage(read: &mut Read, caller: &Caller, Query(query): Query<UsageQuer
             row.requests = Some(requests);
         }
     }
-    Ok(Json(Usage {
+    Ok(Json(UsageReport {
         object: "usage",
         from,
         to,
@@ -108,8 +112,8 @@ pub fn get_usage(read: &mut Read, caller: &Caller, Query(query): Query<UsageQuer
     }))
 }
 
-fn row_of(rows: &mut BTreeMap<Option<String>, UsageRow>, group: Option<String>) -> &mut UsageRow {
-    let empty = UsageRow { group: group.clone(), requests: None, energy: 0, usd_micros: 0, count: 0 };
+fn row_of(rows: &mut BTreeMap<Option<String>, UsageReportRow>, group: Option<String>) -> &mut UsageReportRow {
+    let empty = UsageReportRow { group: group.clone(), requests: None, energy: 0, usd_micros: 0, count: 0 };
     rows.entry(group).or_insert(empty)
 }
 

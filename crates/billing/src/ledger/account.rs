@@ -1,7 +1,9 @@
 //! A workspace's account: what it owns and what is set aside.
 
-use diesel::dsl::{exists, not};
+use super::cached::Cached;
+use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use model::{Error, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use store::schema::{energy_accounts, energy_grants};
@@ -100,16 +102,19 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId) -> Result<Account> {
 /// Sets `energy` aside if all of it is available and nothing has expired since the last sweep.
 pub(super) fn reserve(tx: &mut Tx, workspace: WorkspaceId, energy: i64) -> Result<bool> {
     use energy_accounts::{balance, reserved};
+    // The index of live grants is found by these very words: with a value in its place SQLite would plan the
+    // statement anew each time, and PostgreSQL would not use the index.
     let dead = energy_grants::table
         .filter(energy_grants::workspace_id.eq(workspace))
-        .filter(energy_grants::remaining.gt(0))
-        .filter(energy_grants::expires_at.le(tx.now()).or(energy_grants::voided_at.is_not_null()));
+        .filter(sql::<Bool>("energy_grants.remaining > 0"))
+        .filter(energy_grants::expires_at.le(tx.now()).or(energy_grants::voided_at.is_not_null()))
+        .select(energy_grants::priority);
     let changed = each!(tx.connection(), |connection| {
-        diesel::update(energy_accounts::table.find(workspace))
+        let update = diesel::update(energy_accounts::table.find(workspace))
             .filter((balance - reserved).ge(energy))
             .filter(not(exists(dead)))
-            .set(reserved.eq(reserved + energy))
-            .execute(connection)
+            .set(reserved.eq(reserved + energy));
+        Cached(update).execute(connection)
     })?;
     Ok(changed == 1)
 }
@@ -129,15 +134,14 @@ pub(super) fn change(tx: &mut Tx, workspace: WorkspaceId, balance: i64, reserved
     use energy_accounts as a;
     let now = tx.now();
     let account = each!(tx.connection(), |connection| {
-        diesel::update(a::table.find(workspace))
+        let update = diesel::update(a::table.find(workspace))
             .set((
                 a::balance.eq(a::balance + balance),
                 a::reserved.eq(a::reserved + reserved),
                 a::updated_at.eq(now),
             ))
-            .returning(COLUMNS)
-            .get_result(connection)
-            .optional()
+            .returning(COLUMNS);
+        Cached(update).get_result(connection).optional()
     })?;
     account.ok_or_else(|| Error::internal(format!("workspace {workspace} has no Energy account")))
 }

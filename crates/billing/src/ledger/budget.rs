@@ -1,5 +1,6 @@
 //! What keys spend in a month, their budgets and the warnings on the way there (platform-billing.md C.7).
 
+use super::cached::Cached;
 use super::money;
 use auth::keys::StoredKey;
 use diesel::prelude::*;
@@ -33,16 +34,18 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
     // A month that does not exist has nothing to give back.
     let row =
         Row { lineage_id: lineage, month, spent_micros: spent.max(0), reserved_micros: reserved.max(0) };
-    let (spent, reserved) = each!(tx.connection(), |connection| diesel::insert_into(k::table)
-        .values(&row)
-        .on_conflict((k::lineage_id, k::month))
-        .do_update()
-        .set((
-            k::spent_micros.eq(k::spent_micros + spent),
-            k::reserved_micros.eq(k::reserved_micros + reserved)
-        ))
-        .returning((k::spent_micros, k::reserved_micros))
-        .get_result(connection))?;
+    let (spent, reserved) = each!(tx.connection(), |connection| {
+        let upsert = diesel::insert_into(k::table)
+            .values(&row)
+            .on_conflict((k::lineage_id, k::month))
+            .do_update()
+            .set((
+                k::spent_micros.eq(k::spent_micros + spent),
+                k::reserved_micros.eq(k::reserved_micros + reserved),
+            ))
+            .returning((k::spent_micros, k::reserved_micros));
+        Cached(upsert).get_result(connection)
+    })?;
     Ok(KeyMonth { spent, reserved })
 }
 

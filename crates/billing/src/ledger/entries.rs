@@ -1,6 +1,9 @@
 //! Entries, and what they take out of grants.
 
+use super::cached::Cached;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use serde::{Deserialize, Serialize};
@@ -133,7 +136,9 @@ struct Burn<'a> {
 /// Notes what `entry` took out of a grant (negative: put in).
 pub(super) fn note_burn(tx: &mut Tx, entry: &LedgerId, grant: &GrantId, amount: i64) -> Result<()> {
     let burn = Burn { entry_id: entry, grant_id: grant, amount };
-    diesel::insert_into(grant_burns::table).values(burn).execute(tx.connection())?;
+    each!(tx.connection(), |connection| diesel::insert_into(grant_burns::table)
+        .values(burn)
+        .execute(connection))?;
     Ok(())
 }
 
@@ -146,10 +151,11 @@ const GRANTS_AT_ONCE: i64 = 20;
 /// locked the account, so nobody else burns here.
 pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
     use energy_grants as g;
-    // Nearly always the first grant covers it, and one statement finds and burns it.
+    // Nearly always the first grant covers it, and one statement finds and burns it. The index is found by its
+    // own words, as in `account::reserve`.
     let first = candidates
         .filter(candidates.field(g::workspace_id).eq(workspace))
-        .filter(candidates.field(g::remaining).gt(0))
+        .filter(sql::<Bool>("candidates.remaining > 0"))
         .order((
             candidates.field(g::priority).asc(),
             candidates.field(g::expires_at).is_null().asc(),
@@ -161,13 +167,12 @@ pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount
         .limit(1)
         .single_value();
     let burnt: Option<GrantId> = each!(tx.connection(), |connection| {
-        diesel::update(g::table)
+        let update = diesel::update(g::table)
             .filter(g::id.nullable().eq(first))
             .filter(g::remaining.ge(amount))
             .set(g::remaining.eq(g::remaining - amount))
-            .returning(g::id)
-            .get_result(connection)
-            .optional()
+            .returning(g::id);
+        Cached(update).get_result(connection).optional()
     })?;
     match burnt {
         Some(grant) => note_burn(tx, entry, &grant, amount),

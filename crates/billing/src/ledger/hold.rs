@@ -1,12 +1,13 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
+use super::cached::Cached;
 use super::{account, budget, money, sweep};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use store::schema::{energy_entries, energy_holds};
-use store::{AnyConnection, Tx};
+use store::{AnyConnection, Tx, each};
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
 const HOLD_SECONDS: i64 = 15 * 60;
@@ -57,14 +58,16 @@ impl Held {
 }
 
 /// Locks a run's hold.
+///
+/// Not by `first`: its `LIMIT ?` makes SQLite plan the statement anew whenever it is run.
 pub(super) fn lock(tx: &mut Tx, charge: &Charge) -> Result<Option<Held>> {
     let query = energy_holds::table
         .find(&charge.run)
         .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
         .select(COLUMNS);
     Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.first(connection),
-        AnyConnection::Postgres(connection) => query.for_update().first(connection),
+        AnyConnection::Sqlite(connection) => query.get_result(connection),
+        AnyConnection::Postgres(connection) => query.for_update().get_result(connection),
     }
     .optional()?)
 }
@@ -82,8 +85,8 @@ pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(
         .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
         .select((COLUMNS, exists(settled)));
     let row: Option<(Held, bool)> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.first(connection),
-        AnyConnection::Postgres(connection) => query.for_update().first(connection),
+        AnyConnection::Sqlite(connection) => query.get_result(connection),
+        AnyConnection::Postgres(connection) => query.for_update().get_result(connection),
     }
     .optional()?;
     match row {
@@ -127,18 +130,19 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             expires_at,
             created_at: tx.now(),
         };
-        diesel::insert_into(h::table).values(row).execute(tx.connection())?;
+        each!(tx.connection(), |connection| diesel::insert_into(h::table).values(row).execute(connection))?;
         return Ok(());
     }
-    diesel::update(h::table.find(&charge.run))
-        .set((
+    each!(tx.connection(), |connection| {
+        let update = diesel::update(h::table.find(&charge.run)).set((
             h::amount.eq(held.amount),
             h::used.eq(held.used),
             h::reserved_micros.eq(held.reserved_micros),
             h::state.eq(&held.state),
             h::expires_at.eq(expires_at),
-        ))
-        .execute(tx.connection())?;
+        ));
+        Cached(update).execute(connection)
+    })?;
     Ok(())
 }
 

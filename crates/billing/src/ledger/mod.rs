@@ -12,6 +12,7 @@
 
 mod account;
 mod budget;
+mod cached;
 mod entries;
 mod grants;
 mod hold;

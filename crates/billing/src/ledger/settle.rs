@@ -7,8 +7,8 @@ use super::{budget, money};
 use diesel::prelude::*;
 use model::{AgentId, Error, ExecutionId, GrantId, KeyId, LedgerId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{Charge, Closing, Settlement};
-use store::Tx;
 use store::schema::{energy_entries, executions, grant_burns};
+use store::{Tx, each};
 
 /// [`operation::ports::EnergyMeter::settle`].
 pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()> {
@@ -161,7 +161,9 @@ impl<'a> Work<'a> {
             model: self.settlement.model,
             created_at: tx.now(),
         };
-        diesel::insert_into(executions::table).values(row).execute(tx.connection())?;
+        each!(tx.connection(), |connection| diesel::insert_into(executions::table)
+            .values(row)
+            .execute(connection))?;
         Ok(())
     }
 

@@ -146,24 +146,48 @@ on_both! {
         let early = bed.run(&key);
         bed.hold(&early, 30, 1).await.unwrap();
         bed.test.clock.advance(Duration::hours(1));
-        // Nobody has swept yet, and still only what was bought may be taken. What the running work holds is in the
-        // way of nobody: the order of burning decides what it uses.
-        assert_eq!(bed.hold(&bed.run(&key), 500, 1).await.unwrap_or(0), 50);
-        bed.expect(80, 80).await;
-        // Energy held before the end may still be used.
-        bed.settle(&early, 0, 20).await;
-        bed.expect(60, 60).await;
-        bed.close(&early, 1, 0).await;
-        bed.expect(60, 50).await;
-        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 1);
+        // Nobody has swept yet, and still only what was bought may be taken; the running work's 30 are safe.
+        assert_eq!(bed.hold(&bed.run(&key), 500, 1).await.unwrap_or(0), 20);
         bed.expect(50, 50).await;
+        bed.settle(&early, 0, 20).await;
+        bed.close(&early, 1, 0).await;
+        bed.expect(30, 20).await;
         assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 0);
         let entries = bed.entries().await;
         assert_eq!(
             entries,
             [
-                ("debit".into(), -20), ("expire".into(), -70), ("expire".into(), -10),
-                ("grant".into(), 50), ("grant".into(), 100),
+                ("debit".into(), -20),
+                ("expire".into(), -100),
+                ("grant".into(), 50),
+                ("grant".into(), 100),
+            ]
+        );
+    }
+
+    async fn energy_held_before_its_end_may_be_used(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let end = bed.db().clock().now().plus(Duration::hours(1));
+        bed.give(NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 100) }).await.unwrap();
+        let run = bed.run(&bed.key(None, false).await);
+        bed.hold(&run, 30, 1).await.unwrap();
+        bed.test.clock.advance(Duration::hours(1));
+        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 1);
+        bed.expect(30, 30).await;
+        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 0);
+        bed.settle(&run, 0, 20).await;
+        bed.close(&run, 1, 0).await;
+        bed.expect(10, 0).await;
+        assert_eq!(bed.write(sweep_expired_grants).await.unwrap(), 1);
+        bed.expect(0, 0).await;
+        let entries = bed.entries().await;
+        assert_eq!(
+            entries,
+            [
+                ("debit".into(), -20),
+                ("expire".into(), -70),
+                ("expire".into(), -10),
+                ("grant".into(), 100),
             ]
         );
     }

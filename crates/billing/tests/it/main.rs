@@ -1,11 +1,19 @@
 //! Energy, plans and the Billing area on real databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on must fail"
+)]
 
+mod app;
 mod bed;
 mod budgets;
 mod grants;
 mod holds;
 mod operations;
 mod parallel;
+mod payments;
 mod plans;
 mod random;
 mod statements;

@@ -1,102 +1,15 @@
-//! The operations of both areas, through the whole pipeline.
+//! The operations of both areas.
 
-use crate::bed::{Bed, Key, on_both};
-use auth::{Directory, Quotas, RateWindows, Spending};
+use crate::app::{App, ids, keys, registry};
+use crate::bed::{Key, on_both};
 use billing::ledger::{GrantKind, NewGrant};
 use billing::plans;
-use billing::processor::{
-    InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, forget_payment_method, record_invoice,
-    record_payment_method,
-};
-use billing::{Billing, BillingSettings, Identity};
 use chrono::Duration;
 use diesel::prelude::*;
 use model::{Code, Env, Scope, SubscriptionStatus};
-use operation::{Contract, Head, Limits, Pipeline, Registry, RequestLog, Services, document};
+use operation::{Contract, document};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use store::schema::{key_requests, run_steps};
-
-struct App {
-    bed: Bed,
-    pipeline: Pipeline,
-    key: Key,
-    _stop: tokio::sync::watch::Sender<bool>,
-}
-
-fn registry() -> Registry {
-    Registry::new().with::<Identity>().unwrap().with::<Billing>().unwrap()
-}
-
-impl App {
-    async fn new(kind: Kind) -> Self {
-        let bed = Bed::new(kind).await;
-        let key = bed.key(Some(100), false).await;
-        let db = bed.db().clone();
-        let quotas = Arc::new(Quotas::new(db.clone()));
-        let (stop, stopped) = tokio::sync::watch::channel(false);
-        let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped);
-        let services = Services::default().with(BillingSettings { base_url: "https://svc.test/".into() });
-        let pipeline = Pipeline {
-            registry: Arc::new(registry()),
-            directory: Arc::new(Directory::new(db.clone())),
-            rates: Arc::new(RateWindows::local()),
-            quotas,
-            spending: Arc::new(Spending::new(db.clone())),
-            log,
-            services: Arc::new(services),
-            limits: Limits::default(),
-            db,
-        };
-        Self { bed, pipeline, key, _stop: stop }
-    }
-
-    async fn get_with(&self, key: &Key, address: &str) -> (u16, Value) {
-        let (path, query) = address.split_once('?').unwrap_or((address, ""));
-        let bearer = format!("Bearer {}", key.secret.reveal());
-        let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
-        let head = Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), headers: &headers };
-        let response = match self.pipeline.admit(&head).await {
-            Ok(admitted) => self.pipeline.run(admitted, b"").await,
-            Err(response) => response,
-        };
-        (response.status, serde_json::from_str(&response.body).unwrap())
-    }
-
-    /// The whole body of a success.
-    async fn page(&self, address: &str) -> Value {
-        let (status, body) = self.get_with(&self.key, address).await;
-        assert_eq!(status, 200, "{address}: {body}");
-        assert_eq!(body["success"], true);
-        body
-    }
-
-    async fn get(&self, address: &str) -> Value {
-        self.page(address).await["data"].clone()
-    }
-
-    /// Status, code and param of a refusal.
-    async fn refused(&self, address: &str) -> (u16, String, String) {
-        let (status, body) = self.get_with(&self.key, address).await;
-        let word = |name: &str| body["error"][name].as_str().unwrap_or_default().to_owned();
-        (status, word("code"), word("param"))
-    }
-
-    async fn spend(&self, energy: i64) -> model::RunId {
-        let run = self.bed.run(&self.key);
-        self.bed.hold(&run, energy, energy).await.unwrap();
-        self.bed.close(&run, 0, energy).await;
-        run.run
-    }
-}
-
-fn ids(list: &Value) -> Vec<String> {
-    list.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
-}
-
-fn keys(object: &Value) -> Vec<&str> {
-    object.as_object().unwrap().keys().map(String::as_str).collect()
-}
 
 on_both! {
     async fn me_says_who_the_key_is(kind: Kind) {
@@ -411,99 +324,6 @@ on_both! {
             })
         );
         assert_eq!((&of(&cutoff)["reserved_cents"], &of(&cutoff)["percent"]), (&json!(10), &json!(0)));
-    }
-
-    async fn invoices_keep_their_own_paging(kind: Kind) {
-        let app = App::new(kind).await;
-        let workspace = app.bed.workspace;
-        let invoice = |number: usize, status| NewInvoice {
-            processor_id: format!("in_{number}"),
-            number: format!("A-{number}"),
-            status,
-            total_cents: 2_900,
-            currency: "USD".into(),
-            pdf_url: None,
-            lines: vec![InvoiceLine { description: "Starter".into(), quantity: 1, amount_cents: 2_900 }],
-            due_at: None,
-            paid_at: None,
-        };
-        let mut made = Vec::new();
-        for number in 0..5 {
-            app.bed.test.clock.advance(Duration::milliseconds(1));
-            let new = invoice(number, InvoiceStatus::Open);
-            made.push(app.bed.write(move |tx| record_invoice(tx, workspace, &new)).await.unwrap().to_string());
-        }
-        made.reverse();
-        // Told again it is the same one, changed.
-        let paid = invoice(4, InvoiceStatus::Paid);
-        let again = app.bed.write(move |tx| record_invoice(tx, workspace, &paid)).await.unwrap();
-        assert_eq!(again.as_str(), made[0]);
-        let whole = app.page("/billing/invoices").await;
-        assert_eq!(keys(&whole), ["success", "data"]);
-        assert_eq!(ids(&whole["data"]), made);
-        assert_eq!(whole["data"][0]["status"], "paid");
-        assert_eq!(whole["data"][0]["lines"][0]["amount_cents"], 2_900);
-        // Without `paginate`, `starting_after` is the processor's id, and the form stays.
-        let rest = app.page("/billing/invoices?starting_after=in_3&limit=2").await;
-        assert_eq!(keys(&rest), ["success", "data"]);
-        assert_eq!(ids(&rest["data"]), made[2..4]);
-        let first = app.page("/billing/invoices?paginate=true&limit=3").await;
-        assert_eq!(ids(&first["data"]), made[..3]);
-        let cursor = first["next_cursor"].as_str().unwrap();
-        // A new invoice moves nothing.
-        app.bed.test.clock.advance(Duration::milliseconds(1));
-        let new = invoice(9, InvoiceStatus::Open);
-        app.bed.write(move |tx| record_invoice(tx, workspace, &new)).await.unwrap();
-        let second = app.page(&format!("/billing/invoices?paginate=true&limit=3&starting_after={cursor}")).await;
-        assert_eq!(ids(&second["data"]), made[3..]);
-        assert_eq!((&second["has_more"], &second["next_cursor"]), (&json!(false), &Value::Null));
-        let one = app.get(&format!("/billing/invoices/{}", made[1])).await;
-        assert_eq!((&one["processor_id"], &one["number"]), (&json!("in_3"), &json!("A-3")));
-        let refusal = (400, "validation_error".to_owned(), "starting_after".to_owned());
-        for query in ["starting_after=in_404", "paginate=true&starting_after=in_3", "starting_after="] {
-            assert_eq!(app.refused(&format!("/billing/invoices?{query}")).await, refusal, "{query}");
-        }
-        assert_eq!(app.refused("/billing/invoices?paginate=yes").await.2, "paginate");
-        assert_eq!(app.refused("/billing/invoices?paginate=true&limit=101").await.2, "limit");
-        // The processor's ids of others are unknown here, and cannot be taken.
-        let other = app.bed.other_workspace().await;
-        let foreign = app.bed.key_of(other, Env::Live, vec![Scope::BillingRead], None, false).await;
-        assert_eq!(app.get_with(&foreign, "/billing/invoices?starting_after=in_3").await.0, 400);
-        assert_eq!(app.get_with(&foreign, &format!("/billing/invoices/{}", made[1])).await.0, 404);
-        let stolen = invoice(3, InvoiceStatus::Void);
-        let error = app.bed.write(move |tx| record_invoice(tx, other, &stolen)).await.unwrap_err();
-        assert_eq!(error.code(), Code::DuplicateValue);
-    }
-
-    async fn payment_methods_are_masked(kind: Kind) {
-        let app = App::new(kind).await;
-        let workspace = app.bed.workspace;
-        let method = |number: u8, is_default| NewPaymentMethod {
-            processor_id: format!("pm_{number}"),
-            kind: "card".into(),
-            brand: Some("visa".into()),
-            last4: Some(format!("424{number}")),
-            exp_month: Some(4),
-            exp_year: Some(2030),
-            is_default,
-        };
-        let record = async |new: NewPaymentMethod| {
-            app.bed.write(move |tx| record_payment_method(tx, workspace, &new)).await
-        };
-        let first = record(method(1, true)).await.unwrap();
-        record(method(2, true)).await.unwrap();
-        assert_eq!(record(method(1, false)).await.unwrap(), first);
-        let methods = app.get("/billing/payment-methods").await;
-        assert_eq!(methods.as_array().unwrap().len(), 2);
-        assert_eq!((&methods[0]["last4"], &methods[0]["is_default"]), (&json!("4242"), &json!(true)));
-        assert_eq!((&methods[1]["last4"], &methods[1]["is_default"]), (&json!("4241"), &json!(false)));
-        assert!(!methods.to_string().contains("pm_1"), "the processor's id is nobody's business");
-        let number = NewPaymentMethod { last4: Some("4242424242424242".into()), ..method(3, false) };
-        assert_eq!(record(number).await.unwrap_err().param_name(), Some("last4"));
-        let forget = async || {
-            app.bed.write(move |tx| forget_payment_method(tx, workspace, "pm_1")).await.unwrap()
-        };
-        assert_eq!((forget().await, forget().await), (true, false));
     }
 }
 

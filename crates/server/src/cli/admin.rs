@@ -210,7 +210,8 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
         }
         WorkspaceCommand::List { json } => {
             let workspaces = db.read(plans::list_workspaces).await?;
-            let rows = workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            let rows =
+                workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
             output::rows(&rows, json.json);
         }
         WorkspaceCommand::Block { workspace, reason, json } => {
@@ -256,7 +257,8 @@ pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
     let EnergyCommand::Grant { workspace, amount, kind, expires, note, json } = command;
     let kind = GrantKind::parse(&kind)
         .ok_or_else(|| model::Error::invalid("kind", "must be purchase, plan, promo or adjustment"))?;
-    let new = NewGrant { expires_at: time("expires", expires.as_deref())?, note, ..NewGrant::new(kind, amount) };
+    let new =
+        NewGrant { expires_at: time("expires", expires.as_deref())?, note, ..NewGrant::new(kind, amount) };
     let made = db
         .write(move |tx| {
             let id = workspace_id(tx, &workspace)?;
@@ -321,7 +323,10 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
     let env = Env::parse(&env).ok_or_else(|| model::Error::invalid("env", "must be live or test"))?;
     let scopes = scopes
         .iter()
-        .map(|text| Scope::parse(text.trim()).ok_or_else(|| model::Error::invalid("scopes", format!("has no `{text}`"))))
+        .map(|text| {
+            Scope::parse(text.trim())
+                .ok_or_else(|| model::Error::invalid("scopes", format!("has no `{text}`")))
+        })
         .collect::<Result<Vec<_>>>()?;
     let expires_at = time("expires", expires.as_deref())?;
     let made = db.write(move |tx: &mut Tx| {
@@ -387,13 +392,18 @@ fn key_id(text: &str) -> Result<KeyId> {
 }
 
 fn time(param: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
-    text.map(|text| Timestamp::parse(text).ok_or_else(|| model::Error::invalid(param, "must be an RFC 3339 time")))
-        .transpose()
+    text.map(|text| {
+        Timestamp::parse(text).ok_or_else(|| model::Error::invalid(param, "must be an RFC 3339 time"))
+    })
+    .transpose()
 }
 
 /// `Acme & Sons` as `acme-sons`.
 fn slug_of(name: &str) -> String {
-    let words: String =
-        name.to_lowercase().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' }).collect();
+    let words: String = name
+        .to_lowercase()
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' })
+        .collect();
     words.split_whitespace().collect::<Vec<_>>().join("-").chars().take(40).collect()
 }

@@ -4,6 +4,8 @@ mod admin;
 mod contract;
 mod output;
 
+pub use contract::table;
+
 use crate::config::{Config, read_config};
 use crate::serve;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -69,7 +71,9 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<()> {
     let config = cli.config;
     match cli.command {
-        Command::Serve(arguments) => actix_web::rt::System::new().block_on(serve::serve(config, arguments.demo)),
+        Command::Serve(arguments) => {
+            actix_web::rt::System::new().block_on(serve::serve(config, arguments.demo))
+        }
         Command::Migrate => {
             let done = Db::migrate(&serve::backend(&config)?).map_err(serve::cause)?;
             tracing::info!(migrations = done.len(), "the database is up to date");

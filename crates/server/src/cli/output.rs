@@ -17,7 +17,8 @@ pub(super) fn rows(rows: &[Value], json: bool) {
     let cells: Vec<Vec<String>> = std::iter::once(names.iter().map(|name| name.to_uppercase()).collect())
         .chain(rows.iter().map(|row| names.iter().map(|name| text(row.get(name.as_str()))).collect()))
         .collect();
-    let width = |column: usize| cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width =
+        |column: usize| cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     for row in &cells {
         let line: Vec<String> = row
             .iter()

@@ -1,4 +1,21 @@
 //! The service through its front door, on both databases.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that goes wrong must fail")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that goes wrong must fail"
+)]
 
+mod answers;
+mod bad_input;
+mod contract;
+mod document;
+mod gate;
+mod idempotency;
+mod kill;
+mod limits;
 mod runs;
+mod surface;
+mod transport;
+mod walk;

@@ -2,7 +2,7 @@
 
 use model::Env;
 use serde_json::json;
-use testkit::{Kind, Script, TestApp};
+use testkit::{Script, TestApp};
 
 testkit::on_both! {
     async fn a_run_answers_and_costs_energy(kind: Kind) {

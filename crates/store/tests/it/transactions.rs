@@ -357,6 +357,23 @@ testkit::on_both! {
     }
 }
 
+/// Statistics of young tables once made SQLite scan the ledger for every settlement, ever longer as it grew.
+#[tokio::test]
+async fn tidying_leaves_the_planner_to_the_indexes() {
+    #[derive(diesel::QueryableByName)]
+    struct Tables {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        statistics: i64,
+    }
+    let test = TestDb::new(Kind::Sqlite);
+    test.db.write(|tx| tx.enqueue("one", None, &"x", tx.now())).await.unwrap();
+    test.db.tidy().await.unwrap();
+    let sql = "SELECT COUNT(*) AS statistics FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'";
+    let found: Tables =
+        test.db.read(move |read| Ok(diesel::sql_query(sql).get_result(read.connection())?)).await.unwrap();
+    assert_eq!(found.statistics, 0);
+}
+
 /// Takes two rows, each after the other transaction has the first of its own, the first time round.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadlock_on_postgres_is_tried_again() {

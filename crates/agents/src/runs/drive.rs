@@ -1,0 +1,153 @@
+//! Driving a run: model, tools, model again, until it has answered or a limit ends it.
+
+use super::engine::RunEngine;
+use super::judge::{self, Next};
+use super::model::tier_of;
+use super::queries;
+use super::step::Advance;
+use super::turn::Entered;
+use super::work::{Ended, Ending, Start, Work};
+use crate::providers::{Completion, Prompt, ProviderError, ToolCall};
+use auth::idempotency::Claim;
+use model::{Code, Result};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a worker says that it is alive: often enough for two to get lost within a lease.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// What comes after a step.
+enum Course {
+    Ask(Start),
+    /// With the Energy of the last step where that is not debited yet.
+    End(Ending, i64),
+}
+
+impl RunEngine {
+    /// Drives a run to its end, and stores the outcome of `claim` with it. Where that fails, the run's lease runs out
+    /// and the run is resumed.
+    ///
+    /// # Errors
+    /// `internal_error`.
+    pub(super) async fn drive(
+        &self,
+        work: Work,
+        start: Option<Start>,
+        claim: Option<Claim>,
+    ) -> Result<Ended> {
+        let id = work.row.id.clone();
+        let result = self.drive_steps(work, start, claim).await;
+        if let Err(error) = &result
+            && error.code() == Code::InternalError
+        {
+            tracing::error!(run_id = %id, ?error, "a run was left to be resumed");
+        }
+        result
+    }
+
+    async fn drive_steps(&self, work: Work, start: Option<Start>, claim: Option<Claim>) -> Result<Ended> {
+        let mut work = Arc::new(work);
+        let mut course = match start {
+            Some(start) => Course::Ask(start),
+            None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
+            None => match self.await_turn(&mut work).await? {
+                Entered::Begun(start) => Course::Ask(start),
+                Entered::Over(row) => return Ok(Ended { row: *row, stored: false }),
+            },
+        };
+        loop {
+            let start = match course {
+                Course::Ask(start) => start,
+                Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
+            };
+            let (next, energy) = match self.ask(&work, start).await {
+                Ok((completion, label)) => {
+                    let energy = self.tiers().get(tier_of(&work.row)).prices.energy(completion.usage);
+                    (judge::take_answer(Arc::make_mut(&mut work), completion, label, energy), energy)
+                }
+                Err(error) => (Next::End(judge::give_up(&work, &error)), 0),
+            };
+            course = match next {
+                Next::End(ending) => return self.finish(work, ending, energy, claim).await,
+                Next::Again => self.go_on(&mut work, energy).await?,
+                Next::Tools(calls) => self.take_tools(&mut work, energy, calls).await?,
+            };
+        }
+    }
+
+    /// Calls tools and tells the model what they brought.
+    async fn take_tools(&self, work: &mut Arc<Work>, energy: i64, calls: Vec<ToolCall>) -> Result<Course> {
+        let Some(steps) = self.settle_step(work, energy, calls).await? else {
+            return Ok(Course::End(Ending::Stopped, energy));
+        };
+        let changed = Arc::make_mut(work);
+        changed.row.tool_calls += i64::try_from(steps.len()).unwrap_or(0);
+        changed.written = changed.steps.len();
+        let done = self.run_tools(work, steps).await;
+        let changed = Arc::make_mut(work);
+        for step in done {
+            changed.hear_tool(&step);
+            changed.steps.push(step);
+        }
+        self.go_on(work, 0).await
+    }
+
+    /// Begins the next model step, as far as limits let it.
+    async fn go_on(&self, work: &mut Arc<Work>, energy: i64) -> Result<Course> {
+        Ok(match self.next_step(work, energy).await? {
+            Advance::Begun(step, start) => {
+                let work = Arc::make_mut(work);
+                work.written = work.steps.len();
+                work.steps.push(*step);
+                Course::Ask(start)
+            }
+            Advance::Limit(reason) => {
+                let text = work.last_text();
+                let work = Arc::make_mut(work);
+                work.written = work.steps.len();
+                Course::End(Ending::Incomplete(reason, text), 0)
+            }
+            Advance::Stopped => Course::End(Ending::Stopped, energy),
+        })
+    }
+
+    /// Calls the model, keeping the run's lease meanwhile.
+    async fn ask(
+        &self,
+        work: &Arc<Work>,
+        start: Start,
+    ) -> std::result::Result<(Completion, String), ProviderError> {
+        let patience = work.time_left(self.db().clock().now());
+        let settings = &work.plan.settings;
+        let prompt = Prompt {
+            model: String::new(),
+            messages: start.messages,
+            tools: work.plan.specs.clone(),
+            output_schema: settings.response_format.schema().cloned(),
+            max_output_tokens: start.max_output_tokens,
+            temperature: settings.temperature,
+            patience,
+            cancel: work.working.cancel.clone(),
+        };
+        let asking = self.tiers().get(tier_of(&work.row)).complete(prompt);
+        let answer = self.keeping_lease(work, tokio::time::timeout(patience, asking)).await;
+        answer.unwrap_or(Err(ProviderError::Timeout))
+    }
+
+    /// Does something that takes long, and says now and then that this worker is alive. Where the run is no longer
+    /// this worker's, the work is told to stop.
+    pub(super) async fn keeping_lease<T>(&self, work: &Arc<Work>, future: impl Future<Output = T>) -> T {
+        let mut future = std::pin::pin!(future);
+        loop {
+            tokio::select! {
+                value = &mut future => return value,
+                () = tokio::time::sleep(HEARTBEAT) => {
+                    let renewed = self.write_with(work, |_, tx, work| queries::renew(tx, &work.row)).await;
+                    if let Ok(false) = renewed {
+                        work.working.cancel.cancel();
+                    }
+                }
+            }
+        }
+    }
+}

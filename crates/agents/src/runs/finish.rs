@@ -1,0 +1,111 @@
+//! The end of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
+
+use super::answer;
+use super::engine::{RunEngine, emit_end, failure_text, record_test_execution, superseded};
+use super::model::{RunRow, RunStatus};
+use super::queries;
+use super::step::write_finished;
+use super::work::{Ended, Ending, Work};
+use auth::idempotency::{self, Claim};
+use model::{Code, Error, Result};
+use operation::ports::{Closing, Settlement};
+use std::sync::Arc;
+use store::Tx;
+
+impl RunEngine {
+    /// Writes the end of a run. `energy` is what its last step cost.
+    pub(super) async fn finish(
+        &self,
+        work: Arc<Work>,
+        ending: Ending,
+        energy: i64,
+        claim: Option<Claim>,
+    ) -> Result<Ended> {
+        let ended = self.write_with(&work, move |engine, tx, work| {
+            let row = write_end(tx, work, &ending)?;
+            let refund = row.status()? == RunStatus::Failed;
+            engine.close(tx, work, &row, energy, refund)?;
+            let stored = match &claim {
+                Some(claim) if !refund => store_outcome(tx, claim, &row, false)?,
+                _ => false,
+            };
+            Ok(Ended { row, stored })
+        });
+        let ended = ended.await?;
+        self.0.parts.spending.forget(&work.plan.caller.key.lineage);
+        Ok(ended)
+    }
+
+    /// Settles the last step, sets free what is still held, and records the execution.
+    fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<()> {
+        write_finished(tx, work)?;
+        let charge = work.charge();
+        if !row.livemode {
+            return record_test_execution(tx, &charge, row);
+        }
+        let (step, model) = (work.last_position(), row.model.as_str());
+        let close = Some(Closing { status: &row.status, refund });
+        self.0.parts.meter.settle(tx, &charge, &Settlement { step, energy, model, close })
+    }
+}
+
+/// Writes the run's own row, and its event. Gives the row as it then stands.
+fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
+    let mut row = work.row.clone();
+    // A busy conversation may have moved the run's acceptance on by some milliseconds.
+    row.completed_at = Some(tx.now().max(row.queued_at));
+    row.lease_until = None;
+    let status = match ending {
+        Ending::Completed(text) => {
+            row.output = Some(text.clone());
+            RunStatus::Completed
+        }
+        Ending::Incomplete(reason, text) => {
+            row.output.clone_from(text);
+            row.incomplete_reason = Some((*reason).to_owned());
+            RunStatus::Incomplete
+        }
+        Ending::Failed(code, message) => {
+            row.error = Some(failure_text(*code, message));
+            row.energy = 0;
+            RunStatus::Failed
+        }
+        Ending::Stopped => return stopped(tx, work),
+    };
+    status.as_str().clone_into(&mut row.status);
+    if !queries::finish(tx, &row)? {
+        return stopped(tx, work);
+    }
+    emit_end(tx, &row)?;
+    Ok(row)
+}
+
+/// Closes a run that somebody cancelled, which stays so.
+///
+/// # Errors
+/// `internal_error` where it was taken over: then nothing of this worker counts.
+fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
+    queries::note_usage(tx, &work.row)?.ok_or_else(superseded)
+}
+
+/// Stores a run as the outcome of its request. `false`: the request was taken over by another, which finds the run.
+pub(super) fn store_outcome(tx: &mut Tx, claim: &Claim, row: &RunRow, still_running: bool) -> Result<bool> {
+    let reply = answer::reply(row.clone(), still_running)?;
+    match idempotency::finish(tx, claim, reply.status, &reply.body) {
+        Ok(()) => Ok(true),
+        Err(error) if error.code() == Code::IdempotencyInProgress => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The run, or for a failed one the error that its caller is told.
+pub(super) fn told(row: RunRow) -> Result<RunRow> {
+    if row.status()? != RunStatus::Failed {
+        return Ok(row);
+    }
+    let failure = row.failure();
+    let code =
+        failure.as_ref().and_then(|failure| Code::ALL.iter().find(|code| code.as_str() == failure.code));
+    let message = failure.as_ref().map_or("The agent failed.", |failure| failure.message.as_str());
+    Err(Error::new(code.copied().unwrap_or(Code::AgentFailed), message).with("run_id", row.id.as_str()))
+}

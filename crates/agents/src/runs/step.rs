@@ -1,0 +1,179 @@
+//! The steps of a run in the database: each is written before it is made, and its result with its price.
+
+use super::engine::RunEngine;
+use super::model::{StepRow, ToolInput, tier_of};
+use super::work::{Start, Work};
+use super::{effect, prompt, queries};
+use crate::providers::{ToolCall, Usage};
+use model::{Code, Error, JsonText, Result, StepId};
+use operation::ports::Settlement;
+use serde_json::json;
+use std::sync::Arc;
+use store::Tx;
+
+/// The fewest tokens of an answer that are worth asking for.
+const USEFUL_OUTPUT: i64 = 256;
+
+/// What became of an attempt to go on.
+pub(super) enum Advance {
+    /// The next model step is written, and its Energy held.
+    Begun(Box<StepRow>, Start),
+    /// Not even a short answer can be paid.
+    Limit(&'static str),
+    /// The run was ended by somebody else, or taken over.
+    Stopped,
+}
+
+impl RunEngine {
+    /// Runs a transaction that looks at `work`.
+    pub(super) async fn write_with<T: Send + 'static>(
+        &self,
+        work: &Arc<Work>,
+        change: impl Fn(&Self, &mut Tx, &Work) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (engine, work) = (self.clone(), work.clone());
+        self.db().write(move |tx| change(&engine, tx, &work)).await
+    }
+
+    /// Holds Energy for the next model call and writes its step.
+    ///
+    /// # Errors
+    /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
+    pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Start)> {
+        let setup = self.tiers().get(tier_of(&work.row));
+        let settings = &work.plan.settings;
+        let room = setup.context_tokens() - USEFUL_OUTPUT.min(settings.max_output_tokens);
+        let (messages, input_tokens) =
+            prompt::messages(settings, work.plan.spec_tokens, &work.turns, &work.said, room);
+        let fits = (setup.context_tokens() - input_tokens).max(16);
+        let mut max_output_tokens = settings.max_output_tokens.min(fits);
+        if work.row.livemode {
+            let price = |output_tokens| {
+                setup.prices.energy(Usage { input_tokens, output_tokens, ..Usage::default() })
+            };
+            let least = price(max_output_tokens.min(USEFUL_OUTPUT));
+            let mut wanted = price(max_output_tokens);
+            if let Some(limit) = settings.energy_limit_per_run {
+                wanted = wanted.min(limit - work.row.energy);
+                if wanted < least {
+                    let message =
+                        format!("The run may use {limit} Energy, which does not pay for another answer.");
+                    return Err(Error::new(Code::EnergyDepleted, message).param("energy_limit_per_run"));
+                }
+            }
+            let held = self.0.parts.meter.hold(tx, &work.charge(), wanted, least)?;
+            max_output_tokens =
+                max_output_tokens.min(setup.prices.affordable_output(held, input_tokens)).max(1);
+        }
+        let input = JsonText::of(&json!({
+            "messages": messages.len(),
+            "tools": work.plan.specs.len(),
+            "max_output_tokens": max_output_tokens,
+        }));
+        let step = running(tx, work, work.next_position(), "model", setup.label(), input, None);
+        queries::insert_step(tx, &step)?;
+        Ok((step, Start { messages, max_output_tokens }))
+    }
+
+    /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
+    /// run was ended by somebody else, or taken over.
+    pub(super) async fn settle_step(
+        &self,
+        work: &Arc<Work>,
+        energy: i64,
+        calls: Vec<ToolCall>,
+    ) -> Result<Option<Vec<StepRow>>> {
+        self.write_with(work, move |engine, tx, work| {
+            if !queries::renew(tx, &work.row)? {
+                return Ok(None);
+            }
+            engine.settle_written(tx, work, energy)?;
+            let mut tools = Vec::with_capacity(calls.len());
+            for (call, position) in calls.iter().zip(work.next_position()..) {
+                let arguments = effect::arguments_of(call);
+                let key = effect::key(&work.row, &call.name, &arguments);
+                let input = JsonText::of(&ToolInput { call_id: call.id.clone(), arguments });
+                let step = running(tx, work, position, "tool", call.name.clone(), input, Some(key));
+                queries::insert_step(tx, &step)?;
+                tools.push(step);
+            }
+            Ok(Some(tools))
+        })
+        .await
+    }
+
+    /// Writes what is finished and its price, and begins the next model step. What is finished is written even where
+    /// the next step cannot be paid.
+    pub(super) async fn next_step(&self, work: &Arc<Work>, energy: i64) -> Result<Advance> {
+        self.write_with(work, move |engine, tx, work| {
+            if !queries::renew(tx, &work.row)? {
+                return Ok(Advance::Stopped);
+            }
+            engine.settle_written(tx, work, energy)?;
+            match engine.begin_step(tx, work) {
+                Ok((step, start)) => Ok(Advance::Begun(Box::new(step), start)),
+                Err(error) => limit_reason(&error).map(Advance::Limit).ok_or(error),
+            }
+        })
+        .await
+    }
+
+    fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<()> {
+        write_finished(tx, work)?;
+        if energy > 0 && work.row.livemode {
+            let (step, model) = (work.last_position(), work.row.model.as_str());
+            let settlement = Settlement { step, energy, model, close: None };
+            self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the results of steps that are not written yet. A step without one has failed.
+pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
+    let now = tx.now();
+    for step in work.steps.iter().skip(work.written) {
+        let status = if step.status == "running" { "failed" } else { step.status.as_str() };
+        queries::finish_step(tx, step, status, now)?;
+    }
+    Ok(())
+}
+
+fn running(
+    tx: &Tx,
+    work: &Work,
+    position: i64,
+    kind: &str,
+    name: String,
+    input: JsonText,
+    effect_key: Option<String>,
+) -> StepRow {
+    let now = tx.now();
+    StepRow {
+        run_id: work.row.id.clone(),
+        position,
+        workspace_id: work.row.workspace_id,
+        id: StepId::new(now, &*tx.random()),
+        kind: kind.to_owned(),
+        status: "running".to_owned(),
+        name,
+        input: Some(input),
+        output: None,
+        effect_key,
+        input_tokens: 0,
+        output_tokens: 0,
+        energy: 0,
+        started_at: now,
+        completed_at: None,
+    }
+}
+
+/// Why a run that has begun ends when it cannot go on; `None` for errors that are not about limits.
+fn limit_reason(error: &Error) -> Option<&'static str> {
+    match (error.code(), error.param_name()) {
+        (Code::EnergyDepleted, Some("energy_limit_per_run")) => Some("energy_limit"),
+        (Code::EnergyDepleted, _) => Some("energy_depleted"),
+        (Code::BudgetExceeded, _) => Some("budget_exceeded"),
+        _ => None,
+    }
+}

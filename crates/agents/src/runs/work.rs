@@ -1,0 +1,204 @@
+//! A run at work: what it is to do, how far it has come, and how it may end.
+
+use super::desk::Working;
+use super::model::{ModelOutput, RunOptions, RunRow, RunStatus, StepRow, ToolInput, ToolOutput};
+use super::queries::Turn;
+use crate::agents::{Settings, ToolRow, ToolSettings};
+use crate::providers::{Message, Role, ToolSpec, Usage, estimated_tool_tokens};
+use crate::schema_rules::Schema;
+use model::{Caller, Code, Result, Timestamp};
+use operation::ports::Charge;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run is to do. It never changes, so all who work on the run share it.
+pub(super) struct Plan {
+    pub(super) caller: Caller,
+    /// The agent's settings, with what the run was asked for instead.
+    pub(super) settings: Settings,
+    pub(super) tools: Vec<PlannedTool>,
+    pub(super) specs: Vec<ToolSpec>,
+    pub(super) spec_tokens: i64,
+    /// What the answer must fit.
+    pub(super) answer: Option<Schema>,
+}
+
+/// A tool that the run may call.
+pub(super) struct PlannedTool {
+    pub(super) name: String,
+    pub(super) settings: ToolSettings,
+    pub(super) arguments: Schema,
+}
+
+impl Plan {
+    pub(super) fn new(
+        caller: Caller,
+        mut settings: Settings,
+        tools: Vec<ToolRow>,
+        options: RunOptions,
+    ) -> Result<Self> {
+        if let Some(format) = options.response_format {
+            settings.response_format = format;
+        }
+        settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
+        settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
+        let tools = tools
+            .into_iter()
+            .map(|tool| {
+                let settings = tool.settings()?;
+                let arguments = Schema::new(settings.parameters.clone());
+                Ok(PlannedTool { name: tool.name, settings, arguments })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let specs: Vec<ToolSpec> = tools
+            .iter()
+            .map(|tool| ToolSpec {
+                name: tool.name.clone(),
+                description: tool.settings.description.clone(),
+                parameters: tool.settings.parameters.clone(),
+            })
+            .collect();
+        let spec_tokens = estimated_tool_tokens(&specs);
+        let answer = settings.response_format.schema().cloned().map(Schema::new);
+        Ok(Self { caller, settings, tools, specs, spec_tokens, answer })
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<&PlannedTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// A run with all that driving it needs.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) plan: Arc<Plan>,
+    pub(super) working: Arc<Working>,
+    pub(super) row: RunRow,
+    pub(super) turns: Vec<Turn>,
+    pub(super) steps: Vec<StepRow>,
+    /// The steps before this one stand in the database as they stand here.
+    pub(super) written: usize,
+    /// What was said in this run so far, the input first.
+    pub(super) said: Vec<Message>,
+    /// Answers that did not fit the schema.
+    pub(super) repairs: usize,
+    /// Tool calls whose arguments did not fit.
+    pub(super) bad_calls: usize,
+}
+
+/// A model step that was begun: written, and its Energy held.
+pub(super) struct Start {
+    pub(super) messages: Vec<Message>,
+    pub(super) max_output_tokens: i64,
+}
+
+/// How a run ends.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Completed(String),
+    Incomplete(&'static str, Option<String>),
+    Failed(Code, String),
+    /// Somebody else ended it, or took it over; the database says which.
+    Stopped,
+}
+
+/// A run that has ended, and whether the outcome of its request was stored with it.
+pub(super) struct Ended {
+    pub(super) row: RunRow,
+    pub(super) stored: bool,
+}
+
+impl Work {
+    pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, turns: Vec<Turn>) -> Self {
+        let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
+        let working = Arc::new(working);
+        let steps = Vec::new();
+        Self { plan, working, row, turns, steps, written: 0, said, repairs: 0, bad_calls: 0 }
+    }
+
+    pub(super) fn charge(&self) -> Charge {
+        Charge {
+            caller: self.plan.caller.clone(),
+            run: self.row.id.clone(),
+            agent: self.row.agent_id,
+            operation: "run",
+        }
+    }
+
+    pub(super) fn time_left(&self, now: Timestamp) -> Duration {
+        let started = self.row.started_at.unwrap_or(self.row.queued_at);
+        let end = started.plus_seconds(self.plan.settings.timeout_seconds);
+        Duration::from_millis(u64::try_from(end.millis() - now.millis()).unwrap_or(0))
+    }
+
+    pub(super) fn next_position(&self) -> i64 {
+        self.last_position() + 1
+    }
+
+    pub(super) fn last_position(&self) -> i64 {
+        self.steps.last().map_or(0, |step| step.position)
+    }
+
+    /// What the model said last.
+    pub(super) fn last_text(&self) -> Option<String> {
+        self.said
+            .iter()
+            .rev()
+            .find(|message| message.role == Role::Assistant && !message.content.is_empty())
+            .map(|message| message.content.clone())
+    }
+
+    /// Starts the run's time.
+    pub(super) fn start(&mut self, now: Timestamp) {
+        RunStatus::InProgress.as_str().clone_into(&mut self.row.status);
+        self.row.started_at = Some(now.max(self.row.queued_at));
+    }
+
+    /// Takes in what the model said, and what it cost.
+    pub(super) fn hear(&mut self, output: ModelOutput, energy: i64) {
+        self.row.input_tokens += output.usage.input_tokens;
+        self.row.cached_tokens += output.usage.cached_tokens;
+        self.row.output_tokens += output.usage.output_tokens;
+        self.row.reasoning_tokens += output.usage.reasoning_tokens;
+        self.row.model_calls += 1;
+        if self.row.livemode {
+            self.row.energy += energy;
+        } else {
+            self.row.simulated_energy += energy;
+        }
+        let mut message = Message::text(Role::Assistant, output.text);
+        message.tool_calls = output.tool_calls;
+        self.said.push(message);
+        if let Some(correction) = output.correction {
+            self.repairs += 1;
+            self.said.push(Message::text(Role::User, correction));
+        }
+    }
+
+    /// Takes in what a tool answered.
+    pub(super) fn hear_tool(&mut self, step: &StepRow) {
+        let Some(output) = &step.output else { return };
+        if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
+            self.bad_calls += 1;
+        }
+        let call = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
+        let mut message = Message::text(Role::Tool, output.as_str());
+        message.tool_call_id = call.map(|call| call.call_id);
+        self.said.push(message);
+    }
+
+    /// Takes in a finished step of an earlier worker.
+    pub(super) fn recall(&mut self, step: StepRow, energy_of: impl Fn(Usage) -> i64) {
+        if !step.is_model() {
+            self.row.tool_calls += 1;
+            self.hear_tool(&step);
+        } else if let Some(output) =
+            step.output.as_ref().and_then(|output| output.parse::<ModelOutput>().ok())
+        {
+            let energy = if self.row.livemode { step.energy } else { energy_of(output.usage) };
+            self.hear(output, energy);
+        }
+        self.steps.push(step);
+        self.written = self.steps.len();
+    }
+}

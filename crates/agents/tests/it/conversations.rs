@@ -1,0 +1,188 @@
+//! Conversations: what is remembered, and what a busy one does.
+
+use crate::{ask, asked, awaited, begin, check_books, events, id, number, say, with_agent};
+use futures::future::join_all;
+use model::Env;
+use serde_json::{Value, json};
+use svc_agents::providers::ProviderError;
+use testkit::{Key, Script, TestApp};
+
+async fn turn(app: &TestApp, key: &Key, input: &str, answer: &str) -> Value {
+    app.model.then(say(answer));
+    ask(app, key, json!({ "input": input, "conversation_id": "c" })).await.expect(200)
+}
+
+async fn heard(app: &TestApp, key: &Key, mut run: Value) -> Vec<String> {
+    run["input"] = "?".into();
+    ask(app, key, run).await.expect(200);
+    app.model.last_texts()
+}
+
+testkit::on_both! {
+    async fn a_conversation_is_remembered(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({ "memory": { "mode": "window", "max_messages": 4 } })).await;
+        let other = app.post("/agents", &key, json!({ "name": "Other", "status": "active" })).await.expect(201);
+        let test = app.key(key.workspace, Env::Test, &["runs:execute"]).await;
+        // All in the same millisecond: the order is that of acceptance all the same.
+        for (input, answer) in [("a", "A"), ("b", "B"), ("c", "C")] {
+            turn(&app, &key, input, answer).await;
+        }
+        app.model.then(Script::Fail(ProviderError::Refused("no".into())));
+        ask(&app, &key, json!({ "input": "bad", "conversation_id": "c" })).await.expect_error(502, "agent_failed");
+        let said = heard(&app, &key, json!({ "conversation_id": "c" })).await;
+        assert_eq!(said, ["b", "B", "c", "C", "?"]);
+        for stranger in [json!({ "conversation_id": "d" }), json!({}), json!({ "conversation_id": "c", "agent_id": other["id"] })] {
+            assert_eq!(heard(&app, &key, stranger).await, ["?"]);
+        }
+        assert_eq!(heard(&app, &test, json!({ "conversation_id": "c" })).await, ["?"]);
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "memory": { "mode": "none" } })).await.expect(200);
+        assert_eq!(heard(&app, &key, json!({ "conversation_id": "c" })).await, ["?"]);
+    }
+
+    async fn an_ephemeral_conversation_can_be_continued(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(say("A"));
+        let run = ask(&app, &key, json!({ "input": "a" })).await.expect(200);
+        let name = run["conversation_id"].as_str().unwrap();
+        assert!(name.starts_with("eph_"));
+        assert_eq!(heard(&app, &key, json!({ "conversation_id": name })).await, ["a", "A", "?"]);
+    }
+
+    async fn runs_wait_in_order_and_ten_are_the_most(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({ "memory": { "mode": "none" } })).await;
+        app.model.then(Script::Wait("first".into()));
+        let mut runs = Vec::new();
+        for number in 0..10 {
+            let run = begin(&app, &key, json!({ "input": format!("{number}"), "conversation_id": "c" })).await;
+            assert_eq!(run["status"], if number == 0 { "in_progress" } else { "queued" });
+            runs.push(run);
+        }
+        for on_busy in ["enqueue", "reject"] {
+            let refused = ask(&app, &key, json!({ "input": "x", "conversation_id": "c", "on_busy": on_busy })).await;
+            refused.expect_error(409, "conversation_busy");
+            assert_eq!(refused.body["error"]["run_id"], runs[0]["id"]);
+        }
+        // Other conversations, and the same name with another agent, are not busy.
+        ask(&app, &key, json!({ "input": "y", "conversation_id": "d" })).await.expect(200);
+        let other = app.post("/agents", &key, json!({ "name": "Other", "status": "active" })).await.expect(201);
+        ask(&app, &key, json!({ "input": "y", "conversation_id": "c", "agent_id": other["id"] })).await.expect(200);
+        app.model.release();
+        for run in &runs {
+            awaited(&app, &key, run, "completed").await;
+        }
+        let inputs: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
+        assert_eq!(inputs, (0..10).map(|number| number.to_string()).collect::<Vec<_>>());
+        assert_eq!(runs[0]["agent_id"], agent["id"]);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_waiting_run_hears_the_answer_before_it(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Wait("A".into()));
+        let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
+        let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
+        asked(&app, 1).await;
+        app.model.release();
+        awaited(&app, &key, &second, "completed").await;
+        assert_eq!(app.model.last_texts(), ["a", "A", "b"]);
+        awaited(&app, &key, &first, "completed").await;
+    }
+
+    async fn a_newer_input_takes_the_place_of_those_before(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        for (on_busy, reason, remembered) in [
+            ("interrupt", "interrupted", vec!["one", "two", "three"]),
+            ("rollback", "rolled_back", vec!["three"]),
+        ] {
+            let before = app.model.asked().len();
+            app.model.then(Script::Wait("never".into()));
+            let run = |input: &str| json!({ "input": input, "conversation_id": on_busy });
+            let going = begin(&app, &key, run("one")).await;
+            asked(&app, before + 1).await;
+            let waiting = begin(&app, &key, run("two")).await;
+            let mut newer = run("three");
+            newer["on_busy"] = on_busy.into();
+            ask(&app, &key, newer).await.expect(200);
+            assert_eq!(app.model.last_texts(), remembered);
+            for cancelled in [&going, &waiting] {
+                let now = awaited(&app, &key, cancelled, "cancelled").await;
+                assert_eq!(now["incomplete_details"]["reason"], reason);
+                assert_eq!(now["energy"]["amount"], 0);
+            }
+            check_books(&app, key.workspace).await;
+            assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs WHERE lease_until IS NOT NULL").await, 0);
+        }
+        let told = events(&app).await;
+        assert_eq!(told.iter().filter(|kind| *kind == "run.cancelled").count(), 4, "{told:?}");
+    }
+
+    async fn a_run_that_waits_too_long_expires(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({ "timeout_seconds": 600 })).await;
+        app.model.then(Script::Wait("late".into()));
+        let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
+        let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
+        asked(&app, 1).await;
+        app.data.clock.advance(chrono::Duration::seconds(599));
+        let third = begin(&app, &key, json!({ "input": "c", "conversation_id": "c" })).await;
+        // Runs of one moment are entered a millisecond apart.
+        app.data.clock.advance(chrono::Duration::seconds(2));
+        let second = awaited(&app, &key, &second, "expired").await;
+        assert_eq!(second["started_at"], Value::Null);
+        app.model.release();
+        awaited(&app, &key, &first, "completed").await;
+        awaited(&app, &key, &third, "completed").await;
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_run_fails_whose_agent_was_switched_off_while_it_waited(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Wait("late".into()));
+        let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
+        let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
+        app.post(&format!("/agents/{}/deactivate", agent["id"]), &key, json!({})).await.expect(200);
+        app.model.release();
+        awaited(&app, &key, &first, "completed").await;
+        let second = awaited(&app, &key, &second, "failed").await;
+        assert_eq!(second["error"]["code"], "agent_inactive");
+        assert_eq!(events(&app).await, ["run.completed", "run.failed"]);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn of_runs_accepted_at_once_one_goes_first(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        for round in 0..5 {
+            let run = || json!({ "input": "Hi", "conversation_id": format!("c{round}"), "on_busy": "reject" });
+            let before = app.model.asked().len();
+            for _ in 0..6 {
+                app.model.then(Script::Wait("ok".into()));
+            }
+            let made = join_all((0..6).map(|_| async { begin_or_not(&app, &key, run()).await })).await;
+            assert_eq!(made.iter().flatten().count(), 1, "{made:?}");
+            asked(&app, before + 1).await;
+            app.model.release();
+            awaited(&app, &key, made.iter().flatten().next().unwrap(), "completed").await;
+            assert_eq!(app.model.asked().len(), before + 1);
+            app.model.forget();
+        }
+    }
+}
+
+async fn begin_or_not(app: &TestApp, key: &Key, mut run: Value) -> Option<Value> {
+    run["background"] = true.into();
+    let answer = ask(app, key, run).await;
+    if answer.status == 409 {
+        answer.expect_error(409, "conversation_busy");
+        return None;
+    }
+    let run = answer.expect(200);
+    assert!(!id(&run).is_empty());
+    Some(run)
+}

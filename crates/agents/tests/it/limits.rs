@@ -1,0 +1,100 @@
+//! The limits of an agent and of a run.
+
+use crate::{ask, call, check_books, give_tool, read, say, with_agent};
+use serde_json::{Value, json};
+use svc_agents::providers::ProviderError;
+use testkit::{OpenAiServer, Script, TestApp};
+
+fn reason(run: &Value) -> (&str, &str) {
+    (run["status"].as_str().unwrap(), run["incomplete_details"]["reason"].as_str().unwrap_or_default())
+}
+
+testkit::on_both! {
+    async fn steps_and_tool_calls_are_limited(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({ "max_steps": 3, "max_tool_calls": 2 })).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        for number in 0..3 {
+            app.model.then(call("look", json!({ "n": number })));
+        }
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), server.requests()), (("incomplete", "max_tool_calls"), 2));
+        assert_eq!((&run["usage"]["model_calls"], &run["usage"]["tool_calls"]), (&json!(3), &json!(2)));
+        app.model.then(call("look", json!({ "n": 1 })));
+        let run = ask(&app, &key, json!({ "input": "Hi", "max_steps": 1 })).await.expect(200);
+        assert_eq!((reason(&run), server.requests()), (("incomplete", "max_steps"), 2));
+        assert_eq!(run["energy"]["amount"], 1, "what was used stays paid");
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn an_answer_that_is_cut_is_kept(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({ "max_output_tokens": 16 })).await;
+        app.model.then(Script::Cut("Once upon".into()));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), &run["output"]), (("incomplete", "max_output_tokens"), &json!("Once upon")));
+        assert_eq!(app.model.asked()[0].max_output_tokens, 16);
+    }
+
+    async fn the_same_call_again_and_again_is_a_loop(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({ "max_steps": 50 })).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        for arguments in [json!({ "a": 1, "b": 2 }), json!("{\"b\":2,\"a\":1}"), json!("{ \"a\": 1, \"b\": 2 }"), json!({ "b": 2, "a": 1 })] {
+            app.model.then(call("look", arguments));
+        }
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 3));
+    }
+
+    async fn time_is_limited(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Wait("unheard".into()));
+        // The shortest time that a run can have does pass here.
+        let answer = ask(&app, &key, json!({ "input": "Hi", "timeout_seconds": 5 })).await;
+        answer.expect_error(504, "agent_timeout");
+        let patience = app.model.asked()[0].patience.as_secs_f64();
+        assert!((4.0..=5.0).contains(&patience), "{patience}");
+        let run = app.get(&format!("/runs/{}", answer.body["error"]["run_id"].as_str().unwrap()), &key).await.expect(200);
+        assert_eq!((&run["status"], &run["energy"]["amount"]), (&json!("failed"), &json!(0)));
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn what_was_said_before_the_time_was_over_is_kept(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let format = json!({ "type": "json_schema", "schema": { "type": "object" } });
+        let (key, _) = with_agent(&app, json!({ "response_format": format })).await;
+        app.model.then(say("no JSON")).then(Script::Fail(ProviderError::Timeout));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), &run["output"]), (("incomplete", "timeout"), &json!("no JSON")));
+        assert_eq!(run["energy"]["amount"], 1);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn bad_arguments_go_back_three_times(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        let parameters = json!({ "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } });
+        give_tool(&app, &key, &agent, "look", &server, json!({ "parameters": parameters, "http": { "method": "GET" } })).await;
+        let bad = [json!("{\"n\":"), json!({ "n": "1" }), json!({})];
+        for arguments in bad.clone() {
+            app.model.then(call("look", arguments));
+        }
+        app.model.then(call("look", json!({ "n": 1 }))).then(say("done"));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((run["status"].as_str(), server.requests()), (Some("completed"), 1), "the fourth was right");
+        let steps = read(&app, &key, &run).await["steps"].clone();
+        assert!(steps[1]["output"]["result"].as_str().unwrap().contains("not a JSON object"), "{steps}");
+        assert!(steps[3]["output"]["result"].as_str().unwrap().contains("/n"), "{steps}");
+        for arguments in bad {
+            app.model.then(call("look", arguments));
+        }
+        app.model.then(call("look", json!({ "n": [] })));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 1));
+    }
+}

@@ -1,0 +1,263 @@
+//! Runs: what a caller asks and is told.
+
+use crate::{ask, asked, awaited, begin, check_books, events, id, read, say, texts, with_agent};
+use model::Env;
+use serde_json::{Value, json};
+use std::time::Duration;
+use svc_agents::providers::ProviderError;
+use testkit::{Script, TestApp, until};
+use tokio::io::AsyncWriteExt;
+
+testkit::on_both! {
+    async fn a_background_run_is_told_of_at_once(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Wait("late".into()));
+        let run = begin(&app, &key, json!({ "input": "Hi", "metadata": { "a": "b" } })).await;
+        assert_eq!((&run["status"], &run["output"], &run["ephemeral"]), (&json!("in_progress"), &Value::Null, &json!(true)));
+        asked(&app, 1).await;
+        app.model.release();
+        let run = awaited(&app, &key, &run, "completed").await;
+        assert_eq!((&run["output"], &run["metadata"]["a"], &run["steps"][0]["type"]), (&json!("late"), &json!("b"), &json!("model")));
+        let listed = app.get("/billing/executions", &key).await.expect(200);
+        assert_eq!((&listed[0]["energy"], &listed[0]["status"]), (&json!(1), &json!("completed")), "{listed}");
+        assert_eq!(events(&app).await, ["run.completed"]);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_long_run_answers_202_and_goes_on(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.service.engine.set_patience(Duration::from_millis(50));
+        app.model.then(Script::Wait("late".into()));
+        let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
+        let run = asking.send().await.expect(202);
+        assert_eq!(run["status"], "in_progress");
+        app.model.release();
+        awaited(&app, &key, &run, "completed").await;
+        // The run's end has taken the place of the first answer.
+        let again = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
+        let again = again.send().await;
+        assert_eq!((again.expect(200)["output"].clone(), id(&again.body["data"])), (json!("late"), id(&run)));
+        assert_eq!(again.headers["idempotent-replayed"], "true");
+        assert_eq!(app.model.asked().len(), 1);
+    }
+
+    async fn a_caller_that_hangs_up_does_not_stop_its_run(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Wait("late".into()));
+        let body = r#"{"input":"Hi"}"#;
+        let mut stream = tokio::net::TcpStream::connect(app.origin.trim_start_matches("http://")).await.unwrap();
+        let head = format!(
+            "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            key.secret, body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        asked(&app, 1).await;
+        drop(stream);
+        app.model.release();
+        let run = until("that the run ends", async || {
+            let runs = app.get("/runs?status=completed", &key).await.expect(200);
+            runs.get(0).cloned()
+        }).await;
+        assert_eq!(run["output"], "late");
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn failures_cost_nothing_and_name_the_run(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        for (fault, status, code) in [
+            (ProviderError::Unavailable("down".into()), 502, "model_unavailable"),
+            (ProviderError::Refused("no".into()), 502, "agent_failed"),
+            (ProviderError::Timeout, 504, "agent_timeout"),
+        ] {
+            app.model.then(Script::Fail(fault));
+            let answer = ask(&app, &key, json!({ "input": "Hi" })).await;
+            answer.expect_error(status, code);
+            assert_eq!(answer.body["error"]["type"], "agent_error");
+            let run = app.get(&format!("/runs/{}?include=steps", answer.body["error"]["run_id"].as_str().unwrap()), &key).await.expect(200);
+            assert_eq!((&run["status"], &run["error"]["code"], &run["energy"]["amount"]), (&json!("failed"), &json!(code), &json!(0)));
+            assert_eq!(run["steps"][0]["status"], "failed");
+        }
+        let energy = app.get("/billing/energy", &key).await.expect(200);
+        assert_eq!((&energy["available"], &energy["reserved"]), (&json!(1_000_000), &json!(0)));
+        assert_eq!(events(&app).await, ["run.failed"; 3]);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_failed_run_can_be_sent_again(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Fail(ProviderError::Unavailable("down".into()))).then(say("up"));
+        let send = async || {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1");
+            asking.json(&json!({ "input": "Hi" })).send().await
+        };
+        let failed = send().await;
+        failed.expect_error(502, "model_unavailable");
+        let run = send().await.expect(200);
+        assert_eq!(run["output"], "up");
+        assert_ne!(id(&run), failed.body["error"]["run_id"]);
+        let replayed = send().await;
+        assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (run, "true"));
+        assert_eq!(app.model.asked().len(), 2);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn agents_and_versions_are_chosen(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let bare = app.bare_workspace("scale", 1000).await;
+        let nobody = app.key(bare, Env::Live, &["*"]).await;
+        ask(&app, &nobody, json!({ "input": "Hi" })).await.expect_error(409, "agent_not_configured");
+        let (key, agent) = with_agent(&app, json!({ "instructions": "one" })).await;
+        let other = app.post("/agents", &key, json!({ "name": "Other", "instructions": "other" })).await.expect(201);
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "instructions": "two" })).await.expect(200);
+        for (run, instructions, version) in [
+            (json!({}), "two", 2),
+            (json!({ "agent_version": 2 }), "two", 2),
+            (json!({ "agent_id": agent["id"], "agent_version": 1 }), "one", 1),
+        ] {
+            let mut body = run.clone();
+            body["input"] = "Hi".into();
+            let made = ask(&app, &key, body).await.expect(200);
+            assert_eq!((&made["agent_version"], app.model.last_texts()[0].as_str()), (&json!(version), instructions), "{run}");
+        }
+        for (field, value) in [("agent_id", 999_999), ("agent_version", 3)] {
+            let param = ask(&app, &key, json!({ "input": "Hi", field: value })).await.expect_error(404, "not_found");
+            assert_eq!(param.as_deref(), Some(field));
+        }
+        ask(&app, &key, json!({ "input": "Hi", "agent_id": other["id"] })).await.expect_error(409, "agent_inactive");
+        let param = ask(&app, &nobody, json!({ "input": "Hi", "agent_id": agent["id"] })).await.expect_error(404, "not_found");
+        assert_eq!(param.as_deref(), Some("agent_id"));
+    }
+
+    async fn bad_requests_are_named(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        for (body, param) in [
+            (json!({}), "input"),
+            (json!({ "input": " \n" }), "input"),
+            (json!({ "input": "x".repeat(100_001) }), "input"),
+            (json!({ "input": "x\u{0}" }), "input"),
+            (json!({ "input": "Hi", "conversation_id": "a b" }), "conversation_id"),
+            (json!({ "input": "Hi", "conversation_id": "x".repeat(129) }), "conversation_id"),
+            (json!({ "input": "Hi", "max_steps": 0 }), "max_steps"),
+            (json!({ "input": "Hi", "timeout_seconds": 601 }), "timeout_seconds"),
+            (json!({ "input": "Hi", "response_format": { "type": "json_schema" } }), "response_format.schema"),
+            (json!({ "input": "Hi", "stream": true }), "stream"),
+        ] {
+            let found = ask(&app, &key, body.clone()).await.expect_error(400, "validation_error");
+            assert_eq!(found.as_deref(), Some(param), "{body}");
+        }
+        app.get("/runs/run_nothing", &key).await.expect_error(404, "not_found");
+        app.get("/runs/7", &key).await.expect_error(404, "not_found");
+        app.get("/runs?status=odd", &key).await.expect_error(400, "validation_error");
+    }
+
+    async fn runs_are_listed_newest_first(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        let mut made = Vec::new();
+        for number in 0..5 {
+            app.data.clock.advance(chrono::Duration::seconds(1));
+            let conversation = format!("c{}", number % 2);
+            made.insert(0, id(&ask(&app, &key, json!({ "input": "Hi", "conversation_id": conversation })).await.expect(200)));
+        }
+        let ids = |answer: &testkit::Answer| -> Vec<String> { answer.expect(200).as_array().unwrap().iter().map(id).collect() };
+        assert_eq!(ids(&app.get("/runs", &key).await), made);
+        let first = app.get("/runs?limit=3", &key).await;
+        assert_eq!((ids(&first), &first.body["has_more"]), (made[..3].to_vec(), &json!(true)));
+        let rest = app.get(&format!("/runs?limit=3&starting_after={}", made[2]), &key).await;
+        assert_eq!((ids(&rest), &rest.body["has_more"]), (made[3..].to_vec(), &json!(false)));
+        assert_eq!(ids(&app.get("/runs?conversation_id=c1", &key).await).len(), 2);
+        assert_eq!(ids(&app.get(&format!("/runs?status=completed&agent_id={}", agent["id"]), &key).await).len(), 5);
+        assert_eq!(ids(&app.get("/runs?status=failed", &key).await).len(), 0);
+        assert!(app.get("/runs", &key).await.expect(200)[0].get("steps").is_none());
+        app.get("/runs?starting_after=nonsense", &key).await.expect_error(400, "validation_error");
+        let stranger = with_agent(&app, json!({})).await.0;
+        assert_eq!(ids(&app.get("/runs", &stranger).await).len(), 0);
+        app.get(&format!("/runs/{}", made[0]), &stranger).await.expect_error(404, "not_found");
+    }
+
+    async fn answers_fit_the_schema_or_are_sent_back(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let schema = json!({ "type": "object", "required": ["city"], "properties": { "city": { "type": "string" } } });
+        let format = json!({ "type": "json_schema", "schema": schema });
+        let (key, agent) = with_agent(&app, json!({ "response_format": format })).await;
+        app.model.then(say(" {\"city\":\"Rome\"} "));
+        let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
+        assert_eq!((&run["output"], &run["output_data"]), (&json!("{\"city\":\"Rome\"}"), &json!({ "city": "Rome" })));
+        assert_eq!(app.model.asked()[0].output_schema, Some(schema.clone()));
+        let listed = app.get("/runs", &key).await.expect(200);
+        assert_eq!(listed[0]["output_data"], json!({ "city": "Rome" }));
+        app.model.then(say("Rome")).then(say("{\"city\":7}")).then(say("{\"city\":\"Oslo\"}"));
+        let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
+        assert_eq!((&run["output_data"]["city"], &run["usage"]["model_calls"]), (&json!("Oslo"), &json!(3)));
+        let last = app.model.last_texts();
+        assert!(last[last.len() - 1].contains("/city") && last[last.len() - 3].contains("not JSON"), "{last:?}");
+        app.model.then(say("a")).then(say("b")).then(say("c"));
+        let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
+        assert_eq!((&run["status"], &run["incomplete_details"]["reason"]), (&json!("incomplete"), &json!("output_invalid")));
+        assert_eq!((&run["output"], &run["output_data"]), (&json!("c"), &Value::Null));
+        // A run may ask for another form than its agent.
+        app.model.then(say("Rome"));
+        let run = ask(&app, &key, json!({ "input": "Where?", "response_format": { "type": "text" } })).await.expect(200);
+        assert_eq!((&run["status"], &run["output_data"]), (&json!("completed"), &Value::Null));
+        // What a later version of the agent wants does not change how an earlier run reads.
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "response_format": { "type": "text" } })).await.expect(200);
+        let stored = app.get("/runs?status=completed&limit=100", &key).await.expect(200);
+        assert_eq!(stored.as_array().unwrap().iter().filter(|run| !run["output_data"].is_null()).count(), 2);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn test_runs_cost_nothing_and_are_capped(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (live, _) = with_agent(&app, json!({})).await;
+        let key = app.key(live.workspace, Env::Test, &["runs:execute", "runs:read", "billing:read"]).await;
+        app.model.usage(1000, 100);
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(run["energy"], json!({ "amount": 0, "simulated": 7 }));
+        assert_eq!((&run["livemode"], &read(&app, &key, &run).await["steps"][0]["energy"]), (&json!(false), &json!(0)));
+        let listed = app.get("/billing/executions", &key).await.expect(200);
+        assert_eq!((&listed[0]["livemode"], &listed[0]["energy"]), (&json!(false), &json!(0)), "{listed}");
+        let told = texts(&app, "SELECT CAST(livemode AS TEXT) AS t FROM events WHERE kind = 'run.completed'").await;
+        assert!(matches!(told[0].as_deref(), Some("0" | "false")), "{told:?}");
+        app.sql(format!("UPDATE plans SET test_runs_per_day = 2 WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})", live.workspace)).await;
+        ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        let asked_before = app.model.asked().len();
+        let refused = ask(&app, &key, json!({ "input": "Hi" })).await;
+        refused.expect_error(429, "test_run_daily_cap");
+        assert_eq!((refused.headers["retry-after"].as_str(), app.model.asked().len()), ("43200", asked_before));
+        ask(&app, &live, json!({ "input": "Hi" })).await.expect(200);
+        app.data.clock.advance(chrono::Duration::hours(12));
+        ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        check_books(&app, live.workspace).await;
+    }
+
+    async fn a_plain_run_is_two_transactions(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        app.service.engine.idle().await;
+        let before = app.db().stats();
+        for _ in 0..50 {
+            ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        }
+        let after = app.db().stats();
+        // The request log and the counts of requests are written now and then, whatever was asked.
+        let writes = after.writes - before.writes;
+        assert!((100..140).contains(&writes), "{writes}");
+        assert!(after.reads - before.reads < 10, "{} reads", after.reads - before.reads);
+    }
+
+    async fn texts_with_nul_are_stored_without(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        app.model.then(Script::Call(vec![("no\u{0}tool".into(), json!("{\"a\":\"\u{0}"))])).then(say("a\u{0}b"));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(run["output"], "ab");
+        assert_eq!(read(&app, &key, &run).await["steps"][1]["name"], "notool");
+    }
+}

@@ -1,0 +1,68 @@
+//! Processes of this program, told what to do by a line on their input, and answering by a line of JSON.
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A running process. Ended when dropped.
+pub struct Child {
+    process: Process,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// What it said first.
+    pub hello: Value,
+}
+
+impl Child {
+    /// Starts this program with `arguments` and waits for its first line.
+    pub fn start(arguments: &[&str]) -> Result<Self> {
+        let program = std::env::current_exe()?;
+        let mut process =
+            Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = process.stdin.take();
+        let output = BufReader::new(process.stdout.take().context("no output")?);
+        let mut child = Self { process, input, output, hello: Value::Null };
+        child.hello = child.read()?;
+        Ok(child)
+    }
+
+    /// Tells it to do something and gives its answer.
+    pub fn ask(&mut self, word: &str) -> Result<Value> {
+        let input = self.input.as_mut().context("its input is closed")?;
+        writeln!(input, "{word}")?;
+        input.flush()?;
+        self.read()
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn read(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            bail!("a process of the benchmark ended: {}", self.process.wait()?);
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A text of an answer.
+pub fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
+    value.get(name).and_then(Value::as_str).with_context(|| format!("no {name} in {value}"))
+}
+
+/// A number of an answer.
+pub fn number(value: &Value, name: &str) -> Result<i64> {
+    value.get(name).and_then(Value::as_i64).with_context(|| format!("no {name} in {value}"))
+}

@@ -1,0 +1,235 @@
+//! The load generator: connections that each send the same request again as soon as it is answered. One thread, no
+//! HTTP library: it must cost little beside what it measures.
+
+use crate::machine;
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[derive(clap::Args, Clone)]
+pub struct Arguments {
+    /// Where the server listens.
+    #[arg(long)]
+    pub address: String,
+    /// Its process.
+    #[arg(long)]
+    pub process: u32,
+    /// Method and path, such as `GET /api/v1/me`.
+    #[arg(long)]
+    pub target: String,
+    /// The body, for requests that have one.
+    #[arg(long, default_value = "")]
+    pub body: String,
+    /// Keys, shared among the connections.
+    #[arg(long, value_delimiter = ',')]
+    pub keys: Vec<String>,
+    /// Connections.
+    #[arg(long)]
+    pub connections: usize,
+    /// Seconds to measure, after `warm` seconds that are not.
+    #[arg(long, default_value_t = 0.0)]
+    pub seconds: f64,
+    #[arg(long, default_value_t = 0.5)]
+    pub warm: f64,
+    /// This many requests in place of a time, all measured.
+    #[arg(long)]
+    pub requests: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Answers in the measured time.
+    pub answers: u64,
+    /// The measured time.
+    pub seconds: f64,
+    /// All answers by status, those outside the measured time included.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Latency, in milliseconds.
+    pub p50: f64,
+    pub p99: f64,
+    pub max: f64,
+    /// Processor time of the measured time, in seconds.
+    pub server_cpu: f64,
+    pub client_cpu: f64,
+}
+
+impl Outcome {
+    /// Requests per second.
+    pub fn rate(&self) -> f64 {
+        self.answers as f64 / self.seconds
+    }
+
+    /// Microseconds of the server's processor time per request.
+    pub fn server_micros(&self) -> f64 {
+        self.server_cpu * 1e6 / self.answers as f64
+    }
+
+    /// All requests that were answered.
+    pub fn total(&self) -> u64 {
+        self.statuses.values().sum()
+    }
+
+    /// All requests that were answered with 200.
+    pub fn ok(&self) -> u64 {
+        self.statuses.get(&200).copied().unwrap_or(0)
+    }
+}
+
+impl Arguments {
+    /// Runs the load in a process of its own.
+    pub fn spawn(&self) -> Result<Outcome> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args(["load", "--address", &self.address, "--target", &self.target, "--body", &self.body])
+            .args(["--keys", &self.keys.join(","), "--process", &self.process.to_string()])
+            .args(["--connections", &self.connections.to_string(), "--seconds", &self.seconds.to_string()])
+            .args(["--warm", &self.warm.to_string()]);
+        if let Some(requests) = self.requests {
+            command.args(["--requests", &requests.to_string()]);
+        }
+        let output = command.stderr(std::process::Stdio::inherit()).output()?;
+        if !output.status.success() {
+            bail!("the load generator failed: {}", output.status);
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    fn request(&self, connection: usize) -> Vec<u8> {
+        let mut text = format!("{} HTTP/1.1\r\nhost: {}\r\n", self.target, self.address);
+        if let Some(key) = self.keys.get(connection % self.keys.len().max(1)) {
+            text += &format!("authorization: Bearer {key}\r\n");
+        }
+        if !self.body.is_empty() {
+            text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", self.body.len());
+        }
+        text += "\r\n";
+        text += &self.body;
+        text.into_bytes()
+    }
+}
+
+/// What the connections share.
+#[derive(Default)]
+struct Shared {
+    measuring: Cell<bool>,
+    stop: Cell<bool>,
+    left: Cell<u64>,
+    statuses: RefCell<BTreeMap<u16, u64>>,
+    micros: RefCell<Vec<u32>>,
+}
+
+pub async fn run(arguments: Arguments) -> Result<()> {
+    let shared = Rc::new(Shared::default());
+    shared.left.set(arguments.requests.unwrap_or(u64::MAX));
+    shared.measuring.set(arguments.requests.is_some());
+    let mut connections = Vec::new();
+    for number in 0..arguments.connections {
+        let stream = TcpStream::connect(&arguments.address).await?;
+        stream.set_nodelay(true)?;
+        connections.push((stream, arguments.request(number)));
+    }
+    let mut began = now(arguments.process)?;
+    let tasks: Vec<_> = connections
+        .into_iter()
+        .map(|(stream, request)| tokio::task::spawn_local(converse(stream, request, shared.clone())))
+        .collect();
+    let mut ended = None;
+    if arguments.requests.is_none() {
+        tokio::time::sleep(Duration::from_secs_f64(arguments.warm)).await;
+        began = now(arguments.process)?;
+        shared.measuring.set(true);
+        tokio::time::sleep(Duration::from_secs_f64(arguments.seconds)).await;
+        shared.measuring.set(false);
+        shared.stop.set(true);
+        ended = Some(now(arguments.process)?);
+    }
+    for task in tasks {
+        task.await??;
+    }
+    let ended = match ended {
+        Some(ended) => ended,
+        None => now(arguments.process)?,
+    };
+    let mut micros = shared.micros.take();
+    micros.sort_unstable();
+    let at = |part: f64| {
+        let place = ((micros.len() as f64 * part) as usize).min(micros.len().saturating_sub(1));
+        f64::from(micros.get(place).copied().unwrap_or(0)) / 1000.0
+    };
+    let outcome = Outcome {
+        answers: micros.len() as u64,
+        seconds: (ended.0 - began.0).as_secs_f64(),
+        statuses: shared.statuses.take(),
+        p50: at(0.5),
+        p99: at(0.99),
+        max: at(1.0),
+        server_cpu: ended.1 - began.1,
+        client_cpu: ended.2 - began.2,
+    };
+    println!("{}", serde_json::to_string(&outcome)?);
+    Ok(())
+}
+
+fn now(server: u32) -> Result<(Instant, f64, f64)> {
+    Ok((Instant::now(), machine::processor_seconds(server)?, machine::processor_seconds(std::process::id())?))
+}
+
+async fn converse(mut stream: TcpStream, request: Vec<u8>, shared: Rc<Shared>) -> Result<()> {
+    let mut buffer = Vec::with_capacity(32 * 1024);
+    while !shared.stop.get() && shared.left.get() > 0 {
+        shared.left.set(shared.left.get() - 1);
+        let began = Instant::now();
+        stream.write_all(&request).await?;
+        let status = answer(&mut stream, &mut buffer).await?;
+        *shared.statuses.borrow_mut().entry(status).or_insert(0) += 1;
+        if shared.measuring.get() {
+            shared.micros.borrow_mut().push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX));
+        }
+    }
+    Ok(())
+}
+
+async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
+    buffer.clear();
+    loop {
+        if stream.read_buf(buffer).await? == 0 {
+            bail!("the server closed the connection");
+        }
+        if let Some(head) = head_length(buffer) {
+            let head_bytes = buffer.get(..head).unwrap_or_default();
+            if buffer.len() >= head + content_length(head_bytes) {
+                let status = head_bytes.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
+                return status.and_then(|digits| digits.parse().ok()).context("no status");
+            }
+        }
+    }
+}
+
+/// The length of a message's head with the empty line behind it.
+pub fn head_length(bytes: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        from += bytes.get(from..)?.iter().position(|byte| *byte == b'\r')?;
+        if bytes.get(from..)?.starts_with(b"\r\n\r\n") {
+            return Some(from + 4);
+        }
+        from += 1;
+    }
+}
+
+/// The length of the body that a head announces.
+pub fn content_length(head: &[u8]) -> usize {
+    const NAME: &[u8] = b"content-length:";
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)));
+    let digits = line.and_then(|line| std::str::from_utf8(line.get(NAME.len()..)?).ok());
+    digits.and_then(|digits| digits.trim().parse().ok()).unwrap_or(0)
+}

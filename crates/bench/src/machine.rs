@@ -1,0 +1,77 @@
+//! What the kernel says of processes and of this machine.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// Ticks of a second in /proc/PID/stat: the same on every Linux that this runs on.
+const TICKS: f64 = 100.0;
+
+/// Processor time that a process has used, in seconds: user and system, all threads.
+pub fn processor_seconds(process: u32) -> Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in parentheses may hold spaces.
+    let (_, rest) = stat.rsplit_once(')').context("an odd /proc/PID/stat")?;
+    let ticks: Vec<f64> =
+        rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
+    Ok(ticks.iter().sum::<f64>() / TICKS)
+}
+
+/// A value of /proc/PID/status in MiB, such as `VmRSS`.
+pub fn memory(process: u32, name: &str) -> Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find(|line| line.starts_with(name)).context("no such line")?;
+    let kib: f64 = line.split_whitespace().nth(1).context("no value")?.parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// Microseconds that a write to a file in `folder` takes to be on the disk: the median of 200.
+pub fn sync_micros(folder: &Path) -> Result<f64> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let began = Instant::now();
+        file.write_all(&[0; 4096])?;
+        file.sync_data()?;
+        times.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    Ok(median(&times))
+}
+
+/// One line about the machine.
+pub fn describe() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let model = model.trim_start_matches([' ', '\t', ':']);
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<f64>().ok());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!(
+        "{cores} cores ({model}), {:.0} GiB, Linux {}",
+        kib.unwrap_or_default() / 1048576.0,
+        kernel.trim()
+    )
+}
+
+/// The load average of the last minute, before the benchmark began: what else runs here.
+pub fn load_average() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// The one in the middle.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match (sorted.get(middle.wrapping_sub(1)), sorted.get(middle)) {
+        (Some(low), Some(high)) if sorted.len().is_multiple_of(2) => f64::midpoint(*low, *high),
+        (_, Some(high)) => *high,
+        _ => f64::NAN,
+    }
+}

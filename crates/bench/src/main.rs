@@ -1,0 +1,100 @@
+//! `svc-bench`: measures what the service promises about speed and memory, and writes docs/benchmarks.md.
+//!
+//! `make bench` runs it. Server, load generator and model stub are processes of their own, so that the processor time
+//! of each can be told; what is compared is measured in turns, within one run.
+#![expect(clippy::print_stdout, reason = "a program for the command line")]
+
+mod child;
+mod floor;
+mod load;
+mod machine;
+mod measure;
+mod report;
+mod service;
+mod stub;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "svc-bench", about = "Measures the service. Without a command: everything, in one run.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    plan: Plan,
+}
+
+/// What is measured, and for how long.
+#[derive(clap::Args)]
+struct Plan {
+    /// Rounds of each measurement; what is stated is their median.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds that a round measures, after half a second of warming up.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Short rounds, and few: to see that everything works. Writes no document.
+    #[arg(long)]
+    quick: bool,
+    /// Only these parts.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    only: Vec<measure::Part>,
+    /// The document whose generated part is written anew.
+    #[arg(long, value_name = "FILE")]
+    document: Option<PathBuf>,
+    /// The embedded model's file.
+    #[arg(long, value_name = "FILE", default_value = ".cache/models/smollm2-135m-instruct.gguf")]
+    model: PathBuf,
+    /// A Python that has llama-cpp-python, to compare the embedded model with llama.cpp.
+    #[arg(long, env = "LLAMA_PYTHON", value_name = "PROGRAM", default_value = "python3")]
+    llama_python: String,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The floor: a bare actix-web handler that answers with given headers and body.
+    #[command(hide = true)]
+    ServeFloor(floor::Arguments),
+    /// The whole service, with a fresh workspace and key.
+    #[command(hide = true)]
+    ServeSvc(service::Arguments),
+    /// A model's server that answers at once.
+    #[command(hide = true)]
+    ServeStub,
+    /// The load generator.
+    #[command(hide = true)]
+    Load(load::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    match cli.command {
+        Some(Command::ServeFloor(arguments)) => {
+            actix_web::rt::System::new().block_on(floor::serve(arguments))
+        }
+        Some(Command::ServeSvc(arguments)) => {
+            actix_web::rt::System::new().block_on(service::serve(arguments))
+        }
+        Some(Command::ServeStub) => single_threaded(stub::serve()),
+        Some(Command::Load(arguments)) => single_threaded(load::run(arguments)),
+        None => {
+            let mut plan = cli.plan;
+            if plan.quick {
+                plan.rounds = plan.rounds.min(2);
+                plan.seconds = plan.seconds.min(1.0);
+            }
+            let report = measure::all(&plan)?;
+            println!("{}", report.text());
+            match plan.document.filter(|_| !plan.quick && plan.only.is_empty()) {
+                Some(document) => report.write_into(&document),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn single_threaded(future: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, future)
+}

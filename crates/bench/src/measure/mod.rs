@@ -1,0 +1,137 @@
+//! The measurements.
+
+mod gate;
+mod me;
+mod model;
+mod real;
+mod runs;
+
+use crate::child::{Child, text};
+use crate::load;
+use crate::report::{Report, Section};
+use crate::{Plan, machine};
+use anyhow::{Context, Result};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, PgConnection};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// `GET /me` against the floor.
+    Me,
+    /// Complete runs.
+    Runs,
+    /// What the gate asks of the database.
+    Gate,
+    /// Start and memory of the real binary.
+    Real,
+    /// The embedded model.
+    Model,
+}
+
+/// Where temporary databases live: beside the program, so on a real disk.
+pub struct Bench<'a> {
+    pub plan: &'a Plan,
+    pub folder: TempDir,
+}
+
+type Measure = fn(&Bench<'_>) -> Result<Section>;
+
+/// Measures everything that the plan asks for.
+pub fn all(plan: &Plan) -> Result<Report> {
+    let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(target()?)?;
+    let bench = Bench { plan, folder };
+    let mut report = Report::default();
+    if let Ok(date) = std::env::var("BENCH_DATE") {
+        report.head(date);
+    }
+    report.head(format!("{}; load average before: {}", machine::describe(), machine::load_average()));
+    let sync = machine::sync_micros(bench.folder.path())?;
+    report.head(format!("a 4 KiB write is on the disk after {sync:.0} µs (median of 200 `fdatasync`)"));
+    report.head(format!(
+        "{} rounds of {} s for each number, after 0.5 s of warming up; stated is the median, in brackets the least and the most",
+        plan.rounds, plan.seconds
+    ));
+    let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
+    let parts: [(Part, Measure); 5] = [
+        (Part::Me, me::measure),
+        (Part::Gate, gate::measure),
+        (Part::Runs, runs::measure),
+        (Part::Real, real::measure),
+        (Part::Model, model::measure),
+    ];
+    for (part, measure) in parts {
+        if wanted(part) {
+            let section = measure(&bench)?;
+            println!("{}", section.title());
+            report.add(section);
+        }
+    }
+    Ok(report)
+}
+
+/// The folder of the build.
+fn target() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    program.parent().map(Path::to_owned).context("the program lies in no folder")
+}
+
+impl Bench<'_> {
+    /// The URL of a SQLite file of this name in the benchmark's folder.
+    fn sqlite(&self, name: &str) -> String {
+        format!("sqlite:{}", self.folder.path().join(name).display())
+    }
+
+    /// A load of the usual length.
+    fn load(&self, server: &Child, target: &str, body: &str, connections: usize) -> Result<load::Arguments> {
+        Ok(load::Arguments {
+            address: text(&server.hello, "address")?.to_owned(),
+            process: server.id(),
+            target: target.to_owned(),
+            body: body.to_owned(),
+            keys: keys(server),
+            connections,
+            seconds: self.plan.seconds,
+            warm: 0.5,
+            requests: None,
+        })
+    }
+}
+
+/// The keys that a service made.
+fn keys(server: &Child) -> Vec<String> {
+    let keys = server.hello.get("keys").and_then(serde_json::Value::as_array);
+    keys.into_iter().flatten().filter_map(|key| key.as_str().map(str::to_owned)).collect()
+}
+
+/// A database of its own on the PostgreSQL of `scripts/with-services`.
+fn postgres(name: &str) -> Result<Option<String>> {
+    let Ok(admin) = std::env::var("SVC_TEST_POSTGRES_URL") else { return Ok(None) };
+    let (server, _) = admin.rsplit_once('/').context("SVC_TEST_POSTGRES_URL names no database")?;
+    let mut connection = PgConnection::establish(&admin)?;
+    connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
+    connection.batch_execute(&format!("CREATE DATABASE {name}"))?;
+    Ok(Some(format!("{server}/{name}")))
+}
+
+/// The median with the least and the most.
+fn spread(values: &[f64], show: impl Fn(f64) -> String) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{} [{} … {}]", show(machine::median(values)), show(least), show(most))
+}
+
+/// A number with a separator for thousands.
+fn whole(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut shown = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}

@@ -1,0 +1,182 @@
+//! The real program, `svc serve`: how soon it answers, and what it keeps in memory.
+
+use super::{Bench, keys, spread, target};
+use crate::child::{Child, text};
+use crate::load;
+use crate::machine::{median, memory};
+use crate::report::Section;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child as Process, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const STARTS: usize = 10;
+
+pub fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let mut section = Section::new("Start and memory of `svc serve`");
+    let stub = Child::start(&["serve-stub"])?;
+    let stub_address = text(&stub.hello, "address")?.to_owned();
+    let database = bench.sqlite("real.db");
+    // An existing database: some thousand runs, by the same service within this program.
+    let mut maker = Child::start(&["serve-svc", "--database", &database])?;
+    let key = keys(&maker).into_iter().next().context("the service made no key")?;
+    let mut runs = bench.load(&maker, "POST /api/v1/runs", RUN, 64)?;
+    runs.requests = Some(if bench.plan.quick { 500 } else { 5_000 });
+    runs.spawn()?;
+    maker.ask("stop")?;
+    drop(maker);
+
+    let openai = [
+        ("SVC_MODEL_FAST", "openai:stub".to_owned()),
+        ("SVC_MODEL_BALANCED", "openai:stub".to_owned()),
+        ("SVC_MODEL_ADVANCED", "openai:stub".to_owned()),
+        ("SVC_OPENAI_BASE_URL", format!("http://{stub_address}/v1")),
+    ];
+    let (mut healthy, mut answering) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        let service = Real::start(bench, &database, &openai)?;
+        service.wait_for("/health", &key)?;
+        healthy.push(service.began.elapsed().as_secs_f64() * 1000.0);
+        service.wait_for("/api/v1/me", &key)?;
+        answering.push(service.began.elapsed().as_secs_f64() * 1000.0);
+    }
+    let show = |value: f64| format!("{value:.0}");
+    section.judge(
+        "from exec to the first answer of `/health`, ms",
+        spread(&healthy, show),
+        "< 200",
+        median(&healthy) < 200.0,
+    );
+    section.judge(
+        "from exec to the first answer of `GET /me`, ms",
+        spread(&answering, show),
+        "< 200",
+        median(&answering) < 200.0,
+    );
+
+    let service = Real::start(bench, &database, &openai)?;
+    service.wait_for("/api/v1/me", &key)?;
+    section.state("resident when started, MiB", format!("{:.1}", memory(service.id(), "VmRSS")?));
+    for (name, target, body) in [("GET /me", "GET /api/v1/me", ""), ("POST /runs", "POST /api/v1/runs", RUN)]
+    {
+        let outcome = service.load(bench, &key, target, body)?.spawn()?;
+        ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
+        let (now, most) = (memory(service.id(), "VmRSS")?, memory(service.id(), "VmHWM")?);
+        let (own, file) = (memory(service.id(), "RssAnon")?, memory(service.id(), "RssFile")?);
+        section.judge(
+            format!("resident under `{name}`, 64 connections: at most, MiB"),
+            format!("{most:.1} (then {now:.1}: {own:.1} of its own, {file:.1} of mapped files)"),
+            "< 64",
+            most < 64.0,
+        );
+    }
+    drop(service);
+
+    if !bench.plan.model.is_file() {
+        section.note(format!(
+            "{} is not there: memory with the model was not measured.",
+            bench.plan.model.display()
+        ));
+        return Ok(section);
+    }
+    let size = std::fs::metadata(&bench.plan.model)?.len() as f64 / f64::from(1 << 20);
+    let service =
+        Real::start(bench, &database, &[("SVC_MODEL_FILE", bench.plan.model.display().to_string())])?;
+    service.wait_for("/api/v1/me", &key)?;
+    section.state(
+        "with the embedded model: from exec to the first answer, ms",
+        show(service.began.elapsed().as_secs_f64() * 1000.0),
+    );
+    let mut answers = service.load(bench, &key, "POST /api/v1/runs", RUN)?;
+    (answers.connections, answers.requests) = (4, Some(8));
+    let outcome = answers.spawn()?;
+    ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
+    service.load(bench, &key, "GET /api/v1/me", "")?.spawn()?;
+    let most = memory(service.id(), "VmHWM")?;
+    section.judge(
+        "with the embedded model (8 runs, 4 at a time, then `GET /me`): at most, MiB",
+        format!("{most:.0}"),
+        &format!("< {:.0} (the file's {size:.0} + 200)", size + 200.0),
+        most < size + 200.0,
+    );
+    Ok(section)
+}
+
+const RUN: &str = r#"{"input":"Say hello."}"#;
+
+/// The real program.
+struct Real {
+    process: Process,
+    address: String,
+    began: Instant,
+}
+
+impl Real {
+    fn start(bench: &Bench<'_>, database: &str, settings: &[(&str, String)]) -> Result<Self> {
+        // Nobody else takes the port in the moment between.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+        let program = target()?.join("svc");
+        let mut command = Command::new(&program);
+        command
+            .arg("serve")
+            .env("SVC_DATABASE_URL", database)
+            .env("SVC_DATA_DIR", bench.folder.path())
+            .env("SVC_LISTEN", &address)
+            .env("SVC_LOG", "warn")
+            .envs(settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let began = Instant::now();
+        let process = command.spawn().with_context(|| format!("starting {}", program.display()))?;
+        Ok(Self { process, address, began })
+    }
+
+    fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Asks until it answers with 200.
+    fn wait_for(&self, path: &str, key: &str) -> Result<()> {
+        while self.began.elapsed() < Duration::from_secs(60) {
+            if self.ask(path, key).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        bail!("{path} was not answered within a minute")
+    }
+
+    fn ask(&self, path: &str, key: &str) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        let address = &self.address;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\nconnection: close\r\n\r\n"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    fn load(&self, bench: &Bench<'_>, key: &str, target: &str, body: &str) -> Result<load::Arguments> {
+        Ok(load::Arguments {
+            address: self.address.clone(),
+            process: self.id(),
+            target: target.to_owned(),
+            body: body.to_owned(),
+            keys: vec![key.to_owned()],
+            connections: 64,
+            seconds: bench.plan.seconds,
+            warm: 0.5,
+            requests: None,
+        })
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,237 @@
+//! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, and told what to do by
+//! lines: `stats` tells how often the database was asked, `stop` ends it and holds the books against each other.
+
+use crate::stub;
+use actix_web::{App, HttpServer};
+use agents::agents::queries::{self as agent_queries, Fresh};
+use agents::agents::{AgentStatus, Settings};
+use agents::providers::{
+    BoxFuture, Completion, Finish, OpenAi, OpenAiSettings, Prompt, Provider, ProviderError, Route, TierSetup,
+    Tiers, Usage,
+};
+use anyhow::{Context, Result};
+use auth::keys::{self, NewKey};
+use auth::{RateWindows, Seal};
+use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
+use billing::plans::{self, NewWorkspace};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use egress::{Connector, Policy};
+use model::{
+    Clock, Env, KeyOwner, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
+};
+use operation::{Limits, Pipeline};
+use serde_json::{Map, Value, json};
+use server::{Service, ServiceParts};
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+use store::schema::plans as plan_table;
+use store::{Backend, Db, Options, Read, Tx};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The database: `sqlite:PATH` or `postgres://…`, empty.
+    #[arg(long)]
+    database: String,
+    /// The model's server; without one, a provider inside the process answers.
+    #[arg(long)]
+    model_server: Option<String>,
+    /// Workspaces, each with a key.
+    #[arg(long, default_value_t = 1)]
+    workspaces: usize,
+    /// Do nothing by itself, so that everything the database is asked comes from requests.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// A provider without HTTP.
+struct AtOnce;
+
+impl Provider for AtOnce {
+    fn complete<'a>(
+        &'a self,
+        _: &'a Prompt,
+    ) -> BoxFuture<'a, std::result::Result<Completion, ProviderError>> {
+        let (input_tokens, output_tokens) = stub::TOKENS;
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let text = stub::TEXT.to_owned();
+        Box::pin(async move { Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage }) })
+    }
+}
+
+pub async fn serve(arguments: Arguments) -> Result<()> {
+    let backend = Backend::parse(&arguments.database).map_err(anyhow::Error::msg)?;
+    Db::migrate(&backend).map_err(told)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
+    let db = Db::open(Options { backend, connections: 8, clock, random }).map_err(told)?;
+    let number = arguments.workspaces;
+    let made =
+        db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
+    let made: Vec<(WorkspaceId, String)> = made.await.map_err(told)?;
+    let service = Service::new(ServiceParts {
+        db: db.clone(),
+        tiers: tiers(arguments.model_server.as_deref())?,
+        connector: Connector::new(Policy::public_only())?,
+        seal: Seal::new(&[7; 32]).map_err(told)?,
+        rates: RateWindows::local(),
+        base_url: "http://127.0.0.1".to_owned(),
+        limits: Limits::default(),
+    })
+    .map_err(told)?;
+    let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
+    let app =
+        move || App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()));
+    let server = HttpServer::new(app).bind("127.0.0.1:0")?;
+    let address = server.addrs().first().map(ToString::to_string);
+    let server = server.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    let running = (!arguments.quiet).then(|| service.jobs.start());
+    let keys: Vec<&str> = made.iter().map(|(_, key)| key.as_str()).collect();
+    println!("{}", json!({ "address": address, "keys": keys }));
+
+    let mut words = words();
+    while let Some(word) = words.recv().await {
+        if word == "stats" {
+            println!("{}", stats(&service.pipeline));
+            continue;
+        }
+        handle.stop(true).await;
+        if let Some(running) = running {
+            running.stop(Duration::from_secs(5)).await;
+        }
+        let pipeline = service.pipeline.clone();
+        service.stop(Duration::from_secs(30)).await;
+        println!("{}", books(&pipeline, made.iter().map(|(id, _)| *id).collect()).await?);
+        return Ok(());
+    }
+    Ok(())
+}
+
+fn told(error: model::Error) -> anyhow::Error {
+    match error.cause() {
+        Some(cause) => anyhow::anyhow!("{error} ({cause})"),
+        None => anyhow::anyhow!("{error}"),
+    }
+}
+
+/// Lines of standard input, read by a thread of its own.
+fn words() -> tokio::sync::mpsc::Receiver<String> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// A workspace with an agent, Energy and a key. Its plan has limits, so that they are counted, but none is met.
+fn make(tx: &mut Tx, number: usize) -> model::Result<(WorkspaceId, String)> {
+    if number == 0 {
+        plans::seed_catalogue(tx)?;
+        diesel::update(plan_table::table)
+            .filter(plan_table::id.eq("scale"))
+            .set((
+                plan_table::rate_limit_rpm.eq(1_000_000_000),
+                plan_table::monthly_quota.eq(1_000_000_000_000),
+            ))
+            .execute(tx.connection())?;
+    }
+    let new =
+        NewWorkspace { name: format!("Bench {number}"), slug: format!("bench-{number}"), partner: None };
+    let workspace = plans::create_workspace(tx, &new)?.id;
+    plans::set_plan(tx, workspace, "scale", SubscriptionStatus::Active, None)?;
+    grant(tx, workspace, &NewGrant::new(GrantKind::Purchase, 100_000_000_000))?;
+    let settings = Settings {
+        instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
+        ..Settings::default()
+    };
+    let metadata = Metadata::new();
+    let fresh =
+        Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
+    let agent = agent_queries::insert(tx, workspace, &fresh)?;
+    agent_queries::keep_version(tx, None, &agent, None)?;
+    let usable = |scope: &Scope| !scope.is_retired() && !scope.is_partner_only();
+    let new = NewKey {
+        name: "Bench".to_owned(),
+        owner: KeyOwner::Workspace(workspace),
+        env: Env::Live,
+        scopes: Scope::ALL.iter().copied().filter(usable).collect(),
+        rate_limit_rpm: None,
+        monthly_quota: None,
+        budget_cents: None,
+        budget_cutoff: true,
+        default_workspace: None,
+        expires_at: None,
+    };
+    Ok((workspace, keys::create(tx, new)?.1.reveal().to_owned()))
+}
+
+fn tiers(model_server: Option<&str>) -> Result<Tiers> {
+    let provider: Arc<dyn Provider> = match model_server {
+        Some(address) => {
+            let settings = OpenAiSettings { base_url: format!("http://{address}/v1"), api_key: None };
+            Arc::new(OpenAi::new(settings, Connector::new(Policy::allowing([address])?)?))
+        }
+        None => Arc::new(AtOnce),
+    };
+    let setup = |prices| TierSetup {
+        routes: vec![Route {
+            provider: provider.clone(),
+            model: "stub".to_owned(),
+            label: "stub".to_owned(),
+            context_tokens: 32_768,
+        }],
+        prices,
+    };
+    let [fast, balanced, advanced] = Tiers::DEFAULT_PRICES;
+    Ok(Tiers { fast: setup(fast), balanced: setup(balanced), advanced: setup(advanced) })
+}
+
+fn stats(pipeline: &Pipeline) -> Value {
+    let stats = pipeline.db.stats();
+    json!({ "reads": stats.reads, "writes": stats.writes, "log_writes": pipeline.log.transactions() })
+}
+
+/// What must fit together once everything is written.
+const BOOKS: [(&str, &str); 9] = [
+    ("runs", "SELECT COUNT(*) AS n FROM runs"),
+    ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
+    ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
+    ("executions", "SELECT COUNT(*) AS n FROM executions WHERE status = 'completed'"),
+    ("debits", "SELECT COUNT(*) AS n FROM energy_entries WHERE kind = 'debit'"),
+    ("settled_holds", "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'settled'"),
+    ("events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed'"),
+    ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
+    ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
+];
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+async fn books(pipeline: &Pipeline, workspaces: Vec<WorkspaceId>) -> Result<Value> {
+    let counts = pipeline.db.read(move |read: &mut Read| {
+        let mut counts = Map::new();
+        for (name, sql) in BOOKS {
+            let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
+            counts.insert(name.to_owned(), number.n.into());
+        }
+        let mut wrong = Vec::new();
+        for workspace in &workspaces {
+            wrong.extend(check_invariants(read, *workspace)?);
+        }
+        counts.insert("wrong".to_owned(), wrong.into());
+        Ok(counts)
+    });
+    let mut counts = counts.await.map_err(told).context("reading the books")?;
+    counts.insert("log_dropped".to_owned(), pipeline.log.dropped().into());
+    Ok(Value::Object(counts))
+}

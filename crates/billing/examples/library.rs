@@ -1,0 +1,70 @@
+//! The service without HTTP: a tool that charges a workspace for work of its own.
+//!
+//! docs/library.md shows this file. Run it: `cargo run -p svc-billing --example library [DATABASE_URL]`
+
+use auth::Directory;
+use auth::keys::{self, NewKey};
+use billing::Ledger;
+use billing::ledger::{GrantKind, NewGrant, grant};
+use billing::plans::{self, NewWorkspace};
+use model::{AgentId, Caller, Env, Error, KeyOwner, RequestId, Result, RunId, Scope};
+use model::{SubscriptionStatus, SystemClock, SystemRandom};
+use operation::ports::{Charge, Closing, EnergyMeter, Settlement};
+use std::sync::Arc;
+use store::{Backend, Db, Options};
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "this is what the tool was run for")]
+async fn main() -> Result<()> {
+    // A database, with the newest schema. `postgres://…` works the same.
+    let url = std::env::args().nth(1).unwrap_or_else(|| "sqlite:/tmp/svc-library.db".to_owned());
+    let backend = Backend::parse(&url).map_err(Error::internal)?;
+    Db::migrate(&backend)?;
+    let (clock, random) = (Arc::new(SystemClock), Arc::new(SystemRandom::default()));
+    let db = Db::open(Options { backend, connections: 4, clock, random })?;
+
+    // One transaction: a workspace with a plan, 1,000 Energy, and a key. The work may run again after a conflict.
+    let set_up = db.write(|tx| {
+        plans::seed_catalogue(tx)?;
+        let slug = format!("library-{}", tx.now().millis());
+        let workspace =
+            plans::create_workspace(tx, &NewWorkspace { name: "Library".into(), slug, partner: None })?.id;
+        plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None)?;
+        grant(tx, workspace, &NewGrant::new(GrantKind::Promo, 1_000))?;
+        let new = NewKey {
+            name: "Nightly report".into(),
+            owner: KeyOwner::Workspace(workspace),
+            env: Env::Live,
+            scopes: vec![Scope::RunsExecute],
+            rate_limit_rpm: None,
+            monthly_quota: None,
+            budget_cents: Some(500),
+            budget_cutoff: true,
+            default_workspace: None,
+            expires_at: None,
+        };
+        let (stored, _secret) = keys::create(tx, new)?;
+        Ok((workspace, stored.key))
+    });
+    let (workspace, key) = set_up.await?;
+
+    // Who acts, and for whom: what the gate makes of a request, made by hand.
+    let workspace = Directory::new(db.clone()).workspace(workspace).await?;
+    let workspace = workspace.ok_or_else(|| Error::not_found("workspace"))?;
+    let request = RequestId::new(db.clock().now(), &*db.random());
+    let caller = Caller { request, key: Arc::new(key), workspace };
+
+    // Energy is set aside before the work and debited after it. The key's budget and the balance both hold.
+    let run = RunId::new(db.clock().now(), &*db.random());
+    let charge = Charge { caller, run, agent: AgentId(1), operation: "report" };
+    let ledger = Arc::new(Ledger::new("https://example.com/billing"));
+    let (meter, first) = (ledger.clone(), charge.clone());
+    let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;
+    // … the work itself, which no transaction waits for …
+    let close = Some(Closing { status: "completed", refund: false });
+    let used = Settlement { step: 1, energy: 30, model: "report", close };
+    let (meter, last) = (ledger, charge.clone());
+    db.write(move |tx| meter.settle(tx, &last, &used)).await?;
+    println!("{}: held {held} Energy, used 30", charge.run);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What is stored is answered as the contract says.
+
+use crate::walk::Walk;
+use billing::processor::{
+    InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
+};
+use model::{Env, WorkspaceId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use testkit::Script;
+
+/// Makes one of everything that has an id, with every optional field filled, and gives the ids by the names that
+/// paths have for them. An area that adds ids adds them here.
+async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
+    let app = &walk.app;
+    let key = &walk.keys[&(false, true)];
+    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+    let agent = json!({
+        "name": "Full", "description": "All of it.", "instructions": "Be brief.", "model": "fast", "temperature": 0.5,
+        "max_output_tokens": 500, "energy_limit_per_run": 1000, "energy_limit_monthly": 100_000, "status": "active",
+        "memory": { "mode": "window", "max_messages": 10 }, "metadata": { "a": "b" },
+        "response_format": { "type": "json_schema", "schema": { "type": "object" } },
+    });
+    let agent = app.post("/agents", key, agent).await.expect(201)["id"].to_string();
+    let tool = json!({
+        "type": "http", "description": "Looks something up.", "fixed_arguments": { "a": 1 },
+        "parameters": { "type": "object", "properties": { "q": { "type": "string" } } },
+        "http": { "method": "GET", "url": "https://example.com/{q}", "headers": { "x-a": "b" } },
+    });
+    app.put(&format!("/agents/{agent}/tools/look_up"), key, tool).await.expect(200);
+    app.model.usage(100, 50).then(Script::Call(vec![("look_up".to_owned(), json!({ "q": 5 }))]));
+    app.model.then(Script::Say("{\"a\":1}".to_owned()));
+    let run = json!({
+        "input": "Hello", "agent_id": agent.parse::<i64>().unwrap(), "conversation_id": "c", "metadata": { "a": "b" },
+    });
+    let run = app.post("/runs", key, run).await.expect(200);
+    app.model.then(Script::Fail(agents::providers::ProviderError::Timeout));
+    app.post("/runs", key, json!({ "input": "Hello" })).await.expect_error(504, "agent_timeout");
+    let test = app.key(workspace, Env::Test, &["runs:execute"]).await;
+    app.post("/runs", &test, json!({ "input": "Hello" })).await.expect(200);
+    let budget = app.key_with(workspace, Env::Live, &["runs:read"], |new| new.budget_cents = Some(100));
+    budget.await;
+    let execution = app.get("/billing/executions", key).await.expect(200)[0]["id"].clone();
+    let invoice = app.db().write(move |tx| {
+        record_payment_method(
+            tx,
+            workspace,
+            &NewPaymentMethod {
+                processor_id: "pm_1".to_owned(),
+                kind: "card".to_owned(),
+                brand: Some("visa".to_owned()),
+                last4: Some("4242".to_owned()),
+                exp_month: Some(12),
+                exp_year: Some(2030),
+                is_default: true,
+            },
+        )?;
+        record_invoice(
+            tx,
+            workspace,
+            &NewInvoice {
+                processor_id: "in_1".to_owned(),
+                number: "1".to_owned(),
+                status: InvoiceStatus::Paid,
+                total_cents: 100,
+                currency: "USD".to_owned(),
+                pdf_url: Some("https://example.com/1.pdf".to_owned()),
+                lines: vec![InvoiceLine { description: "Pro".to_owned(), quantity: 1, amount_cents: 100 }],
+                due_at: None,
+                paid_at: Some(tx.now()),
+            },
+        )
+    });
+    BTreeMap::from([
+        ("workspaceId", walk.workspace.clone()),
+        ("agentId", agent),
+        ("toolId", "look_up".to_owned()),
+        ("version", "1".to_owned()),
+        ("runId", run["id"].as_str().unwrap().to_owned()),
+        ("executionId", execution.as_str().unwrap().to_owned()),
+        ("invoiceId", invoice.await.unwrap().to_string()),
+    ])
+}
+
+testkit::on_both! {
+    async fn stored_objects_fit_the_contract(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let ids = seed(&walk).await;
+        for (document, op) in walk.operations().filter(|(_, op)| op.method == "GET") {
+            let mut path = op.path.clone();
+            for name in document.ids(&op) {
+                let id = ids.get(name.as_str()).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
+                path = path.replace(&format!("{{{name}}}"), id);
+            }
+            let mut queries = vec![String::new()];
+            if document.answer_schema(&op, 200).is_some_and(|schema| schema.to_string().contains("next_cursor")) {
+                queries.push("?paginate=true&limit=1".to_owned());
+            }
+            if op.id == "getRun" {
+                queries.push("?include=steps".to_owned());
+            }
+            for query in queries {
+                let answer = walk.send(&op, &format!("{path}{query}"), Some(walk.key(&op, true)), None).await;
+                let data = answer.expect(200);
+                assert_ne!(data, Value::Null, "{}", op.id);
+                // A list without rows would prove nothing.
+                assert_ne!(data, json!([]), "{}: seed a row", op.id);
+            }
+        }
+    }
+}

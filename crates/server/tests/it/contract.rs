@@ -1,0 +1,194 @@
+//! Every operation of the served contract keeps the rules that all operations have. The operations come from the
+//! document, so one that a colleague adds is walked without a change here.
+
+use crate::document::{Document, METHODS, has_rate_headers, well_formed};
+use crate::walk::{Walk, minimal};
+use model::{Env, Scope};
+use operation::{Contract, document};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Specification 5.2.
+const RESTRICTED: [&str; 8] = [
+    "integrations:execute",
+    "channels:send",
+    "conversions:write",
+    "channels:manage",
+    "workspaces:provision",
+    "workspaces:recharge",
+    "partner:billing:manage",
+    "snapshots:install",
+];
+
+testkit::on_both! {
+    async fn without_a_key_nothing_is_told(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let path = document.unknown_path(&op, &walk.workspace);
+            let answer = walk.send(&op, &path, None, Some(b"{")).await;
+            answer.expect_error(401, "missing_api_key");
+            assert_eq!(answer.body["error"]["type"], "authentication_error");
+        }
+    }
+
+    async fn every_scope_is_asked_for(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let Some(scope) = &op.scope else { continue };
+            let known = Scope::parse(scope).unwrap_or_else(|| panic!("{}: {scope} is no scope", op.id));
+            assert!(!known.is_retired(), "{}: {scope} unlocks nothing", op.id);
+            assert_eq!(op.partner_only, known.is_partner_only(), "{}", op.id);
+            let other = if scope == "tasks:read" { "tasks:write" } else { "tasks:read" };
+            let key = walk.app.key(model::WorkspaceId(walk.workspace.parse().unwrap()), Env::Live, &[other]).await;
+            let path = document.unknown_path(&op, &walk.workspace);
+            // Whoever lacks the scope learns nothing of the body or of ids.
+            let answer = walk.send(&op, &path, Some(&key), Some(b"{")).await;
+            assert_eq!(answer.expect_error(403, "missing_scope").as_ref(), Some(scope), "{}", op.id);
+            assert_eq!(answer.body["error"]["type"], "invalid_request_error");
+            assert_eq!(answer.headers["x-svc-required-scope"], *scope);
+        }
+    }
+
+    async fn test_keys_are_kept_from_real_effects(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let by_scope = op.scope.as_deref().is_some_and(|scope| RESTRICTED.contains(&scope));
+            assert_eq!(op.restricted, by_scope, "{}", op.id);
+            if op.restricted {
+                let path = document.unknown_path(&op, &walk.workspace);
+                let answer = walk.send(&op, &path, Some(walk.key(&op, false)), Some(b"{")).await;
+                assert_eq!(answer.expect_error(403, "test_mode_restricted"), op.scope, "{}", op.id);
+            }
+        }
+    }
+
+    async fn ids_that_name_nothing_are_not_found(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations().filter(|(_, op)| op.path.contains('{')) {
+            let body = minimal(document, &op);
+            let path = document.unknown_path(&op, "999999999");
+            let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+            let code = if op.path.contains("{workspaceId}") { "workspace_not_found" } else { "not_found" };
+            answer.expect_error(404, code);
+        }
+    }
+
+    async fn the_smallest_request_succeeds(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let path = document.unknown_path(&op, &walk.workspace);
+            if op.path.replace("{workspaceId}", "").contains('{') {
+                continue;
+            }
+            let body = minimal(document, &op);
+            let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+            assert!(answer.status < 300, "{}: {}", op.id, answer.text);
+            assert!(answer.body.get("data").is_some(), "{}", op.id);
+        }
+    }
+
+    async fn bodies_are_read_strictly(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let Some(schema) = &op.body else { continue };
+            let key = walk.key(&op, true);
+            let path = document.unknown_path(&op, &walk.workspace);
+            for broken in [&b""[..], b"{", b"{\"a\":1}}", b"\xff", b"[]", b"null", b"\"x\""] {
+                let answer = walk.send(&op, &path, Some(key), Some(broken)).await;
+                let param = answer.expect_error(400, "validation_error");
+                assert_eq!(param.as_deref(), Some("body"), "{} {}", op.id, String::from_utf8_lossy(broken));
+            }
+            let mut body = document.sample(schema, "body");
+            body["surprise"] = json!(1);
+            let answer = walk.send(&op, &path, Some(key), Some(body.to_string().as_bytes())).await;
+            let param = answer.expect_error(400, "validation_error");
+            assert_eq!(param.as_deref(), Some("surprise"), "{}", op.id);
+            let asking = walk.app.ask(&op.method, &path).key(key).bytes("text/plain", body.to_string().as_bytes());
+            asking.send().await.expect_error(415, "unsupported_media_type");
+        }
+    }
+
+    async fn other_methods_are_refused_with_the_list(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let key = &walk.keys[&(false, true)];
+        for (path, known) in walk.documents.iter().flat_map(Document::paths) {
+            let path = path.replace("{workspaceId}", &walk.workspace);
+            for method in METHODS.iter().filter(|method| !known.iter().any(|known| known == *method)) {
+                walk.app.data.clock.advance(chrono::Duration::seconds(61));
+                let path = path.replace(['{', '}'], "");
+                let answer = walk.app.ask(method, &path).key(key).send().await;
+                answer.expect_error(405, "method_not_allowed");
+                well_formed(&answer, &path);
+                has_rate_headers(&answer, &path);
+                let allow: BTreeSet<&str> = answer.headers["allow"].split(", ").collect();
+                assert_eq!(allow, known.iter().map(String::as_str).collect(), "{path}");
+            }
+        }
+    }
+}
+
+fn repository_file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}; run `make openapi`"))
+}
+
+#[test]
+fn the_committed_documents_are_fresh() {
+    let registry = server::registry().unwrap();
+    for (name, made) in [
+        ("openapi.public.json", document(&registry, Contract::Public, server::VERSION)),
+        ("openapi.partner.json", document(&registry, Contract::Partner, server::VERSION)),
+        ("docs/operations.txt", server::cli::table(&registry)),
+    ] {
+        assert!(repository_file(name) == made, "{name} is stale: run `make openapi`");
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_newest_changelog_entry() {
+    let public: Value = serde_json::from_str(&repository_file("openapi.public.json")).unwrap();
+    let changelog = repository_file("CHANGELOG.md");
+    let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
+    assert_eq!(public["info"]["version"], newest);
+}
+
+#[test]
+fn names_stand_for_one_thing_and_nothing_dangles() {
+    for name in ["openapi.public.json", "openapi.partner.json"] {
+        let document = Document(serde_json::from_str(&repository_file(name)).unwrap());
+        let mut ids = BTreeSet::new();
+        for op in document.operations() {
+            assert!(ids.insert(op.id.clone()), "{name}: {} is there twice", op.id);
+        }
+        let mut used = BTreeSet::new();
+        references(&document.0, &mut used);
+        for reference in &used {
+            document.resolved(&json!({ "$ref": reference }));
+        }
+        for schema in document.0["components"]["schemas"].as_object().unwrap().keys() {
+            assert!(
+                used.contains(&format!("#/components/schemas/{schema}")),
+                "{name}: nothing uses {schema}"
+            );
+            // A container's own name says nothing, and two containers would share it.
+            assert!(
+                !["BTreeMap", "HashMap", "Vec", "Option", "String"].contains(&schema.as_str()),
+                "{name}: {schema}"
+            );
+        }
+    }
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            // OpenAPI 3.0's way of saying it, which 3.1 ignores.
+            assert!(!fields.contains_key("nullable"), "{value}");
+            found.extend(fields.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            fields.values().for_each(|value| references(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,191 @@
+//! The served contract, read as a client reads it.
+
+use serde_json::{Map, Value, json};
+use testkit::{Answer, TestApp};
+
+/// Methods that operations may have.
+pub const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+/// An OpenAPI document.
+pub struct Document(pub Value);
+
+/// An operation of the document.
+pub struct Op {
+    pub id: String,
+    pub method: String,
+    pub path: String,
+    pub scope: Option<String>,
+    pub partner_only: bool,
+    pub restricted: bool,
+    parameters: Vec<Value>,
+    /// The body's schema.
+    pub body: Option<Value>,
+}
+
+impl Document {
+    /// Fetches a document without a key.
+    pub async fn fetch(app: &TestApp, name: &str) -> Self {
+        let answer = app.ask("GET", &format!("/{name}")).send().await;
+        assert_eq!(answer.status, 200);
+        Self(answer.body)
+    }
+
+    /// All operations, in the document's order.
+    pub fn operations(&self) -> Vec<Op> {
+        let paths = self.0["paths"].as_object().unwrap();
+        paths
+            .iter()
+            .flat_map(|(path, item)| {
+                item.as_object().unwrap().iter().map(move |(method, op)| self.op(path, method, op))
+            })
+            .collect()
+    }
+
+    /// All paths with the methods that they know.
+    pub fn paths(&self) -> Vec<(String, Vec<String>)> {
+        let paths = self.0["paths"].as_object().unwrap();
+        let methods =
+            |item: &Value| item.as_object().unwrap().keys().map(|name| name.to_uppercase()).collect();
+        paths.iter().map(|(path, item)| (path.clone(), methods(item))).collect()
+    }
+
+    fn op(&self, path: &str, method: &str, op: &Value) -> Op {
+        let scopes = op["security"][0]["api_key"].as_array().expect("security is declared");
+        assert!(scopes.len() <= 1, "{path}");
+        let parameters = op["parameters"].as_array().into_iter().flatten();
+        Op {
+            id: op["operationId"].as_str().expect("an operationId").to_owned(),
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            scope: scopes.first().map(|scope| scope.as_str().unwrap().to_owned()),
+            partner_only: op["x-svc-partner-only"] == true,
+            restricted: op["x-svc-test-mode"] == "restricted",
+            parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
+            body: op.get("requestBody").map(|body| body["content"]["application/json"]["schema"].clone()),
+        }
+    }
+
+    /// Whether the operation is one of this document.
+    pub fn has(&self, op: &Op) -> bool {
+        self.0["paths"][&op.path].get(op.method.to_lowercase()).is_some()
+    }
+
+    /// What the document says of an answer; `None` where it knows no such status.
+    pub fn answer_schema(&self, op: &Op, status: u16) -> Option<Value> {
+        let answer =
+            self.0["paths"][&op.path][op.method.to_lowercase()]["responses"].get(status.to_string())?;
+        let schema = &self.resolved(answer)["content"]["application/json"]["schema"];
+        Some(json!({ "allOf": [schema], "components": self.0["components"] }))
+    }
+
+    /// The names of the operation's path parameters.
+    pub fn ids(&self, op: &Op) -> Vec<String> {
+        let in_path = op.parameters.iter().filter(|parameter| parameter["in"] == "path");
+        in_path.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// What a `$ref` stands for; what is none stands for itself.
+    pub fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
+        let Some(reference) = value.get("$ref") else { return value };
+        let pointer = reference.as_str().unwrap().strip_prefix('#').expect("references stay in the document");
+        self.resolved(self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} dangles")))
+    }
+
+    /// The operation's path with ids that name nothing; `workspace` stands for `{workspaceId}`.
+    pub fn unknown_path(&self, op: &Op, workspace: &str) -> String {
+        let mut path = op.path.clone();
+        for parameter in op.parameters.iter().filter(|parameter| parameter["in"] == "path") {
+            let name = parameter["name"].as_str().unwrap();
+            let value = match name {
+                "workspaceId" => workspace.to_owned(),
+                _ => match self.sample(&parameter["schema"], "id") {
+                    Value::Number(_) => "999999999".to_owned(),
+                    other => other.as_str().expect("ids are numbers or texts").to_owned(),
+                },
+            };
+            path = path.replace(&format!("{{{name}}}"), &value);
+        }
+        path
+    }
+
+    /// The smallest value that a schema allows. `name` is the field's, for what a schema cannot say.
+    pub fn sample(&self, schema: &Value, name: &str) -> Value {
+        let schema = self.resolved(schema);
+        if let Some(value) = schema.get("const").or_else(|| schema["enum"].get(0)) {
+            return value.clone();
+        }
+        if let Some(choices) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
+            return self.sample(&choices[0], name);
+        }
+        if let Some(parts) = schema["allOf"].as_array() {
+            let fields = parts.iter().flat_map(|part| match self.sample(part, name) {
+                Value::Object(fields) => fields,
+                other => panic!("allOf of {other}"),
+            });
+            return Value::Object(fields.collect());
+        }
+        let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
+        match kind.unwrap_or_else(|| panic!("{name} has no type: {schema}")) {
+            "object" => {
+                let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let fields: Map<String, Value> = required
+                    .map(|name| (name.to_owned(), self.sample(&schema["properties"][name], name)))
+                    .collect();
+                Value::Object(fields)
+            }
+            "array" => {
+                let least = schema["minItems"].as_u64().unwrap_or(0);
+                (0..least).map(|_| self.sample(&schema["items"], name)).collect()
+            }
+            "integer" | "number" => schema.get("minimum").cloned().unwrap_or(json!(1)),
+            "boolean" => json!(false),
+            "string" => text(schema, name).into(),
+            other => panic!("{name}: no sample for {other}"),
+        }
+    }
+}
+
+fn text(schema: &Value, name: &str) -> String {
+    let prefix = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^'));
+    match (schema["format"].as_str(), prefix, name) {
+        (Some("uri"), _, _) | (_, _, "url") => "https://example.com/x".to_owned(),
+        (Some("date"), _, _) => "2026-01-01".to_owned(),
+        (Some("date-time"), _, _) => "2026-01-01T00:00:00.000Z".to_owned(),
+        (_, Some(prefix), _) if prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') => {
+            format!("{prefix}00000000000000000000000000")
+        }
+        // The kinds of tools are checked by the code, so that areas can add theirs.
+        (_, _, "type") => "http".to_owned(),
+        _ => "x".repeat(usize::try_from(schema["minLength"].as_u64().unwrap_or(1)).unwrap().max(1)),
+    }
+}
+
+/// What every answer of the API has.
+#[track_caller]
+pub fn well_formed(answer: &Answer, what: &str) {
+    assert_ne!(answer.status, 500, "{what}: {}", answer.text);
+    let success = answer.status < 400;
+    assert!(answer.text.starts_with(&format!("{{\"success\":{success},")), "{what}: {}", answer.text);
+    assert_eq!(answer.headers.get("content-type").map(String::as_str), Some("application/json"), "{what}");
+    let request = answer.headers.get("x-request-id").unwrap_or_else(|| panic!("{what}: no request id"));
+    assert!(request.starts_with("req_"), "{what}: {request}");
+    if !success {
+        assert_eq!(answer.body["request_id"], request.as_str(), "{what}");
+        assert!(!answer.body["error"]["message"].as_str().unwrap().is_empty(), "{what}");
+    }
+}
+
+/// The three headers of the rate window.
+#[track_caller]
+pub fn has_rate_headers(answer: &Answer, what: &str) {
+    let number = |name: &str| -> i64 {
+        let text = answer.headers.get(name).unwrap_or_else(|| panic!("{what}: no {name}"));
+        text.parse().unwrap()
+    };
+    let (limit, remaining, reset) =
+        (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), number("x-ratelimit-reset"));
+    assert!(
+        (0..=limit).contains(&remaining) && (1..=60).contains(&reset),
+        "{what}: {limit} {remaining} {reset}"
+    );
+}

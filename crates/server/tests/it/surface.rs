@@ -1,0 +1,187 @@
+//! What surrounds the operations: the request log, the published documents, the reference page, health.
+
+use chrono::Duration;
+use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+use model::{Env, Timestamp};
+use operation::purge_request_logs;
+use serde_json::{Value, json};
+use store::Db;
+use store::schema::request_logs;
+use testkit::{Answer, TestApp};
+
+/// A row of the request log: every column.
+type Row = (
+    (String, Timestamp, Option<i64>, Option<String>, Option<String>, String, String, i64),
+    (Option<String>, Option<String>, Option<bool>, i64, i64, bool, Option<String>),
+);
+
+async fn logged(db: &Db) -> Vec<Row> {
+    use request_logs as l;
+    db.read(|read| {
+        Ok(l::table
+            .order(l::id.asc())
+            .select((
+                (
+                    l::id,
+                    l::created_at,
+                    l::workspace_id,
+                    l::key_id,
+                    l::operation,
+                    l::method,
+                    l::path,
+                    l::status,
+                ),
+                (l::code, l::gate, l::livemode, l::latency_us, l::energy, l::replayed, l::client_request_id),
+            ))
+            .load(read.connection())?)
+    })
+    .await
+    .unwrap()
+}
+
+/// `GET` outside `/api/v1`.
+async fn get(app: &TestApp, path: &str, headers: &str) -> Answer {
+    app.raw(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n").as_bytes()).await
+}
+
+testkit::on_both! {
+    async fn every_request_leaves_a_row_without_secrets(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.workspace().await;
+        let key = app.key(workspace, Env::Live, &["runs:read", "runs:execute"]).await;
+        app.model.usage(100, 50);
+        let mut answers = Vec::new();
+        let secret = json!({ "input": "hidden-in-the-body" });
+        let run = || app.ask("POST", "/runs?note=hidden-in-the-query").key(&key).header("idempotency-key", "hidden-key");
+        answers.push(run().header("x-client-request-id", "mine-1").json(&secret).send().await);
+        answers.push(run().header("x-client-request-id", "two words").json(&secret).send().await);
+        answers.push(app.get("/agents", &key).await);
+        answers.push(app.get("/nowhere", &key).await);
+        answers.push(app.ask("DELETE", "/runs").key(&key).send().await);
+        answers.push(app.ask("GET", "/me").header("authorization", "Bearer hidden-guess").send().await);
+        answers.push(app.post("/runs", &key, json!({ "input": "" })).await);
+        let test_key = app.key(workspace, Env::Test, &["runs:read"]).await;
+        answers.push(app.get("/me", &test_key).await);
+        let data = app.stop().await;
+        let rows = logged(&data.db).await;
+        let rows: Vec<&Row> = answers
+            .iter()
+            .map(|answer| rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row"))
+            .collect();
+
+        let short: Vec<Value> = rows
+            .iter()
+            .map(|((_, _, at, _, operation, method, path, status), (code, gate, live, _, energy, replayed, client))| {
+                json!([at.is_some(), operation, method, path, status, code, gate, live, energy, replayed, client])
+            })
+            .collect();
+        assert_eq!(
+            json!(short),
+            json!([
+                [true, "createRun", "POST", "/runs", 200, null, null, true, 2, false, "mine-1"],
+                [true, "createRun", "POST", "/runs", 200, null, null, true, 0, true, null],
+                [true, "listAgents", "GET", "/agents", 403, "missing_scope", "scope", true, 0, false, null],
+                [false, null, "GET", "/nowhere", 404, "route_not_found", "route", true, 0, false, null],
+                [false, null, "DELETE", "/runs", 405, "method_not_allowed", "route", true, 0, false, null],
+                [false, null, "GET", "/me", 401, "invalid_api_key", "credential", null, 0, false, null],
+                [true, "createRun", "POST", "/runs", 400, "validation_error", "body", true, 0, false, null],
+                [true, "getMe", "GET", "/me", 200, null, null, false, 0, false, null],
+            ])
+        );
+        for row in &rows {
+            assert!(row.1.3 >= 0);
+            assert_eq!(row.0.1, Timestamp::parse("2026-01-15T12:00:00Z").unwrap());
+            assert_eq!(row.0.3.is_some(), row.1.1.as_deref() != Some("credential"), "the key's id");
+            let text = format!("{row:?}");
+            let tail = &key.secret[9..];
+            for hidden in ["hidden", tail, &tail[..8], &test_key.secret[9..]] {
+                assert!(!text.contains(hidden), "{text}");
+            }
+        }
+
+        // Kept for 30 days.
+        data.clock.advance(Duration::days(30));
+        assert_eq!(data.db.write(purge_request_logs).await.unwrap(), 0);
+        data.clock.advance(Duration::milliseconds(1));
+        assert!(data.db.write(purge_request_logs).await.unwrap() >= answers.len());
+        assert!(logged(&data.db).await.is_empty());
+    }
+
+    async fn secrets_are_nowhere_in_the_database(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let agent = app.get("/agents", &key).await.expect(200)[0]["id"].to_string();
+        let tool = json!({
+            "type": "http",
+            "description": "Looks something up.",
+            "http": { "url": "https://example.com/", "headers": { "authorization": "Bearer of-the-tool" } },
+        });
+        let shown = app.put(&format!("/agents/{agent}/tools/look_up"), &key, tool).await;
+        shown.expect(200);
+        assert!(!shown.text.contains("of-the-tool"));
+        let (backend, stored) = (app.data.backend.clone(), app.stop().await);
+        // What PostgreSQL writes is not ours to read; SQLite's file shows that nothing is stored as it came.
+        if let store::Backend::Sqlite(path) = backend {
+            stored.db.tidy().await.unwrap();
+            for file in [path.clone(), format!("{path}-wal")] {
+                let bytes = std::fs::read(file).unwrap_or_default();
+                for secret in [&key.secret[9..], "of-the-tool"] {
+                    assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{secret}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn documents_are_public_and_cacheable() {
+    let app = TestApp::new(testkit::Kind::Sqlite).await;
+    for name in ["openapi.public.json", "openapi.partner.json"] {
+        let path = format!("/api/v1/{name}");
+        let first = get(&app, &path, "").await;
+        assert_eq!(first.status, 200);
+        assert_eq!(first.headers["content-type"], "application/json");
+        assert_eq!(first.body["openapi"], "3.1.0");
+        let etag = first.headers["etag"].clone();
+        for known in [etag.clone(), format!("W/{etag}"), format!("\"other\", {etag}"), "*".to_owned()] {
+            let again = get(&app, &path, &format!("if-none-match: {known}\r\n")).await;
+            assert_eq!((again.status, again.text.as_str()), (304, ""), "{known}");
+            assert_eq!(again.headers["etag"], etag);
+        }
+        assert_eq!(get(&app, &path, "if-none-match: \"other\"\r\n").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn health_needs_no_key() {
+    let app = TestApp::new(testkit::Kind::Sqlite).await;
+    let health = get(&app, "/health", "").await;
+    assert_eq!((health.status, &health.body), (200, &json!({ "status": "ok" })));
+    let outside = get(&app, "/somewhere", "").await;
+    outside.expect_error(404, "route_not_found");
+}
+
+#[tokio::test]
+async fn the_reference_page_loads_nothing_from_elsewhere() {
+    let app = TestApp::new(testkit::Kind::Sqlite).await;
+    let moved = get(&app, "/docs", "").await;
+    assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/docs/"));
+    let page = get(&app, "/docs/", "").await;
+    assert_eq!(page.status, 200);
+    let mut files = Vec::new();
+    for attribute in ["src=\"", "href=\""] {
+        files.extend(page.text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()));
+    }
+    assert!(files.len() >= 4, "{files:?}");
+    for file in files {
+        assert!(!file.contains("//"), "{file} comes from elsewhere");
+        let answer = get(&app, &format!("/docs/{}", file.trim_start_matches("./")), "").await;
+        assert_eq!(answer.status, 200, "{file}");
+    }
+    let start = get(&app, "/docs/swagger-initializer.js", "").await;
+    assert!(
+        start.text.contains("/api/v1/openapi.public.json") && !start.text.contains("://"),
+        "{}",
+        start.text
+    );
+}

@@ -1,0 +1,77 @@
+//! A service to walk over: each answer is held against the contract.
+
+use crate::document::{Document, Op, has_rate_headers, well_formed};
+use model::{Env, Scope};
+use std::collections::BTreeMap;
+use testkit::{Answer, Key, Kind, TestApp};
+
+/// A service, its two documents, and keys for what they need.
+pub struct Walk {
+    pub app: TestApp,
+    pub documents: [Document; 2],
+    pub workspace: String,
+    /// By whether it is a partner's and whether it is live.
+    pub keys: BTreeMap<(bool, bool), Key>,
+}
+
+impl Walk {
+    pub async fn begin(kind: Kind) -> Self {
+        let app = TestApp::new(kind).await;
+        let documents = [
+            Document::fetch(&app, "openapi.public.json").await,
+            Document::fetch(&app, "openapi.partner.json").await,
+        ];
+        let workspace = app.workspace().await;
+        let all: Vec<&str> =
+            Scope::ALL.iter().filter(|scope| !scope.is_retired()).map(|scope| scope.as_str()).collect();
+        let mut keys = BTreeMap::new();
+        for (live, env) in [(true, Env::Live), (false, Env::Test)] {
+            keys.insert((false, live), app.key(workspace, env, &["*"]).await);
+            keys.insert((true, live), app.partner_key(env, &all, &[workspace]).await.1);
+        }
+        // The second partner took the workspace over from the first, so both keys get the same one.
+        let workspace = workspace.to_string();
+        Self { app, documents, workspace, keys }
+    }
+
+    pub fn operations(&self) -> impl Iterator<Item = (&Document, Op)> {
+        self.documents
+            .iter()
+            .flat_map(|document| document.operations().into_iter().map(move |op| (document, op)))
+    }
+
+    /// A key that may use the operation.
+    pub fn key(&self, op: &Op, live: bool) -> &Key {
+        &self.keys[&(op.partner_only, live)]
+    }
+
+    pub async fn send(&self, op: &Op, path: &str, key: Option<&Key>, body: Option<&[u8]>) -> Answer {
+        // Every request has a minute of its own, so that the walk meets no rate limit.
+        self.app.data.clock.advance(chrono::Duration::seconds(61));
+        let mut asking = self.app.ask(&op.method, path);
+        if let Some(key) = key {
+            asking = asking.key(key);
+        }
+        if let Some(body) = body {
+            asking = asking.bytes("application/json", body);
+        }
+        let answer = asking.send().await;
+        let what = format!("{} → {}", op.id, answer.status);
+        well_formed(&answer, &what);
+        has_rate_headers(&answer, &what);
+        let document = self.documents.iter().find(|document| document.has(op)).expect("a document has it");
+        let schema = document.answer_schema(op, answer.status);
+        let schema = schema.unwrap_or_else(|| panic!("{what} is not documented: {}", answer.text));
+        let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+        let errors: Vec<String> = validator
+            .iter_errors(&answer.body)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{what}: {errors:?}: {}", answer.text);
+        answer
+    }
+}
+
+pub fn minimal(document: &Document, op: &Op) -> Option<Vec<u8>> {
+    op.body.as_ref().map(|schema| document.sample(schema, "body").to_string().into_bytes())
+}

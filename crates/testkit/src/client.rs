@@ -1,0 +1,139 @@
+//! A caller of a service.
+
+use crate::Key;
+use egress::{Connector, Limits as HttpLimits, Method, Policy, Request};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Speaks HTTP to a service, in this process or another.
+pub struct Client {
+    origin: String,
+    connector: Connector,
+}
+
+impl Client {
+    /// A caller of the service at `origin`, such as `http://127.0.0.1:40001`.
+    pub fn new(origin: &str) -> Self {
+        let policy = Policy::allowing(["127.0.0.0/8"]).unwrap();
+        Self { origin: origin.to_owned(), connector: Connector::new(policy).unwrap() }
+    }
+
+    /// A request to be filled in; `path` is that below `/api/v1`.
+    pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
+        let url = format!("{}/api/v1{path}", self.origin);
+        Asking { client: self, method: method.to_owned(), url, headers: Vec::new(), body: Vec::new() }
+    }
+}
+
+/// A request.
+pub struct Asking<'a> {
+    client: &'a Client,
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Asking<'_> {
+    /// With a key.
+    #[must_use]
+    pub fn key(self, key: &Key) -> Self {
+        self.header("authorization", &format!("Bearer {}", key.secret))
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.bytes("application/json", body.to_string().as_bytes())
+    }
+
+    /// With any body.
+    #[must_use]
+    pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
+        self.headers.push(("content-type".to_owned(), content_type.to_owned()));
+        self.body = body.to_vec();
+        self
+    }
+
+    /// Sends it.
+    pub async fn send(self) -> Answer {
+        self.try_send().await.expect("the service answers")
+    }
+
+    /// Sends it to a service that may not answer.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn try_send(self) -> Result<Answer, egress::Error> {
+        let method = Method::from_bytes(self.method.as_bytes()).unwrap();
+        let limits = HttpLimits {
+            total: Duration::from_secs(120),
+            max_response_bytes: 64 << 20,
+            ..HttpLimits::default()
+        };
+        let mut request = Request::new(method, self.url).body(self.body).limits(limits);
+        request.headers = self.headers;
+        let response = self.client.connector.send(request).await?;
+        let headers = response
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok(Answer { status: response.status, headers, text, body })
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub text: String,
+    /// The body as JSON; null where it is none.
+    pub body: Value,
+}
+
+impl Answer {
+    /// Checks the status and gives `data`.
+    #[track_caller]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        self.body["data"].clone()
+    }
+
+    /// Checks that it is an error of this status and code, in the envelope; gives its `param`.
+    #[track_caller]
+    pub fn expect_error(&self, status: u16, code: &str) -> Option<String> {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.body["success"], false, "{}", self.text);
+        assert_eq!(self.body["error"]["code"], code, "{}", self.text);
+        assert_eq!(self.body["request_id"].as_str(), self.headers.get("x-request-id").map(String::as_str));
+        self.body["error"]["param"].as_str().map(str::to_owned)
+    }
+}
+
+/// Asks again and again until `done` gives something. Fails after thirty seconds.
+pub async fn until<T>(what: &str, mut done: impl AsyncFnMut() -> Option<T>) -> T {
+    let asked = tokio::time::timeout(Duration::from_secs(30), async {
+        loop {
+            if let Some(value) = done().await {
+                return value;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    asked.await.unwrap_or_else(|_| panic!("{what} did not happen"))
+}

@@ -1,0 +1,36 @@
+//! Requests byte by byte, for what no client library would send.
+
+use crate::{Answer, TestApp};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+impl TestApp {
+    /// Sends bytes and reads the answer until the service closes. The request must say `connection: close`.
+    pub async fn raw(&self, request: &[u8]) -> Answer {
+        let address = self.origin.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).await.expect("the service listens");
+        // The service may answer, and close, before it has read everything.
+        let _ = stream.write_all(request).await;
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 16 * 1024];
+        while let Ok(read @ 1..) = stream.read(&mut chunk).await {
+            bytes.extend_from_slice(chunk.get(..read).unwrap());
+        }
+        answer(&bytes)
+    }
+}
+
+fn answer(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).expect("a status line");
+    let headers: BTreeMap<String, String> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let body_value = serde_json::from_str(body).unwrap_or(Value::Null);
+    Answer { status, headers, text: body.to_owned(), body: body_value }
+}
