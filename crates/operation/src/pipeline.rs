@@ -302,9 +302,12 @@ impl Pipeline {
         let mut cx = Cx::new(self.db.clone(), caller.clone(), self.services.clone());
         cx.claim = Some(claim.clone());
         let cx = Arc::new(cx);
-        let beat = tokio::spawn(beat(self.db.clone(), claim.clone()));
-        let result = work(cx.clone()).await;
-        beat.abort();
+        let mut working = work(cx.clone());
+        // In this task and not beside it: a request that is dropped must not keep its claim alive.
+        let result = tokio::select! {
+            result = &mut working => result,
+            () = beat(self.db.clone(), claim.clone()) => working.await,
+        };
         progress.energy = cx.energy.load(std::sync::atomic::Ordering::Relaxed);
         if cx.answered.load(std::sync::atomic::Ordering::Acquire) {
             return result;

@@ -142,8 +142,9 @@ fn background(db: &Db, engine: &RunEngine) -> Runner {
             }
         })
         .every("energy.sweep", seconds(60), |job| async move {
-            job.db.write(billing::ledger::sweep_expired_holds).await?;
-            job.db.write(billing::ledger::sweep_expired_grants).await?;
+            // A sweep takes some at a time, so that no transaction is long.
+            while job.db.write(billing::ledger::sweep_expired_holds).await? > 0 {}
+            while job.db.write(billing::ledger::sweep_expired_grants).await? > 0 {}
             Ok(())
         })
         .every("idempotency.purge", seconds(600), |job| async move {
