@@ -84,7 +84,7 @@ pub struct Config {
     #[arg(long, env = "SVC_OPENAI_CONTEXT", global = true, value_name = "TOKENS", default_value = "32768")]
     pub openai_context: i64,
 
-    /// What is logged, such as `info` or `info,operation=debug`.
+    /// What is logged, such as `info` or `info,svc_operation=debug`.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
 
