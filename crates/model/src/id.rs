@@ -107,6 +107,46 @@ integer_id! {
     /// A skill of a workspace.
     SkillId
 }
+integer_id! {
+    /// A collection: a table of items with fields of its own.
+    CollectionId
+}
+integer_id! {
+    /// A group that orders collections.
+    CollectionGroupId
+}
+integer_id! {
+    /// A field of a collection.
+    FieldId
+}
+integer_id! {
+    /// A choice of a select field.
+    OptionId
+}
+integer_id! {
+    /// A saved view of a collection.
+    ViewId
+}
+integer_id! {
+    /// An index of a collection's items.
+    IndexId
+}
+integer_id! {
+    /// An item of a collection.
+    ItemId
+}
+integer_id! {
+    /// A comment on an item.
+    CommentId
+}
+integer_id! {
+    /// A link from an item to another object.
+    LinkId
+}
+integer_id! {
+    /// A stored file.
+    FileId
+}
 
 string_id! {
     /// A request, as shown in `X-Request-Id`.
@@ -151,6 +191,26 @@ string_id! {
 string_id! {
     /// A saved payment method.
     PaymentMethodId, "pm_"
+}
+string_id! {
+    /// An import of items.
+    ImportId, "imp_"
+}
+string_id! {
+    /// A subscription of an endpoint to events.
+    WebhookEndpointId, "we_"
+}
+string_id! {
+    /// One event on its way to one endpoint.
+    DeliveryId, "whd_"
+}
+string_id! {
+    /// A URL of ours that outside systems post to.
+    InboundWebhookId, "wh_"
+}
+string_id! {
+    /// A request that came in at an inbound webhook.
+    ReceivedRequestId, "whr_"
 }
 
 /// Crockford's base 32 in lower case: no letters that look like digits, and byte order is number order.

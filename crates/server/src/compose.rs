@@ -5,7 +5,9 @@ use agents::runs::RunEngineParts;
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
+use data::{Collections, ItemLinks, Items};
 use egress::Connector;
+use events::{Events, Webhooks};
 use http_face::Contracts;
 use jobs::Runner;
 use model::Result;
@@ -23,7 +25,16 @@ pub const VERSION: &str = "v0.1.0";
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
-    Registry::new().with::<Identity>()?.with::<Runs>()?.with::<Agents>()?.with::<Billing>()
+    Registry::new()
+        .with::<Identity>()?
+        .with::<Runs>()?
+        .with::<Agents>()?
+        .with::<Billing>()?
+        .with::<Collections>()?
+        .with::<Items>()?
+        .with::<ItemLinks>()?
+        .with::<Events>()?
+        .with::<Webhooks>()
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.

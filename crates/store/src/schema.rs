@@ -1,4 +1,12 @@
-//! The tables, as diesel sees them on both databases. A test compares this page with what the migrations make.
+//! The tables, as diesel sees them on both databases. A test compares these pages with what the migrations make.
+
+mod data_tables;
+mod delivery_tables;
+mod inbound_tables;
+
+pub use data_tables::*;
+pub use delivery_tables::*;
+pub use inbound_tables::*;
 
 diesel::table! {
     plans (id) {

@@ -1,0 +1,40 @@
+//! The data engine: collections with their fields and views, items, and the links between them.
+
+pub mod collections;
+pub mod items;
+pub mod links;
+
+use operation::{Domain, Operations};
+
+/// Collections: their fields, views and indexes.
+pub struct Collections;
+
+impl Domain for Collections {
+    const AREA: &'static str = "Collections";
+
+    fn operations() -> Operations {
+        collections::operations()
+    }
+}
+
+/// Items of collections.
+pub struct Items;
+
+impl Domain for Items {
+    const AREA: &'static str = "Items";
+
+    fn operations() -> Operations {
+        items::operations()
+    }
+}
+
+/// Links from items to other objects.
+pub struct ItemLinks;
+
+impl Domain for ItemLinks {
+    const AREA: &'static str = "Item Links";
+
+    fn operations() -> Operations {
+        links::operations()
+    }
+}

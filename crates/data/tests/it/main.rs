@@ -1,0 +1,1 @@
+//! Collections, items and links through the whole service, on both databases.

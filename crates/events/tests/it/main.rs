@@ -1,0 +1,1 @@
+//! Events and webhooks through the whole service, on both databases.
