@@ -80,9 +80,8 @@ pub async fn serve(arguments: Arguments) -> Result<()> {
         limits: Limits::default(),
     })
     .map_err(told)?;
-    let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
-    let app =
-        move || App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()));
+    let face = service.face();
+    let app = move || App::new().configure(|app| http_face::configure(app, &face));
     let server = HttpServer::new(app).bind("127.0.0.1:0")?;
     let address = server.addrs().first().map(ToString::to_string);
     let server = server.run();

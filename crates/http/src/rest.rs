@@ -41,10 +41,7 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
 }
 
 fn check_head(headers: &HeaderMap, path: &str) -> Result<()> {
-    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > HEADER_BYTES {
-        return Err(Error::invalid("headers", format_args!("must not be larger than {HEADER_BYTES} bytes")));
-    }
+    check_header_size(headers)?;
     let announced = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|announced| announced > LARGEST_BODY) {
         return Err(too_large(LARGEST_BODY));
@@ -55,7 +52,17 @@ fn check_head(headers: &HeaderMap, path: &str) -> Result<()> {
     Ok(())
 }
 
-async fn read_body(mut payload: Payload, limit: usize) -> Result<Bytes> {
+/// Refuses header blocks that are too large.
+pub(crate) fn check_header_size(headers: &HeaderMap) -> Result<()> {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if bytes > HEADER_BYTES {
+        return Err(Error::invalid("headers", format_args!("must not be larger than {HEADER_BYTES} bytes")));
+    }
+    Ok(())
+}
+
+/// Reads a body of at most `limit` bytes; of a larger one no more than that is held.
+pub(crate) async fn read_body(mut payload: Payload, limit: usize) -> Result<Bytes> {
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk =
@@ -81,8 +88,8 @@ fn to_http(response: Response) -> HttpResponse {
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in response.headers {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(HeaderName::from_static(name), value);
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
         }
     }
     answer.set_body(Bytes::from(response.body)).map_into_boxed_body()

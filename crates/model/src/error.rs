@@ -60,12 +60,16 @@ codes! {
     IdempotencyKeyRequired = 400 "idempotency_key_required";
     /// A partner key did not say which client it operates.
     WorkspaceRequired = 400 "workspace_required";
+    /// The query would have to look at too many rows.
+    QueryTooExpensive = 400 "query_too_expensive";
     /// The workspace has no Energy.
     EnergyDepleted = 402 "energy_depleted";
     /// The key lacks the scope in `param`.
     MissingScope = 403 "missing_scope";
     /// A test key used a scope with effects outside.
     TestModeRestricted = 403 "test_mode_restricted";
+    /// Only whoever wrote it may change it.
+    NotAuthor = 403 "not_author";
     /// The account is cut.
     WorkspaceBlocked = 403 "workspace_blocked";
     /// There is nothing at this address.
@@ -86,6 +90,14 @@ codes! {
     VersionConflict = 409 "version_conflict";
     /// Something else still uses the object.
     ResourceInUse = 409 "resource_in_use";
+    /// The view names fields or options that are gone.
+    ViewInvalid = 409 "view_invalid";
+    /// The two objects are linked already.
+    LinkExists = 409 "link_exists";
+    /// Something still uses the field.
+    FieldInUse = 409 "field_in_use";
+    /// The item is locked.
+    ItemLocked = 409 "item_locked";
     /// A ceiling on the number of objects is reached.
     LimitReached = 409 "limit_reached";
     /// The first request with this `Idempotency-Key` is still running.
@@ -146,6 +158,23 @@ pub struct FieldError {
     pub param: String,
     /// What is wrong there.
     pub message: String,
+    /// The same for machines, in snake case, such as `unknown_option`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+}
+
+impl FieldError {
+    /// `message` says what is wrong with `param`, as in "must not be blank".
+    pub fn new(param: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self { param: param.into(), message: message.to_string(), code: None }
+    }
+
+    /// Adds the word for machines.
+    #[must_use]
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
 }
 
 /// The result of anything that a caller may have to be told about.
@@ -187,11 +216,13 @@ impl Error {
         Self::new(Code::ValidationError, format!("`{param}` {rule}")).param(param)
     }
 
-    /// 400 `validation_error` for all of `errors`; the first is mirrored in `param`. `None` where there are none.
+    /// 400 `validation_error` for all of `errors`; the first is mirrored in `param`. `None` where there are none. A
+    /// single one is listed too where it has a code, which stands nowhere else.
     pub fn all_invalid(errors: Vec<FieldError>) -> Option<Self> {
         let first = errors.first()?.clone();
+        let is_told_in_full = errors.len() == 1 && first.code.is_none();
         let mut error = Self::invalid(first.param, first.message);
-        if errors.len() > 1 {
+        if !is_told_in_full {
             error.0.errors = errors;
         }
         Some(error)
@@ -339,11 +370,23 @@ mod tests {
 
     #[test]
     fn several_errors_mirror_the_first() {
-        let errors =
-            ["a", "b"].map(|param| FieldError { param: param.into(), message: "must be set".into() });
+        let errors = ["a", "b"].map(|param| FieldError::new(param, "must be set"));
         let body = Error::all_invalid(errors.to_vec()).unwrap().body();
         assert_eq!(body["param"], "a");
         assert_eq!(body["errors"].as_array().unwrap().len(), 2);
         assert!(Error::all_invalid(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_single_error_is_listed_where_it_has_a_code() {
+        let plain = FieldError::new("size", "is not an option");
+        let body = Error::all_invalid(vec![plain.clone()]).unwrap().body();
+        assert!(body.get("errors").is_none());
+        let body = Error::all_invalid(vec![plain.code("unknown_option")]).unwrap().body();
+        assert_eq!(body["param"], "size");
+        assert_eq!(
+            body["errors"],
+            serde_json::json!([{ "param": "size", "message": "is not an option", "code": "unknown_option" }])
+        );
     }
 }

@@ -25,6 +25,7 @@ struct Declaration {
     scope: Option<LitStr>,
     energy: bool,
     ceiling: Option<LitInt>,
+    body_mib: Option<LitInt>,
 }
 
 impl Parse for Declaration {
@@ -34,7 +35,7 @@ impl Parse for Declaration {
             return Err(Error::new(method.span(), "begin with get, post, put, patch or delete"));
         }
         let path: LitStr = input.parse()?;
-        let (mut scope, mut energy, mut ceiling) = (None, false, None);
+        let (mut scope, mut energy, mut ceiling, mut body_mib) = (None, false, None, None);
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -47,11 +48,15 @@ impl Parse for Declaration {
                     input.parse::<Token![=]>()?;
                     ceiling = Some(input.parse()?);
                 }
-                _ => return Err(Error::new(name.span(), "known here: scope, energy, ceiling")),
+                "body_mib" => {
+                    input.parse::<Token![=]>()?;
+                    body_mib = Some(parse_mib(input)?);
+                }
+                _ => return Err(Error::new(name.span(), "known here: scope, energy, ceiling, body_mib")),
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, ceiling })
+        Ok(Self { method, path, scope, energy, ceiling, body_mib })
     }
 }
 
@@ -61,6 +66,15 @@ fn parse_scope(input: ParseStream) -> Result<Option<LitStr>> {
     }
     let word: Ident = input.parse()?;
     if word == "any_key" { Ok(None) } else { Err(Error::new(word.span(), "a scope in quotes, or any_key")) }
+}
+
+/// No body is larger than an upload (decision 14).
+fn parse_mib(input: ParseStream) -> Result<LitInt> {
+    let number: LitInt = input.parse()?;
+    match number.base10_parse::<usize>()? {
+        1..=25 => Ok(number),
+        _ => Err(Error::new(number.span(), "from 1 to 25")),
+    }
 }
 
 /// How the function gets at the database.
@@ -96,6 +110,8 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
         None => quote!(::std::option::Option::None),
     };
     let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
+
+    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
     let mut access = Access::Nothing;
     let mut pass = Vec::new();
@@ -185,6 +201,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
                     scope: #scope,
                     energy: #energy,
                     ceiling: #ceiling,
+                    body_mib: #body_mib,
                     paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
                     summary: #summary,
                     description: #description,

@@ -13,6 +13,15 @@ pub struct Reply {
     pub status: u16,
     /// The whole body.
     pub body: String,
+    /// Headers of its own, beside those that every answer has. An `Idempotency-Key` remembers status and body only.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Reply {
+    /// An answer without headers of its own.
+    pub fn new(status: u16, body: String) -> Self {
+        Self { status, body, headers: Vec::new() }
+    }
 }
 
 /// Something that an operation can answer with.
@@ -27,23 +36,44 @@ pub trait Answer: Sized {
     fn describe(describe: &mut Describe);
 }
 
-fn envelope(status: u16, fields: &impl Serialize) -> Result<Reply> {
+pub(crate) fn envelope(status: u16, fields: &impl Serialize) -> Result<Reply> {
     #[derive(Serialize)]
     struct Envelope<'a, T> {
         success: bool,
         #[serde(flatten)]
         fields: &'a T,
     }
-    Ok(Reply { status, body: serde_json::to_string(&Envelope { success: true, fields })? })
+    Ok(Reply::new(status, serde_json::to_string(&Envelope { success: true, fields })?))
 }
 
-fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
+pub(crate) fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
     // Written by hand, because this is every request's path and `flatten` prints through a buffer.
     let mut body = Vec::with_capacity(1024);
     body.extend_from_slice(b"{\"success\":true,\"data\":");
     serde_json::to_writer(&mut body, data)?;
     body.push(b'}');
-    Ok(Reply { status, body: String::from_utf8(body).map_err(Error::internal)? })
+    Ok(Reply::new(status, String::from_utf8(body).map_err(Error::internal)?))
+}
+
+/// An answer with headers of its own, such as an `ETag`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct With<A> {
+    /// The answer.
+    pub answer: A,
+    /// The headers. Their names are in lower case.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl<A: Answer> Answer for With<A> {
+    fn reply(self) -> Result<Reply> {
+        let mut reply = self.answer.reply()?;
+        reply.headers.extend(self.headers);
+        Ok(reply)
+    }
+
+    fn describe(describe: &mut Describe) {
+        A::describe(describe);
+    }
 }
 
 /// 200 with `data`.
@@ -109,97 +139,5 @@ impl<I: Serialize + ToSchema> Answer for Deleted<I> {
                 "properties": { "id": id, "object": { "type": "string" }, "deleted": { "type": "boolean", "const": true } },
             }}),
         );
-    }
-}
-
-/// A page of a cursor list.
-#[derive(Debug, Clone, Serialize)]
-pub struct CursorList<T> {
-    /// The rows.
-    pub data: Vec<T>,
-    /// Whether there are more behind the last.
-    pub has_more: bool,
-}
-
-impl<T: Serialize + ToSchema> Answer for CursorList<T> {
-    fn reply(self) -> Result<Reply> {
-        envelope(200, &self)
-    }
-
-    fn describe(describe: &mut Describe) {
-        let row = describe.schema_json::<T>();
-        let array = json!({ "type": "array", "items": row });
-        describe.success(200, json!({ "data": array, "has_more": { "type": "boolean" } }));
-    }
-}
-
-/// Where an offset or page list stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Pagination {
-    /// The page, from 1.
-    pub page: i64,
-    /// Rows per page.
-    pub limit: i64,
-    /// Rows in all.
-    pub total: i64,
-    /// Pages in all.
-    pub pages: i64,
-}
-
-/// A page of an offset or page list.
-#[derive(Debug, Clone, Serialize)]
-pub struct OffsetList<T> {
-    /// The rows.
-    pub data: Vec<T>,
-    /// Where it stands.
-    pub pagination: Pagination,
-}
-
-impl<T: Serialize + ToSchema> Answer for OffsetList<T> {
-    fn reply(self) -> Result<Reply> {
-        envelope(200, &self)
-    }
-
-    fn describe(describe: &mut Describe) {
-        let row = describe.schema_json::<T>();
-        let pagination = describe.schema_json::<Pagination>();
-        let array = json!({ "type": "array", "items": row });
-        describe.success(200, json!({ "data": array, "pagination": pagination }));
-    }
-}
-
-/// An opt-in list in either of its forms.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum OptInList<T> {
-    /// Everything up to the ceiling.
-    Array(Vec<T>),
-    /// One page.
-    Page {
-        /// The rows.
-        data: Vec<T>,
-        /// Whether there are more behind the last.
-        has_more: bool,
-        /// What to send as `starting_after` for the next page; `null` at the end.
-        next_cursor: Option<String>,
-    },
-}
-
-impl<T: Serialize + ToSchema> Answer for OptInList<T> {
-    fn reply(self) -> Result<Reply> {
-        match &self {
-            Self::Array(rows) => data(200, rows),
-            page @ Self::Page { .. } => envelope(200, page),
-        }
-    }
-
-    fn describe(describe: &mut Describe) {
-        let row = describe.schema_json::<T>();
-        let array = json!({ "type": "array", "items": row });
-        let optional = json!({
-            "has_more": { "type": "boolean", "description": "With `paginate=true` only." },
-            "next_cursor": { "type": ["string", "null"], "description": "With `paginate=true` only." },
-        });
-        describe.success(200, json!({ "data": array, "$optional": optional }));
     }
 }

@@ -11,8 +11,8 @@ pub struct Describe {
     pub(crate) path: Vec<Parameter>,
     pub(crate) query: Vec<Parameter>,
     pub(crate) body: Option<RefOr<Schema>>,
-    pub(crate) success_status: u16,
-    pub(crate) success: Option<Value>,
+    pub(crate) documented: Vec<Parameter>,
+    pub(crate) successes: Vec<(u16, Value)>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
 }
 
@@ -32,15 +32,49 @@ impl Describe {
         self.query.extend(T::into_params(|| Some(ParameterIn::Query)));
     }
 
+    /// A parameter of query or header that the argument's own code reads and checks: the contract shows it, and that
+    /// is all.
+    pub fn parameter(&mut self, parameter: Parameter) {
+        self.documented.push(parameter);
+    }
+
     /// The body.
     pub fn body<T: ToSchema>(&mut self) {
         self.body = Some(self.schema::<T>());
     }
 
-    /// The answer: its status, and the envelope's fields beside `success`.
+    /// An answer: its status, and the envelope's fields beside `success`; optional ones in an object called
+    /// `$optional`.
     pub fn success(&mut self, status: u16, fields: Value) {
-        self.success_status = status;
-        self.success = Some(fields);
+        self.successes.push((status, fields));
+    }
+
+    /// A further status under which the last answer is given.
+    pub fn also(&mut self, status: u16) {
+        if let Some((_, fields)) = self.successes.last() {
+            self.success(status, fields.clone());
+        }
+    }
+
+    /// Whether `{}` may be a body, as far as it depends on fields that must be there.
+    pub(crate) fn takes_empty_object(&self) -> bool {
+        self.body.as_ref().is_some_and(|schema| !self.demands_fields(&as_json(schema), 0))
+    }
+
+    fn demands_fields(&self, schema: &Value, depth: usize) -> bool {
+        let part = |name: &str| schema.get(name).and_then(Value::as_array);
+        if let Some(name) =
+            schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
+        {
+            let named = self.schemas.iter().find(|(other, _)| other == name);
+            // Bodies are a few levels deep; what goes deeper refers to itself.
+            return depth > 8
+                || named.is_none_or(|(_, schema)| self.demands_fields(&as_json(schema), depth + 1));
+        }
+        part("required").is_some_and(|names| !names.is_empty())
+            || part("allOf")
+                .is_some_and(|parts| parts.iter().any(|part| self.demands_fields(part, depth + 1)))
+            || ["oneOf", "anyOf", "minProperties"].iter().any(|word| schema.get(word).is_some())
     }
 
     /// A reference to `T`, whose definition joins the document's components; types without a name of their own

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 /// A request behind the guard, not yet read.
 pub struct Input<'a> {
@@ -23,6 +24,8 @@ pub struct Input<'a> {
     pub query: &'a [(String, String)],
     /// The body's bytes.
     pub body: &'a [u8],
+    /// The header `If-Match`.
+    pub if_match: Option<&'a str>,
     /// What the binary wired together.
     pub services: &'a Services,
     pub(crate) checks: &'a Checks,
@@ -32,6 +35,14 @@ impl Input<'_> {
     /// The last value of a query parameter.
     pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON, checked against the schema that the operation was described with.
+    ///
+    /// # Errors
+    /// `validation_error`.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        self.checks.body(self.body, self.meta.method)
     }
 }
 
@@ -89,12 +100,45 @@ pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        input.checks.body(input.body).map(Self)
+        input.json().map(Self)
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
         describe.body::<T>();
     }
+}
+
+/// The header `If-Match`: the version that the caller means to change, as `"7"`, `7` or `W/"7"`. `None` where none was
+/// sent, and for `*`, which any version fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IfMatch(pub Option<i64>);
+
+impl FromInput for IfMatch {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        input.if_match.map_or(Ok(None), version_of_tag).map(Self)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        let parameter = ParameterBuilder::new()
+            .name("If-Match")
+            .parameter_in(ParameterIn::Header)
+            .description(Some(
+                "The version that is meant, such as `\"7\"`; another one is a 409 `version_conflict`.",
+            ))
+            .schema(Some(String::schema()));
+        describe.parameter(parameter.build());
+    }
+}
+
+fn version_of_tag(tag: &str) -> Result<Option<i64>> {
+    let tag = tag.trim();
+    if tag == "*" {
+        return Ok(None);
+    }
+    let bare = tag.strip_prefix("W/").unwrap_or(tag);
+    let bare = bare.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(bare);
+    let version = bare.bytes().all(|byte| byte.is_ascii_digit()).then(|| bare.parse().ok()).flatten();
+    version.map(Some).ok_or_else(|| Error::invalid("If-Match", "must be a version such as \"7\", or *"))
 }
 
 /// Something that the binary wired in.
@@ -113,4 +157,34 @@ impl<T: Any + Send + Sync> FromInput for State<T> {
     }
 
     fn describe(_: &mut Describe, _: &'static str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_tags() {
+        for (tag, version) in
+            [("\"7\"", Some(7)), ("7", Some(7)), ("W/\"7\"", Some(7)), (" 0 ", Some(0)), ("*", None)]
+        {
+            assert_eq!(version_of_tag(tag).unwrap(), version, "{tag}");
+        }
+        for tag in [
+            "",
+            "\"\"",
+            "x",
+            "-1",
+            "+1",
+            "7.0",
+            "\"7",
+            "7,8",
+            "\"7\", \"8\"",
+            "W/",
+            "99999999999999999999",
+            "\u{fffd}",
+        ] {
+            assert_eq!(version_of_tag(tag).unwrap_err().param_name(), Some("If-Match"), "{tag}");
+        }
+    }
 }

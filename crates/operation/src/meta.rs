@@ -38,6 +38,12 @@ impl Method {
     pub fn is_idempotent_by_key(self) -> bool {
         self != Self::Get
     }
+
+    /// Whether a request without a body may stand for one with `{}`. Not where that would change an object to
+    /// something that nobody wrote down.
+    pub(crate) fn may_go_without_body(self) -> bool {
+        matches!(self, Self::Post | Self::Delete)
+    }
 }
 
 impl fmt::Display for Method {
@@ -99,6 +105,8 @@ pub struct Meta {
     pub energy: bool,
     /// The most rows in the array form of an opt-in list.
     pub ceiling: i64,
+    /// The largest body in MiB.
+    pub body_mib: usize,
     /// How its list comes in pages.
     pub paging: Option<Paging>,
     /// One line for the contract.
@@ -122,7 +130,7 @@ impl Meta {
 
     /// The largest body in bytes (decision 14).
     pub fn body_limit(&self) -> usize {
-        1 << 20
+        self.body_mib << 20
     }
 
     /// The names of the path's parameters, in order.

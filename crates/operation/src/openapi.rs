@@ -112,7 +112,11 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
     }
     if let Some(body) = &describe.body {
         let content = json!({ "application/json": { "schema": as_json(body) } });
-        operation.insert("requestBody".into(), json!({ "required": true, "content": content }));
+        let required = !(describe.takes_empty_object() && meta.method.may_go_without_body());
+        operation.insert("requestBody".into(), json!({ "required": required, "content": content }));
+        if meta.body_limit() != 1 << 20 {
+            operation.insert("x-svc-max-body-bytes".into(), meta.body_limit().into());
+        }
     }
     operation.insert("responses".into(), operation_responses(meta, describe));
     Value::Object(operation)
@@ -127,7 +131,7 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": "integer", "format": "int64" } })
         }));
     }
-    parameters.extend(describe.query.iter().map(query_parameter));
+    parameters.extend(describe.query.iter().chain(&describe.documented).map(optional_parameter));
     if !meta.path.contains("{workspaceId}") && !meta.path.starts_with("/partner/") {
         parameters.push(json!({ "$ref": "#/components/parameters/Workspace" }));
     }
@@ -137,8 +141,8 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
     parameters
 }
 
-/// A query parameter that may be left out is an `Option` in Rust, but a query cannot say `null`.
-fn query_parameter(parameter: &Parameter) -> Value {
+/// A parameter that may be left out is an `Option` in Rust, but a query cannot say `null`.
+fn optional_parameter(parameter: &Parameter) -> Value {
     let mut parameter = as_json(parameter);
     if let Some(schema) = parameter.get_mut("schema") {
         drop_null(schema);
@@ -178,34 +182,42 @@ fn shared_parameters() -> Value {
 }
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
-    let mut fields = Map::new();
-    fields.insert("success".into(), json!({ "type": "boolean", "const": true }));
-    let mut required = vec![Value::from("success")];
-    if let Some(Value::Object(own)) = &describe.success {
-        for (name, schema) in own {
-            if let ("$optional", Value::Object(optional)) = (name.as_str(), schema) {
-                fields.extend(optional.clone());
-            } else {
-                required.push(name.clone().into());
-                fields.insert(name.clone(), schema.clone());
-            }
-        }
-    }
-    let schema = json!({ "type": "object", "required": required, "properties": fields });
     let mut responses = Map::new();
-    responses.insert(
-        describe.success_status.to_string(),
-        json!({
-            "description": "Done.",
-            "headers": header_references(),
-            "content": { "application/json": { "schema": schema } },
-        }),
-    );
+    for (status, own) in &describe.successes {
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": match status {
+                    201 => "Stored.",
+                    202 => "Begun; it goes on.",
+                    _ => "Done.",
+                },
+                "headers": header_references(),
+                "content": { "application/json": { "schema": envelope_schema(own) } },
+            }),
+        );
+    }
     for status in error_statuses(meta, describe) {
         responses
             .insert(status.to_string(), json!({ "$ref": format!("#/components/responses/Error{status}") }));
     }
     Value::Object(responses)
+}
+
+/// The envelope around an answer's own fields.
+fn envelope_schema(own: &Value) -> Value {
+    let mut fields = Map::new();
+    fields.insert("success".into(), json!({ "type": "boolean", "const": true }));
+    let mut required = vec![Value::from("success")];
+    for (name, schema) in own.as_object().into_iter().flatten() {
+        if let ("$optional", Value::Object(optional)) = (name.as_str(), schema) {
+            fields.extend(optional.clone());
+        } else {
+            required.push(name.clone().into());
+            fields.insert(name.clone(), schema.clone());
+        }
+    }
+    json!({ "type": "object", "required": required, "properties": fields })
 }
 
 /// The statuses of the errors that the operation can answer with, from what is declared of it.
@@ -290,7 +302,11 @@ fn error_schema() -> Value {
                         "items": {
                             "type": "object",
                             "required": ["param", "message"],
-                            "properties": { "param": text, "message": text },
+                            "properties": {
+                                "param": text,
+                                "message": text,
+                                "code": { "type": "string", "description": "The same for machines. Grows." },
+                            },
                         },
                     },
                     "recharge_url": { "type": "string", "format": "uri" },

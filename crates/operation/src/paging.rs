@@ -1,11 +1,11 @@
 //! Pages as arguments: the rules of the four modes stand here and nowhere else (platform-billing.md C.5).
 
-use crate::answer::{CursorList, OffsetList, OptInList, Pagination};
+use crate::lists::{CursorList, OffsetList, OptInList, PageList, Pagination};
 use crate::meta::Paging;
 use crate::{Describe, FromInput, Input};
 use model::{Cursor, Error, Result, WorkspaceId};
 use serde::Deserialize;
-use store::{CursorPage, OffsetPage, OptInPage};
+use store::{CursorPage, OffsetPage, OptInPage, PageNumber};
 use utoipa::IntoParams;
 
 const DEFAULT_LIMIT: i64 = 20;
@@ -30,6 +30,17 @@ struct OffsetQuery {
     /// Rows to skip.
     #[param(minimum = 0, default = 0)]
     offset: Option<i64>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name below; the type tells the contract")]
+struct PageQuery {
+    /// Rows per page. Above 100 it is lowered to 100.
+    #[param(minimum = 1, default = 20)]
+    limit: Option<i64>,
+    /// The page. Behind the last one pages are empty.
+    #[param(minimum = 1, default = 1)]
+    page: Option<i64>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -78,6 +89,18 @@ impl FromInput for OffsetPage {
 
     fn describe(describe: &mut Describe, _: &'static str) {
         describe.query_parameters::<OffsetQuery>();
+    }
+}
+
+impl FromInput for PageNumber {
+    const PAGING: Option<Paging> = Some(Paging::Page);
+
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        Ok(Self { limit: lowered_limit(input)?, page: number(input, "page", 1)?.unwrap_or(1) })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<PageQuery>();
     }
 }
 
@@ -190,12 +213,24 @@ impl<T> CursorList<T> {
 impl<T> OffsetList<T> {
     /// The answer for the rows of a page and the number of all rows.
     pub fn of(page: OffsetPage, rows: Vec<T>, total: i64) -> Self {
-        let pagination = Pagination {
-            page: page.offset / page.limit + 1,
-            limit: page.limit,
-            total,
-            pages: (total + page.limit - 1) / page.limit,
-        };
-        Self { data: rows, pagination }
+        let number = page.offset / page.limit + 1;
+        Self { data: rows, pagination: Pagination::new(number, page.limit, total) }
+    }
+}
+
+impl<T, E> PageList<T, E> {
+    /// The answer for the rows of a page and the number of all rows.
+    pub fn of(page: PageNumber, rows: Vec<T>, total: i64, extra: E) -> Self {
+        Self { data: rows, pagination: Pagination::of_page(page, total), extra }
+    }
+}
+
+impl Pagination {
+    pub(crate) fn of_page(page: PageNumber, total: i64) -> Self {
+        Self::new(page.page, page.limit, total)
+    }
+
+    fn new(page: i64, limit: i64, total: i64) -> Self {
+        Self { page, limit, total, pages: (total + limit - 1) / limit }
     }
 }

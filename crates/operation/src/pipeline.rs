@@ -38,6 +38,11 @@ impl<'a> Head<'a> {
     pub(crate) fn header(&self, name: &str) -> Option<std::result::Result<&'a str, std::str::Utf8Error>> {
         (self.headers)(name).map(std::str::from_utf8)
     }
+
+    /// A header as text, for one whose reader refuses what is not UTF-8 anyway.
+    fn lossy_header(&self, name: &str) -> Option<String> {
+        (self.headers)(name).map(|value| String::from_utf8_lossy(value).into_owned())
+    }
 }
 
 /// What an installation may set.
@@ -116,6 +121,7 @@ pub struct Admitted {
     /// Method and path, where there is an idempotency key to bind to them.
     address: Option<String>,
     idempotency_key: Option<Result<String>>,
+    if_match: Option<String>,
     json: bool,
     body_limit: usize,
 }
@@ -152,6 +158,7 @@ impl Pipeline {
                     query: parse_query(head.query),
                     address: idempotency_key.is_some().then(|| format!("{} {}", head.method, head.path)),
                     idempotency_key,
+                    if_match: head.lossy_header("if-match"),
                     json,
                     body_limit: meta.map_or(0, Meta::body_limit),
                 })
@@ -177,8 +184,8 @@ impl Pipeline {
 
     /// Runs an admitted request.
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
-        let Admitted { passed, mut progress, query, address, idempotency_key, json, .. } = admitted;
-        let request = Request { passed, query, address: address.unwrap_or_default(), json };
+        let Admitted { passed, mut progress, query, address, idempotency_key, if_match, json, .. } = admitted;
+        let request = Request { passed, query, address: address.unwrap_or_default(), if_match, json };
         match self.execute(&request, idempotency_key, body, &mut progress).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
@@ -246,6 +253,7 @@ impl Pipeline {
             path: &request.passed.path,
             query: &request.query,
             body,
+            if_match: request.if_match.as_deref(),
             services: &self.services,
             checks: &registered.checks,
         })
@@ -360,7 +368,7 @@ impl Pipeline {
     }
 
     fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
-        let mut headers = Vec::with_capacity(8);
+        let mut headers = reply.headers;
         headers.push(("x-request-id", progress.request.as_str().to_owned()));
         if let Some(window) = progress.window {
             headers.push(("x-ratelimit-limit", window.limit.to_string()));
@@ -410,6 +418,7 @@ struct Request {
     query: Vec<(String, String)>,
     /// Method and path, as far as an idempotency key needs them.
     address: String,
+    if_match: Option<String>,
     json: bool,
 }
 
@@ -483,12 +492,12 @@ fn worth_retrying(code: Code) -> bool {
 
 fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
     progress.original_request = Some(outcome.request);
-    Reply { status: outcome.status, body: outcome.body }
+    Reply::new(outcome.status, outcome.body)
 }
 
 fn error_reply(error: &Error, request: &RequestId) -> Reply {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
-    Reply { status: error.code().status(), body: body.to_string() }
+    Reply::new(error.code().status(), body.to_string())
 }
 
 /// The first `most` characters.

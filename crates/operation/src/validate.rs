@@ -1,6 +1,7 @@
 //! Input against its schema: the rule stands once, on the type, and is published and enforced from there.
 
 use crate::describe::{Describe, as_json};
+use crate::meta::Method;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use model::{Error, FieldError, Result};
@@ -11,6 +12,7 @@ use std::sync::OnceLock;
 /// The checks of one operation. Compiled when first used, so that a start costs nothing for what nobody calls.
 pub(crate) struct Checks {
     body_schema: Option<Value>,
+    takes_empty_object: bool,
     query_schema: Value,
     body: OnceLock<Option<Validator>>,
     query: OnceLock<Option<Validator>>,
@@ -38,12 +40,14 @@ impl Checks {
             .map(|parameter| parameter.name.as_str())
             .collect();
         let query_schema = json!({ "type": "object", "properties": properties, "required": required, "components": components });
-        Self { body_schema, query_schema, body: OnceLock::new(), query: OnceLock::new() }
+        let takes_empty_object = describe.takes_empty_object();
+        Self { body_schema, takes_empty_object, query_schema, body: OnceLock::new(), query: OnceLock::new() }
     }
 
-    /// Reads a JSON body.
-    pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
-        let value = parse(bytes)?;
+    /// Reads a JSON body. One of which nothing must be there may be left out.
+    pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8], method: Method) -> Result<T> {
+        let nothing_needed = self.takes_empty_object && method.may_go_without_body();
+        let value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
         if let Some(schema) = &self.body_schema {
             check(self.body.get_or_init(|| compile(schema)).as_ref(), &value)?;
         }
@@ -173,33 +177,30 @@ fn field_errors(error: &ValidationError<'_>) -> Vec<FieldError> {
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => unexpected
             .iter()
-            .map(|name| FieldError {
-                param: below(name),
-                message: "is not a field of this request".to_owned(),
-            })
+            .map(|name| FieldError::new(below(name), "is not a field of this request"))
             .collect(),
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            vec![FieldError { param: below(name), message: "is required".to_owned() }]
+            vec![FieldError::new(below(name), "is required")]
         }
         Kind::Pattern { pattern } if pattern == r"\S" => {
-            vec![FieldError { param: whole(), message: "must not be blank".to_owned() }]
+            vec![FieldError::new(whole(), "must not be blank")]
         }
         Kind::MaxLength { limit } => {
-            vec![FieldError { param: whole(), message: format!("must have at most {limit} characters") }]
+            vec![FieldError::new(whole(), format_args!("must have at most {limit} characters"))]
         }
         Kind::MinLength { limit } => {
-            vec![FieldError { param: whole(), message: format!("must have at least {limit} characters") }]
+            vec![FieldError::new(whole(), format_args!("must have at least {limit} characters"))]
         }
         Kind::Minimum { limit } => {
-            vec![FieldError { param: whole(), message: format!("must be at least {limit}") }]
+            vec![FieldError::new(whole(), format_args!("must be at least {limit}"))]
         }
         Kind::Maximum { limit } => {
-            vec![FieldError { param: whole(), message: format!("must be at most {limit}") }]
+            vec![FieldError::new(whole(), format_args!("must be at most {limit}"))]
         }
         _ => {
             let text: String = error.to_string().chars().take(300).collect();
-            vec![FieldError { param: whole(), message: format!("is not valid: {text}") }]
+            vec![FieldError::new(whole(), format_args!("is not valid: {text}"))]
         }
     }
 }

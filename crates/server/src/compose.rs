@@ -8,17 +8,17 @@ use billing::{Billing, BillingSettings, Identity, Ledger};
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::{Events, Webhooks};
-use http_face::Contracts;
+use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
-use operation::{Contract, Limits, Pipeline, Registry, RequestLog, Services, document};
+use operation::{Contract, Limits, Pipeline, RawRoute, Registry, RequestLog, Services, document};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.1.0";
+pub const VERSION: &str = "v0.2.0";
 
 /// All areas, in the order of the published documents.
 ///
@@ -61,6 +61,8 @@ pub struct Service {
     pub pipeline: Arc<Pipeline>,
     /// The published documents.
     pub contracts: Arc<Contracts>,
+    /// What is served beside the API.
+    pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
     /// Drives runs.
     pub engine: RunEngine,
     /// Runs jobs. Not started: `serve` starts it, tests run what is due by hand.
@@ -117,7 +119,17 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        Ok(Self { pipeline, contracts, engine, jobs, stop, log_writer })
+        let raw_routes = raw_routes().into();
+        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, stop, log_writer })
+    }
+
+    /// What is served, for an HTTP server.
+    pub fn face(&self) -> Face {
+        Face {
+            pipeline: self.pipeline.clone(),
+            contracts: self.contracts.clone(),
+            raw_routes: self.raw_routes.clone(),
+        }
     }
 
     /// Waits for runs to end, for at most `patience`, and writes what the request log still holds. Runs that go on
@@ -131,6 +143,11 @@ impl Service {
             tracing::error!(%error, "the request log's writer failed");
         }
     }
+}
+
+/// What is served beside the API. No prefix may begin another.
+fn raw_routes() -> Vec<Arc<dyn RawRoute>> {
+    Vec::new()
 }
 
 /// What happens by itself.

@@ -72,10 +72,9 @@ pub(crate) async fn serve(config: Config, with_demo: bool) -> anyhow::Result<()>
     })
     .map_err(cause)?;
 
-    let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
+    let face = service.face();
     let patience = Duration::from_secs(config.shutdown_seconds);
-    let app =
-        move || App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()));
+    let app = move || App::new().configure(|app| http_face::configure(app, &face));
     let mut server = HttpServer::new(app).shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {
         server = server.workers(workers.max(1));

@@ -15,7 +15,7 @@ mod writer;
 
 pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
-pub use pages::{CursorPage, OffsetPage, OptInPage};
+pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber};
 pub use tx::{Read, Tx};
 
 /// Runs one diesel expression on whichever database it is: upserts, many-row inserts and row locks compile only

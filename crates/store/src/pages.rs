@@ -9,13 +9,29 @@ pub struct CursorPage {
     pub starting_after: Option<String>,
 }
 
-/// A page of a list counted from its beginning (offset and page mode).
+/// A page of a list counted from its beginning (offset mode).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetPage {
     /// Rows wanted, 1 to 100.
     pub limit: i64,
     /// Rows to skip.
     pub offset: i64,
+}
+
+/// A page of a list counted in pages (page mode).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageNumber {
+    /// Rows wanted, 1 to 100.
+    pub limit: i64,
+    /// The page, from 1.
+    pub page: i64,
+}
+
+impl PageNumber {
+    /// How many rows to skip. For a page that no list has it is a number that no list reaches.
+    pub fn offset(&self) -> i64 {
+        (self.page - 1).saturating_mul(self.limit)
+    }
 }
 
 /// A list that is a plain array unless pages were asked for (opt-in mode).

@@ -90,14 +90,12 @@ impl TestApp {
             limits: Limits { duplicate_wait: Duration::from_millis(400), ..Limits::default() },
         })
         .unwrap();
-        let (pipeline, contracts) = (service.pipeline.clone(), service.contracts.clone());
-        let server = HttpServer::new(move || {
-            App::new().configure(|app| http_face::configure(app, pipeline.clone(), contracts.clone()))
-        })
-        .workers(1)
-        .disable_signals()
-        .bind("127.0.0.1:0")
-        .unwrap();
+        let face = service.face();
+        let server = HttpServer::new(move || App::new().configure(|app| http_face::configure(app, &face)))
+            .workers(1)
+            .disable_signals()
+            .bind("127.0.0.1:0")
+            .unwrap();
         let origin = format!("http://{}", server.addrs()[0]);
         let server = server.run();
         let handle = server.handle();
@@ -234,6 +232,11 @@ impl TestApp {
     /// A request to be filled in.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
         self.client.ask(method, path)
+    }
+
+    /// A request to an address beside the API.
+    pub fn ask_beside(&self, method: &str, path: &str) -> Asking<'_> {
+        self.client.ask_beside(method, path)
     }
 
     /// `GET` with a key.

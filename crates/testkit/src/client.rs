@@ -21,7 +21,12 @@ impl Client {
 
     /// A request to be filled in; `path` is that below `/api/v1`.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
-        let url = format!("{}/api/v1{path}", self.origin);
+        self.ask_beside(method, &format!("/api/v1{path}"))
+    }
+
+    /// A request to an address beside the API.
+    pub fn ask_beside(&self, method: &str, path: &str) -> Asking<'_> {
+        let url = format!("{}{path}", self.origin);
         Asking { client: self, method: method.to_owned(), url, headers: Vec::new(), body: Vec::new() }
     }
 }

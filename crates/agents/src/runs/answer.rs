@@ -14,6 +14,7 @@ impl Answer for RunAnswer {
 
     fn describe(describe: &mut Describe) {
         <Json<Run> as Answer>::describe(describe);
+        describe.also(202);
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Op {
     parameters: Vec<Value>,
     /// The body's schema.
     pub body: Option<Value>,
+    /// Whether it may be left out.
+    pub body_is_optional: bool,
 }
 
 impl Document {
@@ -61,6 +63,7 @@ impl Document {
             partner_only: op["x-svc-partner-only"] == true,
             restricted: op["x-svc-test-mode"] == "restricted",
             parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
+            body_is_optional: op["requestBody"]["required"] == false,
             body: op.get("requestBody").map(|body| body["content"]["application/json"]["schema"].clone()),
         }
     }

@@ -16,6 +16,7 @@ mod idempotency;
 mod kill;
 mod limits;
 mod runs;
+mod seams;
 mod surface;
 mod transport;
 mod walk;

@@ -1,0 +1,67 @@
+//! What groups serve beside the API: HTTP in, the route called, HTTP out.
+
+use crate::rest::{check_header_size, read_body};
+use actix_web::HttpRequest;
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::web::{self, Payload, ServiceConfig};
+use model::Error;
+use operation::{RawAnswer, RawBody, RawRequest, RawRoute};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// Puts a route at its prefix.
+pub(crate) fn mount(config: &mut ServiceConfig, route: &Arc<dyn RawRoute>) {
+    let route = route.clone();
+    let pattern = format!("{}{{rest:.*}}", route.prefix());
+    config.route(
+        &pattern,
+        web::to(move |request: HttpRequest, payload: Payload| {
+            let route = route.clone();
+            async move {
+                match read(&request, payload, &*route).await {
+                    Ok(request) => to_http(route.answer(request).await),
+                    Err(error) => to_http(refusal(&error)),
+                }
+            }
+        }),
+    );
+}
+
+async fn read(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> model::Result<RawRequest> {
+    check_header_size(request.headers())?;
+    let body = read_body(payload, route.body_limit()).await?;
+    let headers = request.headers().iter();
+    let headers = headers
+        .map(|(name, value)| (name.as_str().to_owned(), bytes::Bytes::copy_from_slice(value.as_bytes())));
+    let path = request.uri().path();
+    Ok(RawRequest {
+        method: request.method().as_str().to_owned(),
+        rest: path.strip_prefix(route.prefix()).unwrap_or_default().to_owned(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        headers: headers.collect(),
+        peer: request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip()),
+        body,
+    })
+}
+
+/// Whoever speaks to these addresses knows nothing of the API's envelope.
+fn refusal(error: &Error) -> RawAnswer {
+    RawAnswer::status(error.code().status()).body("text/plain; charset=utf-8", error.message().to_owned())
+}
+
+fn to_http(answer: RawAnswer) -> HttpResponse<BoxBody> {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = HttpResponse::build(status);
+    for (name, value) in answer.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.append_header((name, value));
+        }
+    }
+    match answer.body {
+        RawBody::Whole(bytes) => response.body(bytes),
+        RawBody::Chunks(chunks) => response.streaming(chunks),
+    }
+}

@@ -1,0 +1,293 @@
+//! What areas may use and few do: headers of their own, data that they printed, large and optional bodies, and addresses
+//! beside the API. Shown on operations made for it, behind the same front door.
+
+use crate::document::well_formed;
+use actix_web::{App, HttpServer};
+use bytes::Bytes;
+use futures::StreamExt;
+use model::Result;
+use operation::{
+    Body, BoxFuture, Contract, Describe, Domain, FromInput, IfMatch, Input, Json, Operations, PageNumber,
+    Pipeline, RawAnswer, RawCreated, RawPageList, RawRequest, RawRoute, RawRows, Registry, With, document,
+    operation,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use store::Tx;
+use testkit::{Client, Key, TestApp, until};
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::{PartialSchema, ToSchema};
+
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Shelf {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, ToSchema)]
+struct Exact {
+    total_is_exact: bool,
+}
+
+/// A filter that reads the query itself.
+#[derive(Debug, Clone)]
+struct Filter(Vec<String>);
+
+impl FromInput for Filter {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let own = input.query.iter().filter(|(name, _)| name.starts_with("filter["));
+        Ok(Self(own.map(|(name, value)| format!("{name}={value}")).collect()))
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        let filter = ParameterBuilder::new()
+            .name("filter")
+            .parameter_in(ParameterIn::Query)
+            .style(Some(ParameterStyle::DeepObject))
+            .schema(Some(Value::schema()));
+        describe.parameter(filter.build());
+    }
+}
+
+/// Read the version
+#[operation(get "/shelves/version", scope = any_key)]
+fn read_version(if_match: IfMatch) -> Result<With<Json<Option<i64>>>> {
+    Ok(With { answer: Json(if_match.0), headers: vec![("etag", "\"8\"".to_owned())] })
+}
+
+/// Make a shelf
+#[operation(post "/shelves", scope = any_key, body_mib = 3)]
+fn make_shelf(tx: &mut Tx, Body(shelf): Body<Shelf>) -> Result<RawCreated<Shelf>> {
+    let _ = tx.now();
+    Ok(RawCreated::new(serde_json::to_string(
+        &json!({ "name": shelf.name.map(|name| name.len().to_string()) }),
+    )?))
+}
+
+/// Change a shelf
+#[operation(patch "/shelves", scope = any_key)]
+fn change_shelf(Body(shelf): Body<Shelf>) -> Result<Json<Shelf>> {
+    Ok(Json(shelf))
+}
+
+/// Search the shelves
+#[operation(get "/shelves/search", scope = any_key)]
+fn search_shelves(page: PageNumber, filter: Filter) -> Result<RawPageList<Shelf, Exact>> {
+    let rows: RawRows = filter.0.iter().map(|name| json!({ "name": name }).to_string()).collect();
+    Ok(RawPageList::of(page, rows, 41, Exact { total_is_exact: true }))
+}
+
+struct Shelves;
+
+impl Domain for Shelves {
+    const AREA: &'static str = "Shelves";
+
+    fn operations() -> Operations {
+        vec![Box::new(ReadVersion), Box::new(MakeShelf), Box::new(ChangeShelf), Box::new(SearchShelves)]
+    }
+}
+
+/// `/echo/…` tells what came, `/flood/…` sends without end.
+struct Echo;
+
+impl RawRoute for Echo {
+    fn prefix(&self) -> &'static str {
+        "/echo/"
+    }
+
+    fn body_limit(&self) -> usize {
+        1000
+    }
+
+    fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
+        Box::pin(async move {
+            let told = json!({
+                "method": request.method, "rest": request.rest, "query": request.query,
+                "signature": request.header("x-signature"), "peer": request.peer,
+                "body": String::from_utf8_lossy(&request.body),
+            });
+            RawAnswer::status(207).header("x-echo", "yes").body("application/vnd.echo", told.to_string())
+        })
+    }
+}
+
+#[derive(Default)]
+struct Flood {
+    chunks: AtomicUsize,
+    ended: AtomicBool,
+}
+
+/// Says when a stream is dropped.
+struct Ending(Arc<Flood>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::SeqCst);
+    }
+}
+
+struct FloodRoute(Arc<Flood>);
+
+impl RawRoute for FloodRoute {
+    fn prefix(&self) -> &'static str {
+        "/flood/"
+    }
+
+    fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
+        let ending = Ending(self.0.clone());
+        let least: usize = request.rest.parse().unwrap_or(usize::MAX);
+        let chunks = futures::stream::iter(0..least).map(move |_| {
+            ending.0.chunks.fetch_add(1, Ordering::SeqCst);
+            Ok(Bytes::from(vec![b'x'; 64 * 1024]))
+        });
+        Box::pin(async move { RawAnswer::status(200).chunks("application/octet-stream", chunks) })
+    }
+}
+
+/// A service with these operations and routes only.
+struct Bed {
+    app: TestApp,
+    client: Client,
+    address: String,
+    key: Key,
+    flood: Arc<Flood>,
+    document: Value,
+}
+
+impl Bed {
+    async fn new(kind: testkit::Kind) -> Self {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let registry = Registry::new().with::<Shelves>().unwrap();
+        let document = serde_json::from_str(&document(&registry, Contract::Public, "v0")).unwrap();
+        let own = &app.service.pipeline;
+        let pipeline = Pipeline {
+            registry: Arc::new(registry),
+            db: own.db.clone(),
+            directory: own.directory.clone(),
+            rates: own.rates.clone(),
+            quotas: own.quotas.clone(),
+            spending: own.spending.clone(),
+            log: own.log.clone(),
+            services: own.services.clone(),
+            limits: own.limits.clone(),
+        };
+        let flood = Arc::new(Flood::default());
+        let mut face = app.service.face();
+        face.pipeline = Arc::new(pipeline);
+        face.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
+        let server = HttpServer::new(move || App::new().configure(|app| http_face::configure(app, &face)));
+        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
+        let address = server.addrs()[0].to_string();
+        tokio::spawn(server.run());
+        let client = Client::new(&format!("http://{address}"));
+        Self { app, client, address, key, flood, document }
+    }
+
+    async fn get(&self, path: &str) -> testkit::Answer {
+        self.client.ask("GET", path).key(&self.key).send().await
+    }
+}
+
+testkit::on_both! {
+    async fn headers_and_versions(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let ask = |tag: &'static str| bed.client.ask("GET", "/shelves/version").key(&bed.key).header("if-match", tag);
+        let answer = ask("W/\"7\"").send().await;
+        well_formed(&answer, "a version");
+        assert_eq!(answer.expect(200), 7);
+        assert_eq!(answer.headers["etag"], "\"8\"");
+        assert_eq!(ask("*").send().await.expect(200), Value::Null);
+        assert_eq!(bed.get("/shelves/version").await.expect(200), Value::Null);
+        assert_eq!(ask("seven").send().await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
+        let told = &bed.document["paths"]["/shelves/version"]["get"]["parameters"][0];
+        assert_eq!((&told["name"], &told["in"]), (&json!("If-Match"), &json!("header")));
+    }
+
+    async fn bodies_may_be_large_or_left_out(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let post = |size: usize| bed.client.ask("POST", "/shelves").key(&bed.key).json(&json!({ "name": "x".repeat(size) }));
+        assert_eq!(post(2 << 20).send().await.expect(201), json!({ "name": (2 << 20).to_string() }));
+        post(3 << 20).send().await.expect_error(413, "payload_too_large");
+        let nothing = bed.client.ask("POST", "/shelves").key(&bed.key).send().await;
+        assert_eq!(nothing.expect(201), json!({ "name": null }));
+        // An empty change is a mistake, and 1 MiB is the rule.
+        let patch = |body: &[u8]| bed.client.ask("PATCH", "/shelves").key(&bed.key).bytes("application/json", body);
+        assert_eq!(patch(b"").send().await.expect_error(400, "validation_error").as_deref(), Some("body"));
+        patch(&[b' '; (1 << 20) + 1]).send().await.expect_error(413, "payload_too_large");
+        let told = &bed.document["paths"]["/shelves"];
+        assert_eq!(told["post"]["x-svc-max-body-bytes"], 3 << 20);
+        assert_eq!(told["post"]["requestBody"]["required"], false);
+        assert_eq!(told["patch"]["requestBody"]["required"], true);
+        assert_eq!(told["patch"].get("x-svc-max-body-bytes"), None);
+    }
+
+    async fn pages_have_numbers(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let answer = bed.get("/shelves/search?filter%5Bb%5D%5Bgt%5D=5&page=3&limit=20&filter[a]=x+y").await;
+        well_formed(&answer, "a page");
+        assert_eq!(answer.expect(200), json!([{ "name": "filter[b][gt]=5" }, { "name": "filter[a]=x y" }]));
+        assert_eq!(answer.body["pagination"], json!({ "page": 3, "limit": 20, "total": 41, "pages": 3 }));
+        assert_eq!(answer.body["total_is_exact"], true);
+        assert_eq!(bed.get("/shelves/search?limit=500").await.body["pagination"]["limit"], 100);
+        for (query, param) in [("page=0", "page"), ("page=x", "page"), ("page=9223372036854775808", "page"), ("limit=0", "limit")] {
+            let answer = bed.get(&format!("/shelves/search?{query}")).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param));
+        }
+        bed.get("/shelves/search?page=9223372036854775807").await.expect(200);
+        let told = &bed.document["paths"]["/shelves/search"]["get"];
+        assert_eq!(told["x-svc-pagination"], "page");
+        let filter = told["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "filter").unwrap();
+        assert_eq!(filter["style"], "deepObject");
+        let answer = &told["responses"]["200"]["content"]["application/json"]["schema"];
+        assert_eq!(answer["properties"]["total_is_exact"]["type"], "boolean");
+    }
+
+    async fn what_is_beside_the_api(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let told = bed
+            .client
+            .ask_beside("PROPFIND", "/echo/a%2Fb/c?x=%20y&z")
+            .header("x-signature", "v1,abc")
+            .bytes("text/xml", b"<a/>")
+            .send()
+            .await;
+        assert_eq!((told.status, told.headers["x-echo"].as_str()), (207, "yes"));
+        assert_eq!(told.headers["content-type"], "application/vnd.echo");
+        assert_eq!(
+            told.body,
+            json!({
+                "method": "PROPFIND", "rest": "a%2Fb/c", "query": "x=%20y&z", "signature": "v1,abc",
+                "peer": "127.0.0.1", "body": "<a/>",
+            })
+        );
+        let large = bed.client.ask_beside("POST", "/echo/").bytes("text/plain", &[b'x'; 1001]).send().await;
+        assert_eq!(large.status, 413);
+        let headers = bed.client.ask_beside("GET", "/echo/").header("x-filler", &"x".repeat(17 * 1024)).send().await;
+        assert_eq!(headers.status, 400);
+        // The API itself is where it was.
+        bed.app.get("/me", &bed.key).await.expect(200);
+        bed.client.ask_beside("GET", "/echoes").send().await.expect_error(404, "route_not_found");
+    }
+
+    async fn streams_are_sent_whole_and_end_with_their_reader(kind: Kind) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let bed = Bed::new(kind).await;
+        let whole = bed.client.ask_beside("GET", "/flood/160").send().await;
+        assert_eq!((whole.status, whole.text.len()), (200, 160 * 64 * 1024));
+
+        bed.flood.ended.store(false, Ordering::SeqCst);
+        let before = bed.flood.chunks.load(Ordering::SeqCst);
+        let mut reader = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
+        reader.write_all(b"GET /flood/endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        reader.read_exact(&mut [0; 1000]).await.unwrap();
+        drop(reader);
+        let ended = async || bed.flood.ended.load(Ordering::SeqCst).then_some(());
+        until("the end of the stream", ended).await;
+        // What was made went out or waits in the sockets' buffers; nothing piled up.
+        assert!(bed.flood.chunks.load(Ordering::SeqCst) - before < 1000);
+    }
+}
