@@ -1,8 +1,16 @@
 //! The data engine: collections with their fields and views, items, and the links between them.
 
+pub mod author;
 pub mod collections;
+mod compute;
 pub mod items;
 pub mod links;
+
+mod key;
+pub mod search;
+pub mod shape;
+mod text;
+mod value;
 
 use operation::{Domain, Operations};
 

@@ -1,7 +1,7 @@
 //! Events: what happened, told to whoever subscribed.
 
+use crate::JsonText;
 use serde::Serialize;
-use serde_json::Value;
 
 /// An event to be written with the change that caused it. Id, sequence and time are given by the transaction.
 #[derive(Debug, Clone)]
@@ -10,13 +10,18 @@ pub struct NewEvent {
     pub kind: &'static str,
     /// Whether the effects were real: `false` for whatever a test key's run caused.
     pub livemode: bool,
-    /// The event's own data.
-    pub data: Value,
+    /// The event's own data, as JSON.
+    pub data: JsonText,
 }
 
 impl NewEvent {
     /// An event whose data is `data` as JSON.
     pub fn new(kind: &'static str, livemode: bool, data: &impl Serialize) -> Self {
-        Self { kind, livemode, data: serde_json::to_value(data).unwrap_or(Value::Null) }
+        Self { kind, livemode, data: JsonText::of(data) }
+    }
+
+    /// An event whose data is JSON already.
+    pub fn printed(kind: &'static str, livemode: bool, data: String) -> Self {
+        Self { kind, livemode, data: JsonText::printed(data) }
     }
 }

@@ -13,6 +13,12 @@ impl JsonText {
         Self(serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned()))
     }
 
+    /// Takes text that was printed as JSON. Text that is none spoils the answers that it becomes part of.
+    pub fn printed(text: String) -> Self {
+        debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
+        Self(text)
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,6 +5,7 @@ use agents::runs::RunEngineParts;
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
+use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::{Events, Webhooks};
@@ -103,7 +104,8 @@ impl Service {
             .with_shared(connector)
             .with_shared(seal)
             .with(engine.clone())
-            .with(settings);
+            .with(settings)
+            .with(Shapes::default());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
         let jobs = background(&db, &engine);

@@ -3,6 +3,7 @@
 //! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
+mod cached;
 mod connection;
 mod db;
 pub mod dialect;
@@ -13,6 +14,7 @@ pub mod schema;
 mod tx;
 mod writer;
 
+pub use cached::Cached;
 pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber};

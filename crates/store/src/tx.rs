@@ -85,7 +85,7 @@ struct EventRow<'a> {
     workspace_id: WorkspaceId,
     kind: &'a str,
     livemode: bool,
-    data: JsonText,
+    data: &'a JsonText,
     request_id: Option<&'a str>,
     created_at: Timestamp,
 }
@@ -138,7 +138,7 @@ impl Tx {
             workspace_id: workspace,
             kind: event.kind,
             livemode: event.livemode,
-            data: JsonText::of(&event.data),
+            data: &event.data,
             request_id: request.map(RequestId::as_str),
             created_at: now,
         };

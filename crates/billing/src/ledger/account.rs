@@ -1,11 +1,11 @@
 //! A workspace's account: what it owns and what is set aside.
 
-use super::cached::Cached;
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{Error, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
+use store::Cached;
 use store::schema::{energy_accounts, energy_grants};
 use store::{AnyConnection, Read, Tx, each};
 

@@ -1,11 +1,11 @@
 //! What keys spend in a month, their budgets and the warnings on the way there (platform-billing.md C.7).
 
-use super::cached::Cached;
 use super::money;
 use auth::keys::StoredKey;
 use diesel::prelude::*;
 use model::{KeyId, KeyOwner, NewEvent, RequestId, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
+use store::Cached;
 use store::schema::{api_keys, budget_thresholds, key_months};
 use store::{Read, Tx, each};
 

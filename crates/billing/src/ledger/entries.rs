@@ -1,12 +1,12 @@
 //! Entries, and what they take out of grants.
 
-use super::cached::Cached;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use serde::{Deserialize, Serialize};
+use store::Cached;
 use store::schema::{energy_entries, energy_grants, grant_burns};
 use store::{Tx, each};
 

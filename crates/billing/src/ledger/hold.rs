@@ -1,11 +1,11 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
-use super::cached::Cached;
 use super::{account, budget, money, sweep};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
+use store::Cached;
 use store::schema::{energy_entries, energy_holds};
 use store::{AnyConnection, Tx, each};
 

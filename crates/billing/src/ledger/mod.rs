@@ -12,7 +12,6 @@
 
 mod account;
 mod budget;
-mod cached;
 mod entries;
 mod grants;
 mod hold;

@@ -1,1 +1,240 @@
-//! Tables of the data engine.
+//! Tables of the data engine. `item_search` is not here: it is a full-text index, of another kind on each database.
+
+diesel::table! {
+    collection_groups (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        name -> Text,
+        name_key -> Text,
+        position -> BigInt,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    collections (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        group_id -> Nullable<BigInt>,
+        name -> Text,
+        name_key -> Text,
+        slug -> Text,
+        description -> Nullable<Text>,
+        icon -> Nullable<Text>,
+        color -> Nullable<Text>,
+        primary_field_id -> Nullable<BigInt>,
+        position -> BigInt,
+        status -> Text,
+        settings -> Text,
+        shape_version -> BigInt,
+        item_count -> BigInt,
+        item_count_at -> Nullable<Timestamp>,
+        version -> BigInt,
+        created_by -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        trashed_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    collection_fields (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        field_key -> Text,
+        label -> Text,
+        kind -> Text,
+        description -> Nullable<Text>,
+        required -> Bool,
+        is_unique -> Bool,
+        default_value -> Nullable<Text>,
+        options -> Text,
+        position -> BigInt,
+        archived -> Bool,
+        next_number -> BigInt,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        trashed_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    collection_views (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        name -> Text,
+        name_key -> Text,
+        kind -> Text,
+        settings -> Text,
+        is_default -> Bool,
+        locked -> Bool,
+        position -> BigInt,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    collection_indexes (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        kind -> Text,
+        parts -> Text,
+        origin -> Text,
+        status -> Text,
+        built_to -> BigInt,
+        rows_done -> BigInt,
+        rows_total -> BigInt,
+        error -> Nullable<Text>,
+        last_used_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    items (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        data -> Text,
+        title -> Text,
+        more -> Nullable<Text>,
+        position -> Nullable<Text>,
+        external_key -> Nullable<Text>,
+        comment_count -> BigInt,
+        locked_by -> Nullable<Text>,
+        locked_at -> Nullable<Timestamp>,
+        version -> BigInt,
+        created_by -> Text,
+        updated_by -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        trashed_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    item_keys (index_id, k, item_id) {
+        index_id -> BigInt,
+        k -> Binary,
+        item_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    item_unique (index_id, h) {
+        index_id -> BigInt,
+        h -> Binary,
+        item_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    item_links (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        item_id -> BigInt,
+        field_id -> BigInt,
+        to_kind -> Text,
+        to_collection_id -> Nullable<BigInt>,
+        to_id -> Text,
+        role -> Nullable<Text>,
+        note -> Nullable<Text>,
+        position -> BigInt,
+        version -> BigInt,
+        created_by -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    item_comments (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        item_id -> BigInt,
+        parent_id -> Nullable<BigInt>,
+        field_key -> Nullable<Text>,
+        body -> Text,
+        mentions -> Text,
+        attachments -> Text,
+        author -> Text,
+        resolved_at -> Nullable<Timestamp>,
+        edited_at -> Nullable<Timestamp>,
+        deleted -> Bool,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    item_activity (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        item_id -> Nullable<BigInt>,
+        action -> Text,
+        changed -> Text,
+        actor -> Text,
+        source -> Text,
+        operation_id -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    files (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        name -> Text,
+        mime_type -> Text,
+        size -> BigInt,
+        sha256 -> Text,
+        storage_key -> Text,
+        path_token -> Text,
+        status -> Text,
+        uploaded_by -> Text,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        trashed_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    item_files (item_id, file_id) {
+        item_id -> BigInt,
+        file_id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        created_by -> Text,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::allow_tables_to_appear_in_same_query!(
+    collection_groups,
+    collections,
+    collection_fields,
+    collection_views,
+    collection_indexes,
+    items,
+    item_keys,
+    item_unique,
+    item_links,
+    item_comments,
+    item_activity,
+    files,
+    item_files
+);

@@ -1,14 +1,15 @@
 //! Statements that are prepared once and kept, where diesel would prepare them anew each time.
 //!
 //! diesel keeps no `UPDATE` and no `DO UPDATE`, because some have as many shapes as there are sets of columns to
-//! change. Those of the ledger have one shape each, and preparing them costs more than running them.
+//! change. Where a statement has one shape only, preparing it each time can cost more than running it.
 
 use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 
-/// A statement of one shape.
-pub(super) struct Cached<Q>(pub(super) Q);
+/// A statement of one shape, to be run with `get_result` or `get_results` (and so with `returning`).
+#[derive(Debug, Clone, Copy)]
+pub struct Cached<Q>(pub Q);
 
 impl<Q, DB> QueryFragment<DB> for Cached<Q>
 where

@@ -1,0 +1,432 @@
+//! Writing items. Every change of an item goes through here: its row, its keys, its terms, its activity entry and its
+//! event are one transaction, and a change that changes nothing leaves no trace.
+
+use super::activity::{self, Action, Changes, change};
+use super::keys::{self, Facts, creator};
+use super::row::{Data, ItemRow};
+use super::values;
+use crate::author::{Actor, Author};
+use crate::shape::{Shape, Shapes};
+use crate::{compute, links, search};
+use diesel::prelude::*;
+use model::{Code, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
+use serde_json::{Value, json};
+use store::schema::items;
+use store::{AnyConnection, Cached, Read, Tx, each};
+
+/// The most bytes of an item's values as JSON.
+const MOST_DATA: usize = 256 * 1024;
+
+/// What an item is to become.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// Its values, as [`values::merge`] gives them.
+    pub data: Data,
+    /// The caller's own key.
+    pub external_key: Option<String>,
+    /// Its place in the manual order; `None` for the one of its birth.
+    pub position: Option<String>,
+}
+
+/// What a write did.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The item as it is now.
+    pub row: ItemRow,
+    /// Whether anything changed.
+    pub changed: bool,
+}
+
+/// Everything that writing items of one collection takes.
+pub struct Writer<'a> {
+    /// All shapes, for the other ends of links.
+    pub shapes: &'a Shapes,
+    /// The collection's shape, as [`crate::shape::for_write`] gives it.
+    pub shape: &'a Shape,
+    /// Who writes.
+    pub author: &'a Author,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = items)]
+struct NewItem<'a> {
+    workspace_id: model::WorkspaceId,
+    collection_id: model::CollectionId,
+    data: JsonText,
+    title: String,
+    position: Option<&'a str>,
+    external_key: Option<&'a str>,
+    comment_count: i64,
+    version: i64,
+    created_by: &'a JsonText,
+    updated_by: &'a JsonText,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+/// A live item of the collection.
+///
+/// # Errors
+/// `not_found`.
+pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    find(read, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash.
+///
+/// # Errors
+/// When the database fails.
+pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    let found = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// A live item that nobody else changes until the transaction ends.
+///
+/// # Errors
+/// `not_found`.
+pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    lock(tx, id)?;
+    live(tx, shape, id)
+}
+
+/// Waits for others that change this item. SQLite has one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
+    }
+    Ok(())
+}
+
+/// Refuses a change of an item that somebody locked.
+///
+/// # Errors
+/// `item_locked`.
+pub fn refuse_locked(row: &ItemRow) -> Result<()> {
+    match &row.locked_by {
+        None => Ok(()),
+        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked; unlock it first.")
+            .with("details", json!({ "locked_by": holder, "locked_at": row.locked_at }))),
+    }
+}
+
+/// Refuses a change by somebody who has not seen the last one.
+///
+/// # Errors
+/// `version_conflict` with the item as it is.
+pub fn expect_version(row: &ItemRow, expected: Option<i64>) -> Result<()> {
+    if expected.is_none_or(|expected| expected == row.version) {
+        return Ok(());
+    }
+    let current: Value = serde_json::from_str(&row.json())?;
+    Err(Error::new(Code::VersionConflict, "The item was changed meanwhile; read it again.")
+        .with("details", json!({ "version": row.version, "current": current })))
+}
+
+impl Writer<'_> {
+    /// Creates an item.
+    ///
+    /// # Errors
+    /// `duplicate_value`, `validation_error`, or the database's.
+    pub fn insert(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
+        let now = tx.now();
+        let mut data = draft.data;
+        compute::number(tx, self.shape, &mut data)?;
+        values::stamp(self.shape, &mut data, now, now, &self.creator()?);
+        let references = links::take_references(tx, self.shape, None, &mut data)?;
+        compute::complete(tx, self.shape, None, &mut data)?;
+        let new = NewItem {
+            workspace_id: self.author.workspace,
+            collection_id: self.shape.collection,
+            title: values::title(self.shape, &data),
+            data: sized(&data)?,
+            position: draft.position.as_deref(),
+            external_key: draft.external_key.as_deref(),
+            comment_count: 0,
+            version: 1,
+            created_by: &self.author.actor,
+            updated_by: &self.author.actor,
+            created_at: now,
+            updated_at: now,
+        };
+        refuse_taken_key(tx, self.shape, draft.external_key.as_deref(), None)?;
+        let mut row: ItemRow = diesel::insert_into(items::table)
+            .values(new)
+            .returning(items::all_columns)
+            .get_result(tx.connection())?;
+        if links::point(tx, self, &row, references)? {
+            // The other ends may decide what rollups of this item hold.
+            row = self.refresh(tx, row)?;
+            data = row.values()?;
+        }
+        let facts = Facts { row: &row, data: &data };
+        keys::reindex(tx, self.shape, None, Some(facts))?;
+        search::reindex(tx, self.shape, None, Some(facts))?;
+        let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
+        self.tell(tx, &row, Action::Created, &changed)?;
+        Ok(row)
+    }
+
+    /// Changes a live, locked item.
+    ///
+    /// # Errors
+    /// `duplicate_value`, `validation_error`, `item_locked`, or the database's.
+    pub fn update(&self, tx: &mut Tx, old: ItemRow, draft: Draft) -> Result<Written> {
+        refuse_locked(&old)?;
+        let before = old.values()?;
+        let mut data = draft.data;
+        let references = links::take_references(tx, self.shape, Some(&old), &mut data)?;
+        compute::complete(tx, self.shape, Some(&old), &mut data)?;
+        let mut changed = differences(self.shape, &before, &data);
+        changed.extend(links::differences(&references));
+        let same_place = draft.position == old.position && draft.external_key == old.external_key;
+        if changed.is_empty() && same_place {
+            return Ok(Written { row: old, changed: false });
+        }
+        if draft.position != old.position {
+            changed.insert(
+                "position".to_owned(),
+                change(Some(&old.place().into()), draft.position.clone().map(Value::from).as_ref()),
+            );
+        }
+        if draft.external_key != old.external_key {
+            let as_value = |key: &Option<String>| key.clone().map(Value::from);
+            let entry = change(as_value(&old.external_key).as_ref(), as_value(&draft.external_key).as_ref());
+            changed.insert("external_key".to_owned(), entry);
+            refuse_taken_key(tx, self.shape, draft.external_key.as_deref(), Some(old.id))?;
+        }
+        let now = tx.now();
+        values::stamp(self.shape, &mut data, old.created_at, now, &creator(&old).unwrap_or_default());
+        let mut row = old.clone();
+        row.title = values::title(self.shape, &data);
+        row.data = sized(&data)?;
+        row.position = draft.position;
+        row.external_key = draft.external_key;
+        row.version += 1;
+        row.updated_by = self.author.actor.clone();
+        row.updated_at = now;
+        store(tx, &row)?;
+        if links::point(tx, self, &row, references)? {
+            row = self.refresh(tx, row)?;
+            data = row.values()?;
+        }
+        let (old_facts, facts) = (Facts { row: &old, data: &before }, Facts { row: &row, data: &data });
+        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        compute::spread(tx, self, &row)?;
+        self.tell(tx, &row, Action::Updated, &changed)?;
+        Ok(Written { row, changed: true })
+    }
+
+    /// Brings what the service computes of a live item up to date, after something that it looks at changed. Its
+    /// version, its author and its time of change stay; an event tells of the new values.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn recompute(&self, tx: &mut Tx, id: ItemId) -> Result<()> {
+        lock(tx, id)?;
+        let Some(old) = find(tx, self.shape, id)?.filter(|row| row.trashed_at.is_none()) else {
+            return Ok(());
+        };
+        let row = self.refresh(tx, old.clone())?;
+        let (before, data) = (old.values()?, row.values()?);
+        let changed = differences(self.shape, &before, &data);
+        if changed.is_empty() && row.more == old.more {
+            return Ok(());
+        }
+        let (old_facts, facts) = (Facts { row: &old, data: &before }, Facts { row: &row, data: &data });
+        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        compute::spread(tx, self, &row)?;
+        self.tell(tx, &row, Action::Updated, &changed)
+    }
+
+    /// Moves a live, locked item to the trash.
+    ///
+    /// # Errors
+    /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
+    pub fn trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
+        refuse_locked(old)?;
+        let data = old.values()?;
+        let facts = Facts { row: old, data: &data };
+        keys::reindex(tx, self.shape, Some(facts), None)?;
+        search::reindex(tx, self.shape, Some(facts), None)?;
+        let mut row = old.clone();
+        row.version += 1;
+        row.updated_by = self.author.actor.clone();
+        row.updated_at = tx.now();
+        row.trashed_at = Some(row.updated_at);
+        store(tx, &row)?;
+        links::let_go(tx, self, &row)?;
+        self.tell(tx, &row, Action::Trashed, &Changes::new())?;
+        Ok(row)
+    }
+
+    /// Brings an item back from the trash. Its computed values are brought up to date.
+    ///
+    /// # Errors
+    /// `duplicate_value` where a value that must be unique is taken by now, or the database's.
+    pub fn restore(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
+        refuse_taken_key(tx, self.shape, old.external_key.as_deref(), Some(old.id))?;
+        let mut row = old.clone();
+        row.version += 1;
+        row.updated_by = self.author.actor.clone();
+        row.updated_at = tx.now();
+        row.trashed_at = None;
+        store(tx, &row)?;
+        links::take_back(tx, self, &row)?;
+        let row = self.refresh(tx, row)?;
+        let data = row.values()?;
+        let facts = Facts { row: &row, data: &data };
+        keys::reindex(tx, self.shape, None, Some(facts))?;
+        search::reindex(tx, self.shape, None, Some(facts))?;
+        self.tell(tx, &row, Action::Restored, &Changes::new())?;
+        Ok(row)
+    }
+
+    /// Deletes an item in the trash for good, with its links, comments and attachments. Its activity stays until its
+    /// time is over.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn purge(&self, tx: &mut Tx, row: &ItemRow) -> Result<()> {
+        use store::schema::{item_comments, item_files};
+        links::forget(tx, row)?;
+        diesel::delete(item_comments::table.filter(item_comments::item_id.eq(row.id)))
+            .execute(tx.connection())?;
+        diesel::delete(item_files::table.filter(item_files::item_id.eq(row.id))).execute(tx.connection())?;
+        diesel::delete(items::table.find(row.id)).execute(tx.connection())?;
+        self.tell(tx, row, Action::Deleted, &Changes::new())
+    }
+
+    /// Computes a row's own values anew and stores them, without telling anybody.
+    fn refresh(&self, tx: &mut Tx, mut row: ItemRow) -> Result<ItemRow> {
+        let before = row.values()?;
+        let mut data = before.clone();
+        let more = links::inline(tx, self.shape, &row, &mut data)?;
+        compute::complete(tx, self.shape, Some(&row), &mut data)?;
+        let data = ordered(self.shape, data);
+        if data != before || more != row.more {
+            row.title = values::title(self.shape, &data);
+            row.data = sized(&data)?;
+            row.more = more;
+            store(tx, &row)?;
+        }
+        Ok(row)
+    }
+
+    fn creator(&self) -> Result<String> {
+        let actor: Actor = self.author.actor.parse()?;
+        Ok(format!("{}:{}", actor.kind.as_str(), actor.id))
+    }
+
+    /// Writes the activity entry and the event of a change.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn tell(&self, tx: &mut Tx, row: &ItemRow, action: Action, changed: &Changes) -> Result<()> {
+        activity::record(tx, self.author, row.collection_id, Some(row.id), action, changed)?;
+        if !self.author.emits {
+            return Ok(());
+        }
+        let kind = match action {
+            Action::Created => "item.created",
+            Action::Trashed => "item.trashed",
+            Action::Restored => "item.restored",
+            Action::Deleted => "item.deleted",
+            Action::Moved => "item.moved",
+            Action::Locked => "item.locked",
+            Action::Unlocked => "item.unlocked",
+            _ => "item.updated",
+        };
+        let mut data = String::with_capacity(row.data.as_str().len() + 1024);
+        data.push_str(r#"{"item":"#);
+        row.print(&mut data);
+        if action != Action::Created {
+            data.push_str(r#","changed":"#);
+            data.push_str(&serde_json::to_string(changed)?);
+        }
+        data.push('}');
+        let event = NewEvent::printed(kind, self.author.livemode, data);
+        tx.emit(self.author.workspace, self.author.request.as_ref(), &event)?;
+        Ok(())
+    }
+}
+
+/// Stores all that may change of a row.
+fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+    let statement = Cached(
+        diesel::update(items::table.find(row.id))
+            .set((
+                items::collection_id.eq(row.collection_id),
+                items::data.eq(&row.data),
+                items::title.eq(&row.title),
+                items::more.eq(&row.more),
+                items::position.eq(&row.position),
+                items::external_key.eq(&row.external_key),
+                items::locked_by.eq(&row.locked_by),
+                items::locked_at.eq(row.locked_at),
+                items::version.eq(row.version),
+                items::updated_by.eq(&row.updated_by),
+                items::updated_at.eq(row.updated_at),
+                items::trashed_at.eq(row.trashed_at),
+            ))
+            .returning(items::id),
+    );
+    let _: ItemId = each!(tx.connection(), |connection| statement.get_result(connection))?;
+    Ok(())
+}
+
+/// What differs between the values of an item before and after, by field. Times of change are no change.
+fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
+    let mut changed = Changes::new();
+    for field in &shape.fields {
+        let (old, new) = (before.get(&field.key), after.get(&field.key));
+        if old != new && field.kind != crate::shape::FieldType::UpdatedAt {
+            changed.insert(field.key.clone(), change(old, new));
+        }
+    }
+    changed
+}
+
+/// The values in the order of the fields.
+fn ordered(shape: &Shape, mut data: Data) -> Data {
+    let of = |field: &crate::shape::Field| data.remove(&field.key).map(|value| (field.key.clone(), value));
+    shape.fields.iter().filter_map(of).collect()
+}
+
+fn sized(data: &Data) -> Result<JsonText> {
+    let text = JsonText::of(data);
+    if text.as_str().len() > MOST_DATA {
+        return Err(Error::invalid("data", "must have at most 256 KB of JSON"));
+    }
+    Ok(text)
+}
+
+/// # Errors
+/// `duplicate_value`.
+fn refuse_taken_key(tx: &mut Tx, shape: &Shape, key: Option<&str>, except: Option<ItemId>) -> Result<()> {
+    let Some(key) = key else { return Ok(()) };
+    let holder: Option<ItemId> = items::table
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::external_key.eq(key))
+        .filter(items::external_key.is_not_null())
+        .filter(items::trashed_at.is_null())
+        .select(items::id)
+        .get_result(tx.connection())
+        .optional()?;
+    match holder.filter(|holder| Some(*holder) != except) {
+        None => Ok(()),
+        Some(holder) => Err(Error::new(Code::DuplicateValue, "Another item has this external key.")
+            .param("external_key")
+            .with("details", json!({ "existing_id": holder }))),
+    }
+}

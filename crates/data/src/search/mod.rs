@@ -1,0 +1,61 @@
+//! Full-text search: the terms of items, kept in the transaction that changes them.
+//!
+//! The service cuts text into terms itself, so that both databases find the same. Each term carries its collection: a
+//! list of postings never holds items of another one, and a word that is everywhere elsewhere costs nothing here.
+
+pub(crate) mod table;
+mod terms;
+
+pub use terms::{Terms, tokens};
+
+use crate::items::Facts;
+use crate::shape::{FieldType, Shape};
+use model::Result;
+use serde_json::Value;
+use store::Tx;
+
+/// The text of an item that search looks at: its searchable fields, in order.
+pub(crate) fn texts(shape: &Shape, facts: Facts<'_>) -> Vec<String> {
+    let mut texts = Vec::new();
+    for field in shape.fields.iter().filter(|field| field.kind.is_searchable()) {
+        let label = |key: &str| match field.options.choice(key) {
+            Some((_, choice)) => choice.label.clone(),
+            None => key.to_owned(),
+        };
+        match (field.kind, facts.value(field)) {
+            (FieldType::Select, Some(Value::String(key))) => texts.push(label(key)),
+            (FieldType::MultiSelect, Some(Value::Array(keys))) => {
+                texts.extend(keys.iter().filter_map(Value::as_str).map(label));
+            }
+            (_, Some(Value::String(text))) => texts.push(text.clone()),
+            _ => {}
+        }
+    }
+    texts
+}
+
+/// Makes search right after an item changed from `old` to `new`; `None` is an item that is not there or in the trash.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn reindex(
+    tx: &mut Tx,
+    shape: &Shape,
+    old: Option<Facts<'_>>,
+    new: Option<Facts<'_>>,
+) -> Result<()> {
+    let terms = |facts: Option<Facts<'_>>| {
+        facts.map(|facts| Terms::of(shape.collection, &texts(shape, facts))).unwrap_or_default()
+    };
+    let (before, after) = (terms(old), terms(new));
+    if before == after {
+        return Ok(());
+    }
+    if let Some(facts) = old.filter(|_| !before.is_empty()) {
+        table::delete(tx, facts.row.id)?;
+    }
+    match new.filter(|_| !after.is_empty()) {
+        Some(facts) => table::insert(tx, facts.row.id, &after),
+        None => Ok(()),
+    }
+}

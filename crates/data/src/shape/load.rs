@@ -1,0 +1,162 @@
+//! Loading shapes, and keeping them.
+
+use super::{CollectionRow, CollectionSettings, Field, FieldRow, Index, IndexRow, IndexStatus, Shape};
+use diesel::prelude::*;
+use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use store::schema::{collection_fields, collection_indexes, collections};
+use store::{AnyConnection, Read, Tx};
+
+/// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what
+/// another replica changed is seen at once.
+#[derive(Debug, Default)]
+pub struct Shapes(Mutex<HashMap<CollectionId, Arc<Shape>>>);
+
+/// More than this many are not kept.
+const MOST_KEPT: usize = 1_000;
+
+/// What must be read each time.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = collections)]
+struct Stamp {
+    shape_version: i64,
+    status: String,
+    settings: model::JsonText,
+    primary_field_id: Option<FieldId>,
+}
+
+impl Shapes {
+    fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {
+        let kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.get(&collection).filter(|shape| shape.version == version).cloned()
+    }
+
+    fn keep(&self, shape: &Arc<Shape>) {
+        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert(shape.collection, shape.clone());
+    }
+}
+
+/// The shape of a live collection, for reading its items.
+///
+/// # Errors
+/// `not_found`.
+pub fn for_read(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    let stamp = collections::table
+        .filter(collections::id.eq(collection))
+        .filter(collections::workspace_id.eq(workspace))
+        .filter(collections::trashed_at.is_null())
+        .select(Stamp::as_select())
+        .get_result(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("collection"))?;
+    if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
+        return Ok(shape);
+    }
+    let shape = Arc::new(load(read, workspace, collection, stamp)?);
+    shapes.keep(&shape);
+    Ok(shape)
+}
+
+/// The shape of a collection whose items are about to be changed. On PostgreSQL it stays as it is until the transaction
+/// ends; the one writer of SQLite sees to that by itself.
+///
+/// # Errors
+/// `not_found`, and `invalid_state` for an archived collection.
+pub fn for_write(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        collections::table
+            .filter(collections::id.eq(collection))
+            .filter(collections::workspace_id.eq(workspace))
+            .select(collections::id)
+            .for_key_share()
+            .execute(connection)?;
+    }
+    let shape = for_read(tx, shapes, workspace, collection)?;
+    if shape.archived {
+        return Err(Error::new(
+            Code::InvalidState,
+            "The collection is archived, so its items cannot be changed.",
+        )
+        .with("details", serde_json::json!({ "state": "archived" })));
+    }
+    Ok(shape)
+}
+
+/// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the
+/// transaction ends. Call [`bump`] when the change is made.
+///
+/// # Errors
+/// `not_found`.
+pub fn for_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<CollectionRow> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        collections::table
+            .filter(collections::id.eq(collection))
+            .filter(collections::workspace_id.eq(workspace))
+            .select(collections::id)
+            .for_update()
+            .execute(connection)?;
+    }
+    collections::table
+        .filter(collections::id.eq(collection))
+        .filter(collections::workspace_id.eq(workspace))
+        .filter(collections::trashed_at.is_null())
+        .select(CollectionRow::as_select())
+        .get_result(tx.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("collection"))
+}
+
+/// Says that the shape changed, so that nobody uses an old one.
+///
+/// # Errors
+/// When the database fails.
+pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
+    diesel::update(collections::table.find(collection))
+        .set(collections::shape_version.eq(collections::shape_version + 1))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp: Stamp) -> Result<Shape> {
+    let rows: Vec<FieldRow> = collection_fields::table
+        .filter(collection_fields::collection_id.eq(collection))
+        .filter(collection_fields::workspace_id.eq(workspace))
+        .order((collection_fields::position, collection_fields::id))
+        .select(FieldRow::as_select())
+        .load(read.connection())?;
+    let indexes: Vec<IndexRow> = collection_indexes::table
+        .filter(collection_indexes::collection_id.eq(collection))
+        .filter(collection_indexes::workspace_id.eq(workspace))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .order(collection_indexes::id)
+        .select(IndexRow::as_select())
+        .load(read.connection())?;
+    let (leaving, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.trashed_at.is_some());
+    let settings: CollectionSettings = stamp.settings.parse()?;
+    Ok(Shape {
+        workspace,
+        collection,
+        version: stamp.shape_version,
+        archived: stamp.status == "archived",
+        settings,
+        primary: stamp.primary_field_id,
+        fields: rows.into_iter().map(Field::of).collect::<Result<_>>()?,
+        leaving: leaving.into_iter().map(|row| row.field_key).collect(),
+        indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
+    })
+}

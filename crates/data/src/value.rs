@@ -1,0 +1,447 @@
+//! Values of fields: what a caller may write, and the one form in which it is kept (data-crm.md B.1).
+
+use crate::shape::{Field, FieldType};
+use crate::text;
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike};
+use model::{FieldError, Timestamp};
+use serde_json::{Number, Value};
+
+/// Why a value does not fit a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The reason as a word: `invalid_type`, `out_of_range`, `too_long`, `unknown_option`, `read_only_field`, …
+    pub code: &'static str,
+    /// The reason as the end of a sentence that begins with the field: "must be …".
+    pub message: String,
+}
+
+impl Problem {
+    /// A reason.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// The reason, as told to the caller about `param`.
+    pub fn at(self, param: impl Into<String>) -> FieldError {
+        FieldError { param: param.into(), code: Some(self.code), message: self.message }
+    }
+}
+
+/// How willing to be with values of another type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Each value has the JSON type of its field.
+    #[default]
+    Strict,
+    /// Text is read as what the field wants (`typecast=true`, and all imports).
+    Typecast,
+}
+
+/// The greatest whole number that JSON readers everywhere keep exact.
+pub const MOST_INTEGER: i64 = 1 << 53;
+
+/// The most bytes of a `json` value.
+const MOST_JSON: usize = 64 * 1024;
+
+type Checked = Result<Option<Value>, Problem>;
+
+/// The form in which `value` is kept; `None` for one that is empty (`null`, an empty list).
+///
+/// References are only checked for their form here: whether what they name exists is for the caller to ask.
+///
+/// # Errors
+/// Why it does not fit.
+pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
+    if field.kind.is_read_only() {
+        return Err(Problem::new("read_only_field", "is set by the service and cannot be written"));
+    }
+    let blank = mode == Mode::Typecast && value.as_str().is_some_and(|text| text.trim().is_empty());
+    if value.is_null() || (blank && !is_text(field.kind)) {
+        return Ok(None);
+    }
+    match field.kind {
+        FieldType::Text | FieldType::LongText | FieldType::Email | FieldType::Url | FieldType::Phone => {
+            check_text(field, value, mode)
+        }
+        FieldType::Number | FieldType::Currency | FieldType::Percent | FieldType::Duration => {
+            check_number(field, value, mode)
+        }
+        FieldType::Integer | FieldType::Rating => check_integer(field, value, mode),
+        FieldType::Boolean => check_boolean(value, mode),
+        FieldType::Date => check_date(value, mode),
+        FieldType::Datetime => check_datetime(field, value),
+        FieldType::Time => check_time(value),
+        FieldType::Select => check_choice(field, value, mode).map(|key| Some(key.into())),
+        FieldType::MultiSelect => check_choices(field, value, mode),
+        FieldType::Relation | FieldType::Contact | FieldType::User | FieldType::File => {
+            check_ids(field, value, mode)
+        }
+        FieldType::Json => check_json(field, value, mode),
+        FieldType::AutoNumber
+        | FieldType::Formula
+        | FieldType::Rollup
+        | FieldType::Lookup
+        | FieldType::CreatedAt
+        | FieldType::UpdatedAt
+        | FieldType::CreatedBy => Err(Problem::new("read_only_field", "cannot be written")),
+    }
+}
+
+fn is_text(kind: FieldType) -> bool {
+    matches!(
+        kind,
+        FieldType::Text | FieldType::LongText | FieldType::Email | FieldType::Url | FieldType::Phone
+    )
+}
+
+fn wrong_type(wanted: &str) -> Problem {
+    Problem::new("invalid_type", format!("must be {wanted}"))
+}
+
+fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let text = match (value, mode) {
+        (Value::String(text), _) => text.clone(),
+        (Value::Number(_) | Value::Bool(_), Mode::Typecast) => value.to_string(),
+        _ => return Err(wrong_type("a string")),
+    };
+    if text.is_empty() {
+        return Ok(Some(text.into()));
+    }
+    let text = match field.kind {
+        FieldType::Phone => phone(field, &text)?,
+        FieldType::Email if !is_email(&text) => {
+            return Err(Problem::new("invalid_format", "must be an e-mail address"));
+        }
+        FieldType::Url if !is_url(&text) => {
+            return Err(Problem::new("invalid_format", "must be an http or https address"));
+        }
+        _ => text,
+    };
+    let ceiling = if field.kind == FieldType::LongText { 100_000 } else { 1_000 };
+    let most = field.options.max_length.unwrap_or(ceiling).clamp(1, ceiling);
+    if text.chars().count() > usize::try_from(most).unwrap_or(usize::MAX) {
+        return Err(Problem::new("too_long", format!("must have at most {most} characters")));
+    }
+    if field.pattern().is_some_and(|pattern| !pattern.is_match(&text)) {
+        return Err(Problem::new("pattern_mismatch", "does not match the field's pattern"));
+    }
+    Ok(Some(text.into()))
+}
+
+/// Good enough to catch mistakes: one `@` with something before it, and a name with a dot behind it.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let sound =
+        |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || c.is_control());
+    sound(local)
+        && local.len() <= 64
+        && !local.contains('@')
+        && sound(domain)
+        && domain.split('.').count() > 1
+        && domain
+            .split('.')
+            .all(|label| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-'))
+}
+
+fn is_url(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// `+` and digits (E.164).
+fn phone(field: &Field, text: &str) -> Result<String, Problem> {
+    let country = field.options.default_country.as_deref().and_then(|code| code.parse().ok());
+    let wrong = || {
+        let rule = if country.is_some() {
+            "must be a telephone number"
+        } else {
+            "must be a telephone number that begins with + and the country"
+        };
+        Problem::new("invalid_format", rule)
+    };
+    let number = phonenumber::parse(country, text).map_err(|_| wrong())?;
+    if !phonenumber::is_valid(&number) {
+        return Err(wrong());
+    }
+    Ok(number.format().mode(phonenumber::Mode::E164).to_string())
+}
+
+/// A finite number in a JSON number, or in text under [`Mode::Typecast`].
+fn number(value: &Value, mode: Mode) -> Option<f64> {
+    let number = match (value, mode) {
+        (Value::Number(number), _) => number.as_f64(),
+        (Value::String(text), Mode::Typecast) => json_number(text.trim()),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite())
+}
+
+/// Reads a number in JSON's grammar.
+pub fn json_number(text: &str) -> Option<f64> {
+    let number: Number = serde_json::from_str(text).ok()?;
+    number.as_f64().filter(|number| number.is_finite())
+}
+
+/// A number as it is kept: whole ones without a fraction, no negative zero.
+pub fn json_of(number: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "whole numbers of this size fit")]
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return Value::from(number as i64);
+    }
+    Number::from_f64(number).map_or(Value::Null, Value::Number)
+}
+
+/// Significant digits, and places after the point, of a number's shortest decimal form.
+fn digits(number: f64) -> (usize, usize) {
+    let text = format!("{:e}", number.abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let significant = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    let exponent: i64 = exponent.parse().unwrap_or_default();
+    let places = i64::try_from(significant).unwrap_or(i64::MAX) - 1 - exponent;
+    (significant, usize::try_from(places.max(0)).unwrap_or_default())
+}
+
+fn check_number(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let mut number = number(value, mode).ok_or_else(|| wrong_type("a number"))?;
+    if let Some(precision) = field.options.precision {
+        let precision = usize::try_from(precision.clamp(0, 8)).unwrap_or_default();
+        if mode == Mode::Typecast {
+            number = format!("{number:.precision$}").parse().unwrap_or(number);
+        } else if digits(number).1 > precision {
+            return Err(Problem::new("too_precise", format!("must have at most {precision} decimal places")));
+        }
+    }
+    if digits(number).0 > 15 {
+        return Err(Problem::new("too_precise", "must have at most 15 significant digits"));
+    }
+    in_range(field, number)?;
+    Ok(Some(json_of(number)))
+}
+
+fn in_range(field: &Field, number: f64) -> Result<(), Problem> {
+    let (mut min, mut max) = (field.options.min, field.options.max);
+    if field.kind == FieldType::Rating {
+        (min, max) = (Some(min.unwrap_or(0.0)), Some(max.unwrap_or(5.0)));
+    }
+    if let Some(min) = min.filter(|min| number < *min) {
+        return Err(Problem::new("out_of_range", format!("must be at least {min}")));
+    }
+    if let Some(max) = max.filter(|max| number > *max) {
+        return Err(Problem::new("out_of_range", format!("must be at most {max}")));
+    }
+    Ok(())
+}
+
+fn check_integer(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let number = number(value, mode)
+        .filter(|number| number.fract() == 0.0)
+        .ok_or_else(|| wrong_type("a whole number"))?;
+    #[expect(clippy::cast_precision_loss, reason = "2^53 is exact")]
+    if number.abs() > MOST_INTEGER as f64 || value.as_i64().is_some_and(|exact| exact.abs() > MOST_INTEGER) {
+        return Err(Problem::new("out_of_range", "must be between -2^53 and 2^53"));
+    }
+    in_range(field, number)?;
+    #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
+    Ok(Some(Value::from(number as i64)))
+}
+
+fn check_boolean(value: &Value, mode: Mode) -> Checked {
+    if let Value::Bool(_) = value {
+        return Ok(Some(value.clone()));
+    }
+    let word = match (value, mode) {
+        (Value::String(text), Mode::Typecast) => text.trim().to_lowercase(),
+        (Value::Number(number), Mode::Typecast) => number.to_string(),
+        _ => return Err(wrong_type("true or false")),
+    };
+    match word.as_str() {
+        "true" | "yes" | "y" | "1" | "on" | "checked" => Ok(Some(true.into())),
+        "false" | "no" | "n" | "0" | "off" | "unchecked" => Ok(Some(false.into())),
+        _ => Err(wrong_type("true or false")),
+    }
+}
+
+/// Reads `YYYY-MM-DD`, exactly so.
+pub fn date(text: &str) -> Option<NaiveDate> {
+    let shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(place, byte)| match place {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if shaped { NaiveDate::parse_from_str(text, "%Y-%m-%d").ok() } else { None }
+}
+
+fn check_date(value: &Value, mode: Mode) -> Checked {
+    let text = value.as_str().map(str::trim);
+    let day = text.and_then(|text| match mode {
+        Mode::Strict => date(value.as_str().unwrap_or_default()),
+        Mode::Typecast => date(text.get(..10).unwrap_or(text)),
+    });
+    day.map(|day| Some(day.format("%Y-%m-%d").to_string().into()))
+        .ok_or_else(|| wrong_type("a date such as 2026-11-21"))
+}
+
+/// Reads RFC 3339; without an offset it is the time in `zone`.
+pub fn datetime(text: &str, zone: Option<chrono_tz::Tz>) -> Option<Timestamp> {
+    if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
+        return in_calendar(moment.timestamp_millis());
+    }
+    let zone = zone?;
+    let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f")
+        .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"))
+        .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M"))
+        .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M"))
+        .ok()
+        .or_else(|| date(text).map(|day| day.and_time(NaiveTime::MIN)))?;
+    // Where the clocks go back, the first of the two; where they go forward there is none, and the hour after is meant.
+    let moment = zone
+        .from_local_datetime(&local)
+        .earliest()
+        .or_else(|| zone.from_local_datetime(&(local + chrono::Duration::hours(1))).earliest())?;
+    in_calendar(moment.timestamp_millis())
+}
+
+/// Years 0001 to 9999: what RFC 3339 can write.
+fn in_calendar(millis: i64) -> Option<Timestamp> {
+    (-62_135_596_800_000..=253_402_300_799_999).contains(&millis).then(|| Timestamp::from_millis(millis))
+}
+
+fn check_datetime(field: &Field, value: &Value) -> Checked {
+    let zone = field.options.time_zone.as_deref().and_then(|name| name.parse().ok());
+    let moment = value.as_str().and_then(|text| datetime(text.trim(), zone));
+    moment
+        .map(|moment| Some(moment.rfc3339().into()))
+        .ok_or_else(|| wrong_type("a time in RFC 3339, such as 2026-11-21T09:30:00Z"))
+}
+
+/// Reads `HH:MM` or `HH:MM:SS`.
+pub fn time(text: &str) -> Option<NaiveTime> {
+    match text.len() {
+        5 => NaiveTime::parse_from_str(text, "%H:%M").ok(),
+        8 => {
+            NaiveTime::parse_from_str(text, "%H:%M:%S").ok().filter(|time| time.nanosecond() < 1_000_000_000)
+        }
+        _ => None,
+    }
+}
+
+fn check_time(value: &Value) -> Checked {
+    let time = value
+        .as_str()
+        .and_then(|text| time(text.trim()))
+        .ok_or_else(|| wrong_type("a time such as 09:30"))?;
+    let form = if time.second() == 0 { "%H:%M" } else { "%H:%M:%S" };
+    Ok(Some(time.format(form).to_string().into()))
+}
+
+/// The key of the choice that a value names; labels are taken under [`Mode::Typecast`].
+fn check_choice(field: &Field, value: &Value, mode: Mode) -> Result<String, Problem> {
+    let text = match (value, mode) {
+        (Value::String(text), _) => text.clone(),
+        (Value::Number(_) | Value::Bool(_), Mode::Typecast) => value.to_string(),
+        _ => return Err(wrong_type("the key of a choice")),
+    };
+    if field.options.choice(&text).is_some() {
+        return Ok(text);
+    }
+    if mode == Mode::Typecast {
+        let folded = text::fold(text.trim());
+        let labelled = field.options.choices().iter().find(|choice| text::fold(&choice.label) == folded);
+        if let Some(choice) = labelled {
+            return Ok(choice.key.clone());
+        }
+    }
+    let near = text::nearest(&text, field.options.choices().iter().map(|choice| choice.key.as_str()));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(Problem::new("unknown_option", format!("has no choice `{}`{hint}", cut(&text))))
+}
+
+fn check_choices(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let split;
+    let values = match (value, mode) {
+        (Value::Array(values), _) => values,
+        (Value::String(text), Mode::Typecast) => {
+            split = text
+                .split([',', ';'])
+                .map(str::trim)
+                .filter(|part| !part.is_empty())
+                .map(Value::from)
+                .collect();
+            &split
+        }
+        _ => return Err(wrong_type("a list of the keys of choices")),
+    };
+    let mut keys: Vec<String> = Vec::new();
+    for value in values {
+        let key = check_choice(field, value, mode)?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(if keys.is_empty() { None } else { Some(keys.into()) })
+}
+
+/// The most items that a relation field of one item may point to.
+pub const MOST_RELATED: usize = 1_000;
+
+fn check_ids(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let split;
+    let values = match (value, mode) {
+        (Value::Array(values), _) => values,
+        (Value::Number(_), Mode::Typecast) => {
+            split = vec![value.clone()];
+            &split
+        }
+        (Value::String(text), Mode::Typecast) => {
+            split = text
+                .split([',', ';'])
+                .map(|part| serde_json::from_str(part.trim()).unwrap_or(Value::Null))
+                .collect();
+            &split
+        }
+        _ => return Err(wrong_type("a list of ids")),
+    };
+    let mut ids: Vec<i64> = Vec::new();
+    for value in values {
+        let id = value.as_i64().filter(|id| *id > 0).ok_or_else(|| wrong_type("a list of ids"))?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let most = match (field.kind, field.options.cardinality()) {
+        (FieldType::Relation, crate::shape::Cardinality::One) => 1,
+        (FieldType::Relation, crate::shape::Cardinality::Many) => MOST_RELATED,
+        _ => usize::try_from(field.options.max_items.unwrap_or(100)).unwrap_or(100),
+    };
+    if ids.len() > most {
+        return Err(Problem::new("too_many", format!("must have at most {most} ids")));
+    }
+    Ok(if ids.is_empty() { None } else { Some(ids.into()) })
+}
+
+fn check_json(field: &Field, value: &Value, mode: Mode) -> Checked {
+    let parsed;
+    let value = match (value, mode) {
+        (Value::String(text), Mode::Typecast) => {
+            parsed = serde_json::from_str(text).unwrap_or_else(|_| value.clone());
+            &parsed
+        }
+        _ => value,
+    };
+    if value.to_string().len() > MOST_JSON {
+        return Err(Problem::new("too_long", "must have at most 64 KB of JSON"));
+    }
+    if let Some(schema) = field.json_schema()
+        && let Err(error) = schema.validate(value)
+    {
+        return Err(Problem::new(
+            "schema_mismatch",
+            format!("does not fit the field's JSON Schema: {}", cut(&error.to_string())),
+        ));
+    }
+    Ok(Some(value.clone()))
+}
+
+/// Enough of a caller's text to be recognised in a message.
+fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
+}

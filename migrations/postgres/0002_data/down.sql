@@ -1,0 +1,14 @@
+DROP TABLE item_files;
+DROP TABLE files;
+DROP TABLE item_activity;
+DROP TABLE item_comments;
+DROP TABLE item_links;
+DROP TABLE item_search;
+DROP TABLE item_unique;
+DROP TABLE item_keys;
+DROP TABLE items;
+DROP TABLE collection_indexes;
+DROP TABLE collection_views;
+DROP TABLE collection_fields;
+DROP TABLE collections;
+DROP TABLE collection_groups;
