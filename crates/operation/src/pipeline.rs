@@ -480,9 +480,10 @@ async fn beat(db: Db, claim: Claim) {
     }
 }
 
-/// Whether a repetition would fail the same way, so that the failure is worth remembering.
+/// Whether a repetition would fail the same way, so that the failure is worth remembering. What says when to try again
+/// passes by itself.
 fn is_deterministic(error: &Error) -> bool {
-    matches!(error.code().status(), 404 | 409 | 410)
+    matches!(error.code().status(), 404 | 409 | 410) && error.retry_after_seconds().is_none()
 }
 
 /// A 429 that does not pass by itself soon is not worth retrying.

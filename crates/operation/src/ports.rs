@@ -55,4 +55,11 @@ pub trait EnergyMeter: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()>;
+
+    /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt go on
+    /// behind those of the one before, and only they are given back if it is refunded too.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()>;
 }

@@ -4,7 +4,7 @@
 //! a time, and they go in the order of their ids.
 
 use super::engine::{RunEngine, emit_end};
-use super::model::{NewRun, OnBusy, RunRow, RunStatus};
+use super::model::{OnBusy, RunRow, RunStatus};
 use super::queries;
 use crate::locks;
 use model::{AgentId, Code, Error, Result, Timestamp, WorkspaceId};
@@ -33,7 +33,7 @@ pub(super) fn next_moment(tx: &mut Tx, workspace: WorkspaceId, conversation: &st
 
 impl RunEngine {
     /// Whether a run must wait for its turn, after doing what `on_busy` asks. The conversation is locked.
-    pub(super) fn must_wait(&self, tx: &mut Tx, new: &NewRun, row: &RunRow) -> Result<bool> {
+    pub(super) fn must_wait(&self, tx: &mut Tx, on_busy: OnBusy, row: &RunRow) -> Result<bool> {
         let active = queries::active_in_conversation(tx, row)?;
         let Some(holder) = active.first() else { return Ok(false) };
         let busy = || {
@@ -42,7 +42,7 @@ impl RunEngine {
                 format!("The conversation is busy with {}, which began {age} seconds ago.", holder.id);
             Error::new(Code::ConversationBusy, message).with("run_id", holder.id.as_str()).retry_after(2)
         };
-        let reason = match new.on_busy {
+        let reason = match on_busy {
             OnBusy::Reject => return Err(busy()),
             OnBusy::Enqueue if active.len() >= LONGEST_QUEUE => return Err(busy()),
             OnBusy::Enqueue => return Ok(true),

@@ -5,6 +5,7 @@
 //! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
 //! at a time; the others wait in order.
 
+mod again;
 mod answer;
 mod conversation;
 mod desk;

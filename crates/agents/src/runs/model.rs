@@ -139,6 +139,9 @@ pub(super) struct RunOptions {
     pub(super) timeout_seconds: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) background: bool,
+    /// The first step of the attempt that counts, where earlier ones failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) attempt_from: Option<i64>,
     /// Whether the answer is JSON, by the run's own format or the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) json: bool,

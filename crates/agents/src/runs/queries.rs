@@ -194,6 +194,26 @@ pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(started == 1)
 }
 
+/// Lets a failed run begin anew under `row`, which has a higher epoch. `false`: it has begun already.
+pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let reopened = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch - 1))
+        .filter(runs::status.eq(RunStatus::Failed.as_str()))
+        .set((
+            runs::status.eq(&row.status),
+            runs::error.eq(&row.error),
+            runs::options.eq(&row.options),
+            runs::key_id.eq(&row.key_id),
+            runs::request_id.eq(&row.request_id),
+            runs::epoch.eq(row.epoch),
+            runs::lease_until.eq(row.lease_until),
+            runs::started_at.eq(row.started_at),
+            runs::completed_at.eq(row.completed_at),
+        ))
+        .execute(tx.connection())?;
+    Ok(reopened == 1)
+}
+
 /// Prolongs the lease. `false`: the run is no longer this worker's.
 pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);

@@ -82,6 +82,7 @@ impl RunEngine {
                 let turns = turns(tx, &row, &settings)?;
                 (settings, tools, turns, row.options()?)
             };
+            let attempt_from = row.options()?.attempt_from.unwrap_or(0);
             let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
             let working = engine.desk().work_on(&row.id, conversation::key(&row));
             let mut work = Work::new(plan, working, row.clone(), turns);
@@ -90,7 +91,11 @@ impl RunEngine {
                 if step.completed_at.is_none() {
                     give_up_step(tx, &mut step)?;
                 }
-                work.recall(step, |usage| prices.energy(usage));
+                if step.position < attempt_from {
+                    work.earlier.push(step);
+                } else {
+                    work.recall(step, |usage| prices.energy(usage));
+                }
             }
             Ok(work)
         };

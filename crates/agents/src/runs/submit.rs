@@ -53,15 +53,24 @@ impl RunEngine {
         if let Some(format) = &new.response_format {
             format.check()?;
         }
-        if let Some(row) = self.begun_before(caller, claim.as_ref()).await? {
-            return self.wait_for(row, self.patience(), claim).await;
-        }
+        let begun = self.begun_before(caller, claim.as_ref()).await?;
+        let failed = match begun {
+            Some(row) if row.status()? == RunStatus::Failed => Some(row.id),
+            Some(row) => return self.wait_for(row, self.patience(), claim).await,
+            None => None,
+        };
         let background = new.background;
         let (accepted, told_accepted) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
         // The run goes on when its caller hangs up, so no part of it lives in the request's future.
         let driving = tokio::spawn(async move {
-            let (work, start) = engine.accept(caller, new, kept.clone()).await?;
+            let (work, start) = match (failed, kept.clone()) {
+                (Some(id), Some(claim)) => {
+                    let (work, start) = engine.begin_again(caller, new, id, claim).await?;
+                    (work, Some(start))
+                }
+                (_, claim) => engine.accept(caller, new, claim).await?,
+            };
             // Nobody listens any more where the caller hung up.
             let _ = accepted.send(work.row.clone());
             engine.drive(work, start, kept.filter(|_| !background)).await
@@ -93,14 +102,12 @@ impl RunEngine {
         }
     }
 
-    /// The run that an earlier request with the same `Idempotency-Key` has begun, unless it failed: a failed run has
-    /// given its Energy back and is over, and another one takes its place.
+    /// The run that an earlier request with the same `Idempotency-Key` has begun.
     async fn begun_before(&self, caller: &Caller, claim: Option<&Claim>) -> Result<Option<RunRow>> {
         let Some(resource) = claim.and_then(|claim| claim.resource.as_deref()) else { return Ok(None) };
         let id = RunId::parse(resource).ok_or_else(|| Error::internal("a claim names no run"))?;
         let workspace = caller.workspace_id();
-        let row = self.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
-        Ok(if row.status()? == RunStatus::Failed { None } else { Some(row) })
+        Ok(Some(self.db().read(move |read| queries::by_id(read, workspace, &id)).await?))
     }
 
     /// Waits for a run that another worker drives; if that worker is dead, the run will be resumed.
@@ -157,7 +164,7 @@ impl RunEngine {
         let (settings, tools) = version_for(tx, &agent, new)?;
         let mut row = fresh_row(tx, caller, new, &agent, &settings)?;
         let named = new.conversation_id.is_some();
-        let waits = named && self.must_wait(tx, new, &row)?;
+        let waits = named && self.must_wait(tx, new.on_busy, &row)?;
         if !caller.livemode() {
             queries::count_test_run(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
@@ -230,6 +237,7 @@ fn options(new: &NewRun, settings: &Settings) -> RunOptions {
         max_steps: new.max_steps,
         timeout_seconds: new.timeout_seconds,
         background: new.background,
+        attempt_from: None,
     }
 }
 

@@ -101,7 +101,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
         return Checked::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
     }
     if http_tool::writes(&tool.settings) {
-        let mut earlier = work.steps.iter().chain(done);
+        let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
         let same = earlier.find(|other| other.effect_key.is_some() && other.effect_key == step.effect_key);
         if let Some(first) = same {
             return Checked::Answer(repeated(first));

@@ -75,6 +75,8 @@ pub(super) struct Work {
     pub(super) working: Arc<Working>,
     pub(super) row: RunRow,
     pub(super) turns: Vec<Turn>,
+    /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
+    pub(super) earlier: Vec<StepRow>,
     pub(super) steps: Vec<StepRow>,
     /// The steps before this one stand in the database as they stand here.
     pub(super) written: usize,
@@ -112,8 +114,8 @@ impl Work {
     pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, turns: Vec<Turn>) -> Self {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
-        let steps = Vec::new();
-        Self { plan, working, row, turns, steps, written: 0, said, repairs: 0, bad_calls: 0 }
+        let (earlier, steps) = (Vec::new(), Vec::new());
+        Self { plan, working, row, turns, earlier, steps, written: 0, said, repairs: 0, bad_calls: 0 }
     }
 
     pub(super) fn charge(&self) -> Charge {
@@ -136,7 +138,7 @@ impl Work {
     }
 
     pub(super) fn last_position(&self) -> i64 {
-        self.steps.last().map_or(0, |step| step.position)
+        self.steps.last().or(self.earlier.last()).map_or(0, |step| step.position)
     }
 
     /// What the model said last.

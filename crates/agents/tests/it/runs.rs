@@ -1,11 +1,13 @@
 //! Runs: what a caller asks and is told.
 
-use crate::{ask, asked, awaited, begin, check_books, events, id, read, say, texts, with_agent};
+use crate::{
+    ask, asked, awaited, begin, call, check_books, events, give_tool, id, read, say, texts, with_agent,
+};
 use model::Env;
 use serde_json::{Value, json};
 use std::time::Duration;
 use svc_agents::providers::ProviderError;
-use testkit::{Script, TestApp, until};
+use testkit::{OpenAiServer, Script, TestApp, until};
 use tokio::io::AsyncWriteExt;
 
 testkit::on_both! {
@@ -98,11 +100,66 @@ testkit::on_both! {
         let failed = send().await;
         failed.expect_error(502, "model_unavailable");
         let run = send().await.expect(200);
-        assert_eq!(run["output"], "up");
-        assert_ne!(id(&run), failed.body["error"]["run_id"]);
+        assert_eq!((&run["output"], &run["error"], &run["usage"]["model_calls"]), (&json!("up"), &Value::Null, &json!(1)));
+        assert_eq!(id(&run), failed.body["error"]["run_id"]);
         let replayed = send().await;
-        assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (run, "true"));
+        assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (run.clone(), "true"));
         assert_eq!(app.model.asked().len(), 2);
+        assert_eq!(app.get("/runs", &key).await.expect(200).as_array().unwrap().len(), 1);
+        let steps = read(&app, &key, &run).await["steps"].clone();
+        assert_eq!((&steps[0]["status"], &steps[1]["status"], &steps[1]["position"]), (&json!("failed"), &json!("completed"), &json!(2)));
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn what_a_failed_attempt_did_is_not_done_again_and_billed_once(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        give_tool(&app, &key, &agent, "write", &server, json!({ "http": { "method": "POST" } })).await;
+        let send = async || {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1");
+            asking.json(&json!({ "input": "Hi", "conversation_id": "c" })).send().await
+        };
+        let down = || Script::Fail(ProviderError::Unavailable("down".into()));
+        app.model.usage(1000, 100);
+        for _ in 0..2 {
+            app.model.then(call("write", json!({ "a": 1 }))).then(down());
+            send().await.expect_error(502, "model_unavailable");
+            app.data.clock.advance(chrono::Duration::seconds(1));
+        }
+        let balance = async || app.get("/billing/energy", &key).await.expect(200)["available"].clone();
+        assert_eq!(balance().await, 1_000_000);
+        app.model.then(call("write", json!({ "a": 1 }))).then(say("done"));
+        let run = send().await.expect(200);
+        assert_eq!((&run["output"], &run["energy"]["amount"]), (&json!("done"), &json!(14)));
+        assert_eq!(balance().await, 1_000_000 - 14);
+        assert_eq!(server.heads().len(), 1, "the effect happened once");
+        let executions = app.get("/billing/executions", &key).await.expect(200);
+        let told: Vec<_> = executions.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["energy"].clone())).collect();
+        assert_eq!(told, [(json!("completed"), json!(14)), (json!("failed"), json!(0)), (json!("failed"), json!(0))]);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_failed_run_does_not_push_into_a_busy_conversation(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        let send = async || {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1");
+            asking.json(&json!({ "input": "Hi", "conversation_id": "c" })).send().await
+        };
+        app.model.then(Script::Fail(ProviderError::Unavailable("down".into()))).then(Script::Wait("later".into()));
+        let failed = send().await.body["error"]["run_id"].clone();
+        let holder = begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await;
+        asked(&app, 2).await;
+        let busy = send().await;
+        busy.expect_error(409, "conversation_busy");
+        assert_eq!(busy.body["error"]["run_id"], id(&holder));
+        app.model.release();
+        awaited(&app, &key, &holder, "completed").await;
+        // Nor does it run for an agent that was switched off meanwhile.
+        app.post(&format!("/agents/{}/deactivate", agent["id"]), &key, json!({})).await.expect(200);
+        send().await.expect_error(409, "agent_inactive");
+        assert_eq!(read(&app, &key, &json!({ "id": failed })).await["status"], "failed");
         check_books(&app, key.workspace).await;
     }
 

@@ -194,6 +194,18 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     Ok(total)
 }
 
+/// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the
+/// month that it is.
+pub(super) fn reopen(tx: &mut Tx, charge: &Charge) -> Result<()> {
+    use energy_holds as h;
+    let Some(held) = lock(tx, charge)?.filter(Held::is_closed) else { return Ok(()) };
+    debug_assert_eq!(held.reserved_micros, 0, "a closed hold reserves nothing");
+    diesel::update(h::table.find(&charge.run))
+        .set((h::month.eq(tx.now().month()), h::amount.eq(0), h::used.eq(0), h::state.eq(EXPIRED)))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
 /// How much Energy in all the key's budget lets the run set aside. Locks the key's month where that is limited.
 fn budget_room(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<i64> {
     let key = &charge.caller.key;

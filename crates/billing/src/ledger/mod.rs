@@ -57,6 +57,10 @@ impl Ledger {
 }
 
 impl EnergyMeter for Ledger {
+    fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()> {
+        hold::reopen(tx, charge)
+    }
+
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64> {
         hold::hold(tx, charge, wanted, least, &self.recharge_url)
     }

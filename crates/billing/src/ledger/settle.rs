@@ -167,14 +167,23 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
+    /// The debits of this attempt: those before a refund were given back with it.
     fn debits(&self, tx: &mut Tx) -> Result<Vec<Debit>> {
         use energy_entries as e;
         let (kind, id) = self.source();
-        Ok(e::table
-            .filter(e::source_type.eq(kind))
-            .filter(e::source_id.eq(id))
-            .filter(e::workspace_id.eq(self.workspace))
+        let own = || {
+            e::table
+                .filter(e::source_type.eq(kind))
+                .filter(e::source_id.eq(id))
+                .filter(e::workspace_id.eq(self.workspace))
+        };
+        let refunded: Option<i64> = own()
+            .filter(e::kind.eq(EntryKind::Refund.as_str()))
+            .select(diesel::dsl::max(e::step))
+            .get_result(tx.connection())?;
+        Ok(own()
             .filter(e::kind.eq(EntryKind::Debit.as_str()))
+            .filter(e::step.gt(refunded.unwrap_or(i64::MIN)))
             .select(Debit::as_select())
             .load(tx.connection())?)
     }

@@ -157,6 +157,12 @@ impl Bed {
         self.write(move |tx| ledger.hold(tx, &run, wanted, least)).await
     }
 
+    /// Lets a refunded run begin anew.
+    pub async fn reopen(&self, run: &Charge) {
+        let (ledger, run) = (self.ledger.clone(), run.clone());
+        self.write(move |tx| ledger.reopen(tx, &run)).await.unwrap();
+    }
+
     pub async fn settle(&self, run: &Charge, step: i64, energy: i64) {
         self.settle_with(run, step, energy, None).await.unwrap();
     }

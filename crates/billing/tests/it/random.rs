@@ -18,11 +18,32 @@ const CAP_CENTS: i64 = 30;
 
 #[derive(Debug, Clone)]
 enum Act {
-    Grant { amount: i64, priority: i64, minutes: Option<i64> },
+    Grant {
+        amount: i64,
+        priority: i64,
+        minutes: Option<i64>,
+    },
     Void(usize),
-    Hold { run: usize, wanted: i64, least: i64 },
-    Settle { run: usize, energy: i64, again: bool },
-    Close { run: usize, energy: i64, refund: bool },
+    Hold {
+        run: usize,
+        wanted: i64,
+        least: i64,
+    },
+    Settle {
+        run: usize,
+        energy: i64,
+        again: bool,
+    },
+    Close {
+        run: usize,
+        energy: i64,
+        refund: bool,
+    },
+    /// Closed with a refund, and then begun anew.
+    Reopen {
+        run: usize,
+        energy: i64,
+    },
     Wait(i64),
     SweepGrants,
     SweepHolds,
@@ -40,6 +61,7 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(run, energy, again)| Act::Settle { run, energy, again }),
         4 => (run, 0i64..60, any::<bool>())
             .prop_map(|(run, energy, refund)| Act::Close { run, energy, refund }),
+        4 => (0..RUNS, 0i64..60).prop_map(|(run, energy)| Act::Reopen { run, energy }),
         3 => (0i64..12).prop_map(Act::Wait),
         2 => Just(Act::SweepGrants),
         2 => Just(Act::SweepHolds),
@@ -258,6 +280,16 @@ impl Bench {
                 self.model.debit(run, energy, now);
                 self.model.close(run, refund);
                 self.charges[run] = self.bed.run(&self.keys[run % 2]);
+            }
+            Act::Reopen { run, energy } => {
+                let step = self.model.runs[run].step;
+                self.bed.settle_with(&self.charges[run], step, energy, Some(true)).await.unwrap();
+                self.model.debit(run, energy, now);
+                self.model.close(run, true);
+                for _ in 0..2 {
+                    self.bed.reopen(&self.charges[run]).await;
+                }
+                self.model.runs[run].step = step + 1;
             }
             Act::Wait(minutes) => self.bed.test.clock.advance(Duration::minutes(minutes)),
             Act::SweepGrants => {

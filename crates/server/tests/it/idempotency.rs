@@ -185,23 +185,26 @@ testkit::on_both! {
         let key = app.full_key().await;
         app.model.usage(100, 50);
         let run = json!({ "input": "Hello" });
+        let mut ids: Option<String> = None;
         for error in [ProviderError::Unavailable("down".into()), ProviderError::Refused("no".into()), ProviderError::Timeout] {
             app.model.then(Script::Fail(error));
             let failed = post(&app, "/runs", &key, "once", &run).send().await;
             assert!((502..=504).contains(&failed.status), "{}", failed.text);
             assert_eq!(failed.body["error"]["type"], "agent_error");
             assert!(!failed.headers.contains_key("idempotent-replayed"));
-            let id = failed.body["error"]["run_id"].as_str().unwrap();
+            let id = failed.body["error"]["run_id"].as_str().unwrap().to_owned();
+            assert_eq!(ids.get_or_insert_with(|| id.clone()), &id, "it is the same run");
             assert_eq!(app.get(&format!("/runs/{id}"), &key).await.expect(200)["status"], "failed");
             assert_eq!(effects(&app, &key).await.1, 0, "a failure costs nothing");
         }
         let answered = post(&app, "/runs", &key, "once", &run).send().await;
         let id = answered.expect(200)["id"].clone();
+        assert_eq!(ids.as_deref(), id.as_str());
         replays(&post(&app, "/runs", &key, "once", &run).send().await, &answered);
         assert_eq!(app.model.asked().len(), 4);
         assert_eq!(effects(&app, &key).await.1, 2);
-        let completed = app.get("/runs?status=completed", &key).await.expect(200);
-        assert_eq!(completed.as_array().unwrap().len(), 1);
+        let runs = app.get("/runs", &key).await.expect(200);
+        assert_eq!(runs.as_array().unwrap().len(), 1);
         // Never more than one debit that stands.
         let ledger = app.get("/billing/energy/ledger", &key).await.expect(200);
         let of_runs = ledger.as_array().unwrap().iter().filter(|row| row["run_id"].is_string());
