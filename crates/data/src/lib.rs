@@ -2,7 +2,7 @@
 
 pub mod author;
 pub mod collections;
-mod compute;
+pub mod compute;
 pub mod items;
 pub mod links;
 
@@ -10,7 +10,7 @@ mod key;
 pub mod search;
 pub mod shape;
 mod text;
-mod value;
+pub mod value;
 
 use operation::{Domain, Operations};
 

@@ -1,5 +1,9 @@
 //! Values of fields: what a caller may write, and the one form in which it is kept (data-crm.md B.1).
 
+#[cfg(test)]
+#[path = "value_tests.rs"]
+mod tests;
+
 use crate::shape::{Field, FieldType};
 use crate::text;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike};

@@ -1,7 +1,15 @@
 //! Computed values: numbers that count up, formulas, rollups and lookups.
+//!
+//! Results are stored with the item, so that reads, filters and sorts treat them like any other value. What a field
+//! looks at is a graph without cycles over all collections of the workspace: [`check`] keeps it so.
+
+pub mod formula;
+mod graph;
+
+pub use graph::{Candidate, check};
 
 use crate::items::{Data, ItemRow, Writer};
-use crate::shape::{FieldType, Shape};
+use crate::shape::{Field, FieldType, Shape};
 use diesel::prelude::*;
 use model::Result;
 use store::schema::collection_fields;
@@ -28,10 +36,28 @@ pub(crate) fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> 
 /// order of the fields.
 ///
 /// # Errors
-/// The database's. A formula that fails on these values has no value.
+/// The database's. A formula that has no answer for these values has no value.
 pub(crate) fn complete(tx: &mut Tx, shape: &Shape, row: Option<&ItemRow>, data: &mut Data) -> Result<()> {
-    let _ = (tx, shape, row, data);
+    let _ = (tx, row);
+    formulas(shape, data);
+    if shape.fields.iter().any(|field| field.kind.is_read_only()) {
+        let mut unordered = std::mem::take(data);
+        let of = |field: &Field| unordered.remove(&field.key).map(|value| (field.key.clone(), value));
+        *data = shape.fields.iter().filter_map(of).collect();
+    }
     Ok(())
+}
+
+/// Computes the formulas of an item, each after those that it reads.
+pub(crate) fn formulas(shape: &Shape, data: &mut Data) {
+    for field in shape.formulas() {
+        let value =
+            field.formula().and_then(|formula| formula.value(shape, &|field| data.get(&field.key).cloned()));
+        match value {
+            Some(value) => data.insert(field.key.clone(), value),
+            None => data.remove(&field.key),
+        };
+    }
 }
 
 /// Brings up to date what other items compute from this one, after it changed.

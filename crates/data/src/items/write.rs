@@ -205,6 +205,7 @@ impl Writer<'_> {
         }
         let now = tx.now();
         values::stamp(self.shape, &mut data, old.created_at, now, &creator(&old).unwrap_or_default());
+        compute::formulas(self.shape, &mut data);
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);
         row.data = sized(&data)?;

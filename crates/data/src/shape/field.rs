@@ -1,6 +1,7 @@
 //! A field of a collection.
 
 use super::{Family, FieldOptions, FieldType};
+use crate::compute::formula::Formula;
 use diesel::prelude::*;
 use model::{CollectionId, FieldId, JsonText, Result, Timestamp, WorkspaceId};
 use regex::Regex;
@@ -66,6 +67,7 @@ pub struct Field {
     pub updated_at: Timestamp,
     pattern: OnceLock<Option<Regex>>,
     json_schema: OnceLock<Option<jsonschema::Validator>>,
+    formula: OnceLock<Option<Formula>>,
 }
 
 impl Field {
@@ -93,6 +95,7 @@ impl Field {
             updated_at: row.updated_at,
             pattern: OnceLock::new(),
             json_schema: OnceLock::new(),
+            formula: OnceLock::new(),
         })
     }
 
@@ -111,5 +114,12 @@ impl Field {
     pub fn json_schema(&self) -> Option<&jsonschema::Validator> {
         let compile = |schema: &Value| jsonschema::validator_for(schema).ok();
         self.json_schema.get_or_init(|| self.options.json_schema.as_ref().and_then(compile)).as_ref()
+    }
+
+    /// The parsed expression of a formula. One that does not parse was refused when it was set.
+    pub fn formula(&self) -> Option<&Formula> {
+        let parse = |text: &String| Formula::parse(text).ok();
+        let expression = self.options.expression.as_ref().filter(|_| self.kind == FieldType::Formula);
+        self.formula.get_or_init(|| expression.and_then(parse)).as_ref()
     }
 }

@@ -158,5 +158,6 @@ fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp
         fields: rows.into_iter().map(Field::of).collect::<Result<_>>()?,
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
+        formulas: std::sync::OnceLock::new(),
     })
 }

@@ -8,6 +8,8 @@ mod index;
 mod kind;
 mod load;
 mod options;
+#[cfg(test)]
+pub(crate) mod sample;
 
 pub use field::{Field, FieldRow};
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Subject, System};
@@ -18,6 +20,8 @@ pub use options::{Cardinality, Choice, FieldOptions, OnDelete, RollupAggregate};
 use diesel::prelude::*;
 use model::{CollectionGroupId, CollectionId, FieldId, JsonText, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::OnceLock;
 use store::schema::collections;
 use utoipa::ToSchema;
 
@@ -90,6 +94,7 @@ pub struct Shape {
     pub leaving: Vec<String>,
     /// The indexes, whatever their state; deleted ones are not among them.
     pub indexes: Vec<Index>,
+    formulas: OnceLock<Vec<FieldId>>,
 }
 
 impl Shape {
@@ -112,5 +117,30 @@ impl Shape {
     pub fn nearest(&self, wrong: &str) -> Option<&str> {
         let keys = self.fields.iter().map(|field| field.key.as_str());
         crate::text::nearest(wrong, keys.chain(System::ALL.map(System::as_str)))
+    }
+
+    /// The formula fields, each after those that it reads.
+    pub fn formulas(&self) -> impl Iterator<Item = &Field> {
+        let order = self.formulas.get_or_init(|| {
+            let (mut order, mut seen) = (Vec::new(), HashSet::new());
+            for field in self.fields.iter().filter(|field| field.kind == FieldType::Formula) {
+                self.put_after_its_inputs(field, &mut seen, &mut order);
+            }
+            order
+        });
+        order.iter().filter_map(|id| self.field_by_id(*id))
+    }
+
+    fn put_after_its_inputs(&self, field: &Field, seen: &mut HashSet<FieldId>, order: &mut Vec<FieldId>) {
+        if !seen.insert(field.id) {
+            return;
+        }
+        let inputs = field.formula().map(|formula| formula.fields()).unwrap_or_default();
+        for input in inputs.into_iter().filter_map(|key| self.field(key)) {
+            if input.kind == FieldType::Formula {
+                self.put_after_its_inputs(input, seen, order);
+            }
+        }
+        order.push(field.id);
     }
 }
