@@ -20,12 +20,16 @@ pub struct Arguments {
     /// Its process.
     #[arg(long)]
     pub process: u32,
-    /// Method and path, such as `GET /api/v1/me`.
+    /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
+    /// request, from 1 to `spread`, and `{n15}` for the same in 15 digits.
     #[arg(long)]
     pub target: String,
     /// The body, for requests that have one.
     #[arg(long, default_value = "")]
     pub body: String,
+    /// The greatest number that is drawn.
+    #[arg(long, default_value_t = 1)]
+    pub spread: u64,
     /// Keys, shared among the connections.
     #[arg(long, value_delimiter = ',')]
     pub keys: Vec<String>,
@@ -80,6 +84,11 @@ impl Outcome {
     pub fn ok(&self) -> u64 {
         self.statuses.get(&200).copied().unwrap_or(0)
     }
+
+    /// All requests that were answered with 200 or 201.
+    pub fn done(&self) -> u64 {
+        self.ok() + self.statuses.get(&201).copied().unwrap_or(0)
+    }
 }
 
 impl Arguments {
@@ -90,7 +99,7 @@ impl Arguments {
             .args(["load", "--address", &self.address, "--target", &self.target, "--body", &self.body])
             .args(["--keys", &self.keys.join(","), "--process", &self.process.to_string()])
             .args(["--connections", &self.connections.to_string(), "--seconds", &self.seconds.to_string()])
-            .args(["--warm", &self.warm.to_string()]);
+            .args(["--warm", &self.warm.to_string(), "--spread", &self.spread.to_string()]);
         if let Some(requests) = self.requests {
             command.args(["--requests", &requests.to_string()]);
         }
@@ -101,17 +110,34 @@ impl Arguments {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    fn request(&self, connection: usize) -> Vec<u8> {
-        let mut text = format!("{} HTTP/1.1\r\nhost: {}\r\n", self.target, self.address);
+    /// The request of a connection with the number `drawn`.
+    fn request(&self, connection: usize, drawn: u64) -> Vec<u8> {
+        let with_number = |text: &str| {
+            text.replace("{n15}", &format!("{drawn:015}")).replace("{n}", &drawn.to_string())
+        };
+        let (target, body) = (with_number(&self.target), with_number(&self.body));
+        let mut text = format!("{target} HTTP/1.1\r\nhost: {}\r\n", self.address);
         if let Some(key) = self.keys.get(connection % self.keys.len().max(1)) {
             text += &format!("authorization: Bearer {key}\r\n");
         }
-        if !self.body.is_empty() {
-            text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", self.body.len());
+        if !body.is_empty() {
+            text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         }
         text += "\r\n";
-        text += &self.body;
+        text += &body;
         text.into_bytes()
+    }
+}
+
+/// Numbers that look drawn, the same in every run: xorshift.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most.max(1) + 1
     }
 }
 
@@ -133,12 +159,15 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     for number in 0..arguments.connections {
         let stream = TcpStream::connect(&arguments.address).await?;
         stream.set_nodelay(true)?;
-        connections.push((stream, arguments.request(number)));
+        connections.push((stream, number));
     }
     let mut began = now(arguments.process)?;
+    let arguments = Rc::new(arguments);
     let tasks: Vec<_> = connections
         .into_iter()
-        .map(|(stream, request)| tokio::task::spawn_local(converse(stream, request, shared.clone())))
+        .map(|(stream, number)| {
+            tokio::task::spawn_local(converse(stream, arguments.clone(), number, shared.clone()))
+        })
         .collect();
     let mut ended = None;
     if arguments.requests.is_none() {
@@ -181,10 +210,21 @@ fn now(server: u32) -> Result<(Instant, f64, f64)> {
     Ok((Instant::now(), machine::processor_seconds(server)?, machine::processor_seconds(std::process::id())?))
 }
 
-async fn converse(mut stream: TcpStream, request: Vec<u8>, shared: Rc<Shared>) -> Result<()> {
+async fn converse(
+    mut stream: TcpStream,
+    arguments: Rc<Arguments>,
+    number: usize,
+    shared: Rc<Shared>,
+) -> Result<()> {
     let mut buffer = Vec::with_capacity(32 * 1024);
+    let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 20);
+    let varies = arguments.target.contains("{n") || arguments.body.contains("{n");
+    let mut request = arguments.request(number, 1);
     while !shared.stop.get() && shared.left.get() > 0 {
         shared.left.set(shared.left.get() - 1);
+        if varies {
+            request = arguments.request(number, draw.next(arguments.spread));
+        }
         let began = Instant::now();
         stream.write_all(&request).await?;
         let status = answer(&mut stream, &mut buffer).await?;
@@ -204,12 +244,23 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
         }
         if let Some(head) = head_length(buffer) {
             let head_bytes = buffer.get(..head).unwrap_or_default();
-            if buffer.len() >= head + content_length(head_bytes) {
+            // JSON holds no line ends, so a chunked body of it cannot look ended before it is.
+            let ended = if is_chunked(head_bytes) {
+                buffer.ends_with(b"0\r\n\r\n")
+            } else {
+                buffer.len() >= head + content_length(head_bytes)
+            };
+            if ended {
                 let status = head_bytes.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
                 return status.and_then(|digits| digits.parse().ok()).context("no status");
             }
         }
     }
+}
+
+/// Whether a head announces a body in chunks.
+fn is_chunked(head: &[u8]) -> bool {
+    head.windows(7).any(|window| window.eq_ignore_ascii_case(b"chunked"))
 }
 
 /// The length of a message's head with the empty line behind it.

@@ -6,6 +6,7 @@
 
 mod child;
 mod floor;
+mod http;
 mod load;
 mod machine;
 mod measure;

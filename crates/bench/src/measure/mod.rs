@@ -1,8 +1,10 @@
 //! The measurements.
 
 mod gate;
+mod items;
 mod me;
 mod model;
+mod peer;
 mod real;
 mod runs;
 
@@ -29,6 +31,10 @@ pub enum Part {
     Real,
     /// The embedded model.
     Model,
+    /// Items against PocketBase.
+    Items,
+    /// Items at two sizes.
+    Growth,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -55,12 +61,14 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 5] = [
+    let parts: [(Part, Measure); 7] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
         (Part::Real, real::measure),
         (Part::Model, model::measure),
+        (Part::Items, items::measure),
+        (Part::Growth, items::measure_growth),
     ];
     for (part, measure) in parts {
         if wanted(part) {
@@ -94,6 +102,7 @@ impl Bench<'_> {
             keys: keys(server),
             connections,
             seconds: self.plan.seconds,
+            spread: 1,
             warm: 0.5,
             requests: None,
         })

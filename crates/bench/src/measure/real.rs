@@ -168,6 +168,7 @@ impl Real {
             keys: vec![key.to_owned()],
             connections: 64,
             seconds: bench.plan.seconds,
+            spread: 1,
             warm: 0.5,
             requests: None,
         })

@@ -1,0 +1,329 @@
+//! Items of a collection: reads and writes against PocketBase, and against a bare handler that answers the same.
+
+use super::peer::{self, PocketBase};
+use super::{Bench, keys, spread, whole};
+use crate::child::{Child, text};
+use crate::http::Server;
+use crate::load::{self, Outcome};
+use crate::machine::median;
+use crate::report::Section;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+pub const CATEGORIES: [&str; 20] = [
+    "toys", "books", "games", "music", "tools", "garden", "kitchen", "office", "sports", "travel", "beauty", "health",
+    "shoes", "bags", "watches", "phones", "audio", "video", "pets", "food",
+];
+
+/// 97, a prime: so that words meet in all ways.
+pub const WORDS: [&str; 97] = [
+    "amber", "anchor", "apple", "arrow", "autumn", "bamboo", "basil", "beacon", "birch", "bloom", "breeze", "bridge",
+    "bright", "bronze", "canyon", "cedar", "cherry", "chrome", "cinder", "citrus", "clover", "cobalt", "copper",
+    "coral", "cotton", "crimson", "crystal", "delta", "desert", "drift", "eagle", "ember", "falcon", "feather", "fern",
+    "flint", "forest", "frost", "garnet", "ginger", "glacier", "golden", "granite", "harbor", "hazel", "heather",
+    "hollow", "honey", "indigo", "iris", "iron", "island", "ivory", "jade", "jasper", "juniper", "lagoon", "laurel",
+    "lemon", "lilac", "linen", "lotus", "lunar", "magnet", "maple", "marble", "meadow", "mint", "mirror", "misty",
+    "moss", "nectar", "nimbus", "oak", "oasis", "ocean", "olive", "onyx", "opal", "orchid", "pearl", "pepper", "pine",
+    "plum", "prairie", "quartz", "raven", "reef", "river", "saffron", "sage", "scarlet", "silver", "spruce", "stone",
+    "velvet", "willow",
+];
+
+/// Row `n` of the products, from 1: the same as PocketBase's.
+pub fn row(n: u64) -> Value {
+    let word = |place: u64| WORDS[usize::try_from(n * (31 + place * 2) % 97).unwrap_or_default()];
+    let description: Vec<&str> = (0..8).map(word).collect();
+    json!({
+        "name": format!("Product {n}"),
+        "sku": format!("SKU-{n:07}"),
+        "category": CATEGORIES[usize::try_from(n % 20).unwrap_or_default()],
+        "price": (n * 7919 % 100_000) as f64 / 100.0,
+        "stock": n % 500,
+        "active": n % 3 > 0,
+        "description": description.join(" "),
+        "released_on": "2026-01-01",
+    })
+}
+
+/// One kind of request to both.
+struct Request {
+    name: &'static str,
+    ours: String,
+    ours_body: String,
+    theirs: &'static str,
+    theirs_body: &'static str,
+    /// Ours ÷ theirs, at least.
+    target: f64,
+    /// Writes change what the others read, so they come last, and no bare handler stands in for them.
+    writes: bool,
+}
+
+fn requests(items: &str) -> Vec<Request> {
+    let made = json!({ "data": row(12_345) }).to_string();
+    vec![
+        Request {
+            name: "one item by id",
+            ours: format!("GET {items}/{{n}}"),
+            ours_body: String::new(),
+            theirs: "GET /api/collections/products/records/{n15}",
+            theirs_body: "",
+            target: 5.0,
+            writes: false,
+        },
+        Request {
+            name: "newest 20 items",
+            ours: format!("GET {items}?limit=20"),
+            ours_body: String::new(),
+            theirs: "GET /api/collections/products/records?perPage=20&sort=-created&skipTotal=1",
+            theirs_body: "",
+            target: 4.0,
+            writes: false,
+        },
+        Request {
+            name: "20 items by two filters and another sort",
+            ours: format!("GET {items}?filter[price][gt]=500&filter[category]=toys&sort=-updated_at&limit=20"),
+            ours_body: String::new(),
+            theirs: "GET /api/collections/products/records?perPage=20&sort=-updated&skipTotal=1&filter=price%3E500%26%26category%3D%27toys%27",
+            theirs_body: "",
+            target: 20.0,
+            writes: false,
+        },
+        Request {
+            name: "search for two words, first page",
+            ours: format!("GET {items}/search?q=amber+copper&limit=20"),
+            ours_body: String::new(),
+            theirs: "GET /api/collections/products/records?perPage=20&skipTotal=1&filter=description~%27amber%27%26%26description~%27copper%27",
+            theirs_body: "",
+            target: 2.0,
+            writes: false,
+        },
+        Request {
+            name: "update one field of one item",
+            ours: format!("PATCH {items}/{{n}}"),
+            ours_body: r#"{"data":{"stock":{n}}}"#.to_owned(),
+            theirs: "PATCH /api/collections/products/records/{n15}",
+            theirs_body: r#"{"stock":{n}}"#,
+            target: 3.0,
+            writes: true,
+        },
+        Request {
+            name: "create one item, durable",
+            ours: format!("POST {items}"),
+            ours_body: made,
+            theirs: "POST /api/collections/products/records",
+            theirs_body: r#"{"name":"Product 12345","sku":"SKU-0012345","category":"garden","price":590.55,"stock":345,"active":false,"description":"prairie silver bamboo canyon crystal fern glacier indigo","released_on":"2026-01-01"}"#,
+            target: 3.0,
+            writes: true,
+        },
+    ]
+}
+
+const CONNECTIONS: usize = 32;
+
+/// 100,000 items against PocketBase.
+pub fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let rows = if bench.plan.quick { 5_000 } else { 100_000 };
+    let mut section = Section::new("Items, 100,000 of 8 fields, 32 connections, against PocketBase");
+    let mut service = Child::start(&["serve-svc", "--database", &bench.sqlite("items.db")])?;
+    let (items, seeded) = seed(&service, rows)?;
+    let peer = match peer::program() {
+        Some(program) => Some(PocketBase::with_rows(&program, &bench.folder.path().join("pocketbase"), rows)?),
+        None => None,
+    };
+    let bulk = rows as f64 / seeded.as_secs_f64();
+    section.judge("bulk-create of 1,000 rows a call, rows/s", whole(bulk), "≥ 10,000", bulk >= 10_000.0);
+    for request in requests(&items) {
+        compare(bench, &mut section, &service, peer.as_ref(), &request, rows)?;
+    }
+    drop(service.ask("stop")?);
+    section.note(
+        "Ours with `synchronous=FULL`, an activity entry, an event, full-text terms and a request-log row for every change; \
+         PocketBase with its defaults, by a superuser's token, `skipTotal=1`, real columns, and indexes on price, category, \
+         created and updated. Updates and reads by id draw an id for each request.",
+    );
+    Ok(section)
+}
+
+/// The filtered list at two sizes.
+pub fn measure_growth(bench: &Bench<'_>) -> Result<Section> {
+    let sizes: [u64; 2] = if bench.plan.quick { [2_000, 10_000] } else { [100_000, 1_000_000] };
+    let mut section = Section::new("Items, 100,000 and 1,000,000: the filtered list");
+    let mut p99 = Vec::new();
+    for rows in sizes {
+        let mut service = Child::start(&["serve-svc", "--database", &bench.sqlite(&format!("items-{rows}.db"))])?;
+        let (items, _) = seed(&service, rows)?;
+        for request in requests(&items).into_iter().take(4) {
+            let load = ours(bench, &service, &request, rows)?;
+            let outcomes = (0..bench.plan.rounds).map(|_| load.spawn()).collect::<Result<Vec<Outcome>>>()?;
+            check(&outcomes)?;
+            let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
+            section.state(format!("{}: {rows} items, requests/s", request.name), spread(&of(Outcome::rate), whole));
+            section.state(
+                format!("{}: {rows} items, p50 / p99, ms", request.name),
+                format!("{:.2} / {:.2}", median(&of(|outcome| outcome.p50)), median(&of(|outcome| outcome.p99))),
+            );
+            if request.target >= 20.0 {
+                p99.push(median(&of(|outcome| outcome.p99)));
+            }
+        }
+        service.ask("stop")?;
+    }
+    if let [small, large] = p99[..] {
+        let ratio = large / small;
+        section.judge("filtered list: p99 at the larger ÷ at the smaller", format!("{ratio:.2}"), "≤ 2", ratio <= 2.0);
+    }
+    Ok(section)
+}
+
+fn ours(bench: &Bench<'_>, service: &Child, request: &Request, rows: u64) -> Result<load::Arguments> {
+    let mut load = bench.load(service, &request.ours, &request.ours_body, CONNECTIONS)?;
+    load.spread = rows;
+    Ok(load)
+}
+
+fn compare(
+    bench: &Bench<'_>,
+    section: &mut Section,
+    service: &Child,
+    peer: Option<&PocketBase>,
+    request: &Request,
+    rows: u64,
+) -> Result<()> {
+    let load = ours(bench, service, request, rows)?;
+    let floor = if request.writes { None } else { Some(floor(service, request)?) };
+    let (mut ours, mut theirs, mut floors) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..bench.plan.rounds {
+        ours.push(load.spawn()?);
+        if let Some(peer) = peer {
+            theirs.push(
+                load::Arguments {
+                    address: peer.server.address.clone(),
+                    process: peer.id(),
+                    target: request.theirs.to_owned(),
+                    body: request.theirs_body.to_owned(),
+                    keys: vec![peer.server.token.clone()],
+                    ..load.clone()
+                }
+                .spawn()?,
+            );
+        }
+        if let Some(floor) = &floor {
+            let address = text(&floor.hello, "address")?.to_owned();
+            floors.push(load::Arguments { address, process: floor.id(), ..load.clone() }.spawn()?);
+        }
+    }
+    check(&ours)?;
+    check(&theirs)?;
+    let of = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
+    section.state(format!("{}: requests/s", request.name), spread(&of(&ours, Outcome::rate), whole));
+    section.state(
+        format!("{}: p50 / p99, ms; processor time, µs", request.name),
+        format!(
+            "{:.2} / {:.2}; {:.0}",
+            median(&of(&ours, |outcome| outcome.p50)),
+            median(&of(&ours, |outcome| outcome.p99)),
+            median(&of(&ours, Outcome::server_micros))
+        ),
+    );
+    if !theirs.is_empty() {
+        section.state(format!("{}: PocketBase, requests/s", request.name), spread(&of(&theirs, Outcome::rate), whole));
+        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours.rate() / theirs.rate()).collect();
+        let shown = spread(&ratios, |ratio| format!("{ratio:.1}"));
+        let met = median(&ratios) >= request.target;
+        section.judge(format!("{}: ours ÷ PocketBase", request.name), shown, &format!("≥ {}", request.target), met);
+    }
+    if !floors.is_empty() {
+        let ratios: Vec<f64> = ours.iter().zip(&floors).map(|(ours, floor)| ours.rate() / floor.rate()).collect();
+        section.state(
+            format!("{}: ours ÷ a bare handler with the same bytes", request.name),
+            spread(&ratios, |ratio| format!("{ratio:.2}")),
+        );
+    }
+    Ok(())
+}
+
+fn check(outcomes: &[Outcome]) -> Result<()> {
+    for outcome in outcomes {
+        ensure!(outcome.done() == outcome.total(), "not every answer was a success: {:?}", outcome.statuses);
+    }
+    Ok(())
+}
+
+/// A bare handler that answers what ours answered once.
+fn floor(service: &Child, request: &Request) -> Result<Child> {
+    let path = request.ours.trim_start_matches("GET ").replace("{n}", "77");
+    let (head, body) = ask(service)?.exchange("GET", &path, "")?;
+    ensure!(head.starts_with("HTTP/1."), "{head}");
+    let own = ["date", "content-length", "connection"];
+    let headers: Vec<(String, String)> = head
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+        .filter(|(name, _)| !own.contains(&name.as_str()))
+        .collect();
+    Child::start(&["serve-floor", "--headers", &json!(headers).to_string(), "--body", &body])
+}
+
+fn ask(service: &Child) -> Result<Server> {
+    let token = keys(service).into_iter().next().context("the service made no key")?;
+    Ok(Server { address: text(&service.hello, "address")?.to_owned(), token })
+}
+
+/// Makes the collection, its rows and its indexes, through the API; gives the path of its items and how long the rows
+/// took.
+fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
+    let server = ask(service)?;
+    let field = |key: &str, kind: &str, options: Value| json!({ "field_key": key, "label": key, "type": kind, "options": options });
+    let choices: Vec<Value> = CATEGORIES.iter().map(|key| json!({ "key": key, "label": key })).collect();
+    let body = json!({
+        "name": "Products",
+        "fields": [
+            field("name", "text", json!({})),
+            field("sku", "text", json!({})),
+            field("category", "select", json!({ "choices": choices })),
+            field("price", "number", json!({ "precision": 2 })),
+            field("stock", "integer", json!({})),
+            field("active", "boolean", json!({})),
+            field("description", "long_text", json!({})),
+            field("released_on", "date", json!({})),
+        ],
+    });
+    let made = server.ask("POST", "/api/v1/collections", Some(&body))?;
+    let id = made.pointer("/data/id").and_then(Value::as_i64).context("no collection")?;
+    let collection = format!("/api/v1/collections/{id}");
+    for name in ["price", "category", "updated_at"] {
+        let body = json!({ "fields": [{ "field": name }] });
+        server.ask("POST", &format!("{collection}/indexes"), Some(&body))?;
+    }
+    until_indexed(&server, &collection, 3)?;
+    let began = Instant::now();
+    for first in (1..=rows).step_by(1_000) {
+        let chunk: Vec<Value> = (first..(first + 1_000).min(rows + 1)).map(|n| json!({ "data": row(n) })).collect();
+        server.ask("POST", &format!("{collection}/items/bulk-create"), Some(&json!({ "rows": chunk })))?;
+    }
+    let took = began.elapsed();
+    // Asked often enough, the service makes the index that the filtered list wants.
+    let filtered = requests(&format!("{collection}/items")).into_iter().nth(2).context("no such request")?;
+    for _ in 0..60 {
+        server.ask("GET", filtered.ours.trim_start_matches("GET "), None)?;
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    until_indexed(&server, &collection, 3)?;
+    Ok((format!("{collection}/items"), took))
+}
+
+/// Waits until there are at least `least` indexes and all are ready.
+fn until_indexed(server: &Server, collection: &str, least: usize) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    loop {
+        let answer = server.ask("GET", &format!("{collection}/indexes"), None)?;
+        let indexes = answer.get("data").and_then(Value::as_array).context("no indexes")?;
+        let ready = indexes.iter().filter(|index| index.get("status").is_some_and(|status| status == "ready"));
+        if ready.count() == indexes.len() && indexes.len() >= least {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "the indexes are not ready: {answer}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
