@@ -112,9 +112,8 @@ impl Arguments {
 
     /// The request of a connection with the number `drawn`.
     fn request(&self, connection: usize, drawn: u64) -> Vec<u8> {
-        let with_number = |text: &str| {
-            text.replace("{n15}", &format!("{drawn:015}")).replace("{n}", &drawn.to_string())
-        };
+        let with_number =
+            |text: &str| text.replace("{n15}", &format!("{drawn:015}")).replace("{n}", &drawn.to_string());
         let (target, body) = (with_number(&self.target), with_number(&self.body));
         let mut text = format!("{target} HTTP/1.1\r\nhost: {}\r\n", self.address);
         if let Some(key) = self.keys.get(connection % self.keys.len().max(1)) {

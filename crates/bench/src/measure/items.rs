@@ -12,21 +12,22 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 pub const CATEGORIES: [&str; 20] = [
-    "toys", "books", "games", "music", "tools", "garden", "kitchen", "office", "sports", "travel", "beauty", "health",
-    "shoes", "bags", "watches", "phones", "audio", "video", "pets", "food",
+    "toys", "books", "games", "music", "tools", "garden", "kitchen", "office", "sports", "travel", "beauty",
+    "health", "shoes", "bags", "watches", "phones", "audio", "video", "pets", "food",
 ];
 
 /// 97, a prime: so that words meet in all ways.
 pub const WORDS: [&str; 97] = [
-    "amber", "anchor", "apple", "arrow", "autumn", "bamboo", "basil", "beacon", "birch", "bloom", "breeze", "bridge",
-    "bright", "bronze", "canyon", "cedar", "cherry", "chrome", "cinder", "citrus", "clover", "cobalt", "copper",
-    "coral", "cotton", "crimson", "crystal", "delta", "desert", "drift", "eagle", "ember", "falcon", "feather", "fern",
-    "flint", "forest", "frost", "garnet", "ginger", "glacier", "golden", "granite", "harbor", "hazel", "heather",
-    "hollow", "honey", "indigo", "iris", "iron", "island", "ivory", "jade", "jasper", "juniper", "lagoon", "laurel",
-    "lemon", "lilac", "linen", "lotus", "lunar", "magnet", "maple", "marble", "meadow", "mint", "mirror", "misty",
-    "moss", "nectar", "nimbus", "oak", "oasis", "ocean", "olive", "onyx", "opal", "orchid", "pearl", "pepper", "pine",
-    "plum", "prairie", "quartz", "raven", "reef", "river", "saffron", "sage", "scarlet", "silver", "spruce", "stone",
-    "velvet", "willow",
+    "amber", "anchor", "apple", "arrow", "autumn", "bamboo", "basil", "beacon", "birch", "bloom", "breeze",
+    "bridge", "bright", "bronze", "canyon", "cedar", "cherry", "chrome", "cinder", "citrus", "clover",
+    "cobalt", "copper", "coral", "cotton", "crimson", "crystal", "delta", "desert", "drift", "eagle",
+    "ember", "falcon", "feather", "fern", "flint", "forest", "frost", "garnet", "ginger", "glacier",
+    "golden", "granite", "harbor", "hazel", "heather", "hollow", "honey", "indigo", "iris", "iron", "island",
+    "ivory", "jade", "jasper", "juniper", "lagoon", "laurel", "lemon", "lilac", "linen", "lotus", "lunar",
+    "magnet", "maple", "marble", "meadow", "mint", "mirror", "misty", "moss", "nectar", "nimbus", "oak",
+    "oasis", "ocean", "olive", "onyx", "opal", "orchid", "pearl", "pepper", "pine", "plum", "prairie",
+    "quartz", "raven", "reef", "river", "saffron", "sage", "scarlet", "silver", "spruce", "stone", "velvet",
+    "willow",
 ];
 
 /// Row `n` of the products, from 1: the same as PocketBase's.
@@ -81,7 +82,9 @@ fn requests(items: &str) -> Vec<Request> {
         },
         Request {
             name: "20 items by two filters and another sort",
-            ours: format!("GET {items}?filter[price][gt]=500&filter[category]=toys&sort=-updated_at&limit=20"),
+            ours: format!(
+                "GET {items}?filter[price][gt]=500&filter[category]=toys&sort=-updated_at&limit=20"
+            ),
             ours_body: String::new(),
             theirs: "GET /api/collections/products/records?perPage=20&sort=-updated&skipTotal=1&filter=price%3E500%26%26category%3D%27toys%27",
             theirs_body: "",
@@ -127,7 +130,9 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut service = Child::start(&["serve-svc", "--database", &bench.sqlite("items.db")])?;
     let (items, seeded) = seed(&service, rows)?;
     let peer = match peer::program() {
-        Some(program) => Some(PocketBase::with_rows(&program, &bench.folder.path().join("pocketbase"), rows)?),
+        Some(program) => {
+            Some(PocketBase::with_rows(&program, &bench.folder.path().join("pocketbase"), rows)?)
+        }
         None => None,
     };
     let bulk = rows as f64 / seeded.as_secs_f64();
@@ -150,17 +155,25 @@ pub fn measure_growth(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::new("Items, 100,000 and 1,000,000: the filtered list");
     let mut p99 = Vec::new();
     for rows in sizes {
-        let mut service = Child::start(&["serve-svc", "--database", &bench.sqlite(&format!("items-{rows}.db"))])?;
+        let mut service =
+            Child::start(&["serve-svc", "--database", &bench.sqlite(&format!("items-{rows}.db"))])?;
         let (items, _) = seed(&service, rows)?;
         for request in requests(&items).into_iter().take(4) {
             let load = ours(bench, &service, &request, rows)?;
             let outcomes = (0..bench.plan.rounds).map(|_| load.spawn()).collect::<Result<Vec<Outcome>>>()?;
             check(&outcomes)?;
             let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
-            section.state(format!("{}: {rows} items, requests/s", request.name), spread(&of(Outcome::rate), whole));
+            section.state(
+                format!("{}: {rows} items, requests/s", request.name),
+                spread(&of(Outcome::rate), whole),
+            );
             section.state(
                 format!("{}: {rows} items, p50 / p99, ms", request.name),
-                format!("{:.2} / {:.2}", median(&of(|outcome| outcome.p50)), median(&of(|outcome| outcome.p99))),
+                format!(
+                    "{:.2} / {:.2}",
+                    median(&of(|outcome| outcome.p50)),
+                    median(&of(|outcome| outcome.p99))
+                ),
             );
             if request.target >= 20.0 {
                 p99.push(median(&of(|outcome| outcome.p99)));
@@ -170,7 +183,12 @@ pub fn measure_growth(bench: &Bench<'_>) -> Result<Section> {
     }
     if let [small, large] = p99[..] {
         let ratio = large / small;
-        section.judge("filtered list: p99 at the larger ÷ at the smaller", format!("{ratio:.2}"), "≤ 2", ratio <= 2.0);
+        section.judge(
+            "filtered list: p99 at the larger ÷ at the smaller",
+            format!("{ratio:.2}"),
+            "≤ 2",
+            ratio <= 2.0,
+        );
     }
     Ok(section)
 }
@@ -214,7 +232,8 @@ fn compare(
     }
     check(&ours)?;
     check(&theirs)?;
-    let of = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
+    let of =
+        |outcomes: &[Outcome], number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
     section.state(format!("{}: requests/s", request.name), spread(&of(&ours, Outcome::rate), whole));
     section.state(
         format!("{}: p50 / p99, ms; processor time, µs", request.name),
@@ -226,14 +245,24 @@ fn compare(
         ),
     );
     if !theirs.is_empty() {
-        section.state(format!("{}: PocketBase, requests/s", request.name), spread(&of(&theirs, Outcome::rate), whole));
-        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours.rate() / theirs.rate()).collect();
+        section.state(
+            format!("{}: PocketBase, requests/s", request.name),
+            spread(&of(&theirs, Outcome::rate), whole),
+        );
+        let ratios: Vec<f64> =
+            ours.iter().zip(&theirs).map(|(ours, theirs)| ours.rate() / theirs.rate()).collect();
         let shown = spread(&ratios, |ratio| format!("{ratio:.1}"));
         let met = median(&ratios) >= request.target;
-        section.judge(format!("{}: ours ÷ PocketBase", request.name), shown, &format!("≥ {}", request.target), met);
+        section.judge(
+            format!("{}: ours ÷ PocketBase", request.name),
+            shown,
+            &format!("≥ {}", request.target),
+            met,
+        );
     }
     if !floors.is_empty() {
-        let ratios: Vec<f64> = ours.iter().zip(&floors).map(|(ours, floor)| ours.rate() / floor.rate()).collect();
+        let ratios: Vec<f64> =
+            ours.iter().zip(&floors).map(|(ours, floor)| ours.rate() / floor.rate()).collect();
         section.state(
             format!("{}: ours ÷ a bare handler with the same bytes", request.name),
             spread(&ratios, |ratio| format!("{ratio:.2}")),
@@ -299,7 +328,8 @@ fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
     until_indexed(&server, &collection, 3)?;
     let began = Instant::now();
     for first in (1..=rows).step_by(1_000) {
-        let chunk: Vec<Value> = (first..(first + 1_000).min(rows + 1)).map(|n| json!({ "data": row(n) })).collect();
+        let chunk: Vec<Value> =
+            (first..(first + 1_000).min(rows + 1)).map(|n| json!({ "data": row(n) })).collect();
         server.ask("POST", &format!("{collection}/items/bulk-create"), Some(&json!({ "rows": chunk })))?;
     }
     let took = began.elapsed();
@@ -319,7 +349,8 @@ fn until_indexed(server: &Server, collection: &str, least: usize) -> Result<()> 
     loop {
         let answer = server.ask("GET", &format!("{collection}/indexes"), None)?;
         let indexes = answer.get("data").and_then(Value::as_array).context("no indexes")?;
-        let ready = indexes.iter().filter(|index| index.get("status").is_some_and(|status| status == "ready"));
+        let ready =
+            indexes.iter().filter(|index| index.get("status").is_some_and(|status| status == "ready"));
         if ready.count() == indexes.len() && indexes.len() >= least {
             return Ok(());
         }

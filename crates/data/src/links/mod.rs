@@ -16,7 +16,10 @@ pub(crate) fn operations() -> Operations {
 
 /// What a write says of relation fields: by field, the ids before and after.
 #[derive(Debug, Default)]
-pub(crate) struct References(#[expect(dead_code, reason = "read when relation fields are")] Vec<(model::FieldId, Vec<ItemId>, Vec<ItemId>)>);
+pub(crate) struct References(
+    #[expect(dead_code, reason = "read when relation fields are")]
+    Vec<(model::FieldId, Vec<ItemId>, Vec<ItemId>)>,
+);
 
 /// Takes the relation fields that a write changes out of its values, and checks that what they name exists.
 pub(crate) fn take_references(

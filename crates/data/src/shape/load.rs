@@ -126,10 +126,19 @@ pub fn for_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId)
 /// # Errors
 /// When the database fails.
 pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
+    let version = new_version(tx);
     diesel::update(collections::table.find(collection))
-        .set(collections::shape_version.eq(collections::shape_version + 1))
+        .set(collections::shape_version.eq(version))
         .execute(tx.connection())?;
     Ok(())
+}
+
+/// A version for a new or changed shape. It is drawn, not counted: a shape that was loaded by a transaction which then
+/// failed must never pass for the one that the next transaction makes.
+pub fn new_version(tx: &Tx) -> i64 {
+    let mut bytes = [0; 8];
+    tx.random().fill(&mut bytes);
+    i64::from_be_bytes(bytes) & i64::MAX
 }
 
 fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp: Stamp) -> Result<Shape> {

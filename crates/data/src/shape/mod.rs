@@ -1,7 +1,7 @@
 //! The shape of a collection's items: its fields and indexes, as reads and writes of items need them.
 //!
-//! A [`Shape`] is a snapshot. It is loaded once, shared, and checked against `collections.shape_version`, which every
-//! change of fields or indexes raises; whoever writes items holds that row against changes of the shape meanwhile.
+//! A [`Shape`] is a snapshot. It is loaded once, shared, and checked against `collections.shape_version`, which is
+//! another one after every change of fields or indexes; whoever writes items holds that row against changes of the shape meanwhile.
 
 mod field;
 mod index;
@@ -14,7 +14,7 @@ pub(crate) mod sample;
 pub use field::{Field, FieldRow};
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Subject, System};
 pub use kind::{Family, FieldType};
-pub use load::{Shapes, bump, for_change, for_read, for_write};
+pub use load::{Shapes, bump, for_change, for_read, for_write, new_version};
 pub use options::{Cardinality, Choice, FieldOptions, OnDelete, RollupAggregate};
 
 use diesel::prelude::*;
@@ -80,7 +80,7 @@ pub struct Shape {
     pub workspace: WorkspaceId,
     /// The collection.
     pub collection: CollectionId,
-    /// The state of the shape: raised with every change.
+    /// The state of the shape: another one after every change.
     pub version: i64,
     /// Whether items may be changed: an archived collection is read-only.
     pub archived: bool,

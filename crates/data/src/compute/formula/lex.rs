@@ -68,7 +68,10 @@ fn quoted(rest: &[char], quote: char, at: usize) -> Result<(Token, usize), Probl
                     Some('t') => '\t',
                     Some(letter) if matches!(letter, '\\' | '"' | '\'') => *letter,
                     _ => {
-                        return Err(problem(at + place, r#"a backslash stands before n, t, \, " and ' only"#));
+                        return Err(problem(
+                            at + place,
+                            r#"a backslash stands before n, t, \, " and ' only"#,
+                        ));
                     }
                 };
                 text.push(escaped);
