@@ -63,7 +63,7 @@ impl RunEngine {
         let (accepted, told_accepted) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
         // The run goes on when its caller hangs up, so no part of it lives in the request's future.
-        let driving = tokio::spawn(async move {
+        let driving = self.0.parts.runtime.spawn(async move {
             let (work, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
                     let (work, start) = engine.begin_again(caller, new, id, claim).await?;
