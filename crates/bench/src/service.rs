@@ -57,7 +57,9 @@ impl Provider for AtOnce {
         let (input_tokens, output_tokens) = stub::TOKENS;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let text = stub::TEXT.to_owned();
-        Box::pin(async move { Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage }) })
+        Box::pin(async move {
+            Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage: Some(usage) })
+        })
     }
 }
 
