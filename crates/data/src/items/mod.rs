@@ -9,7 +9,7 @@ mod row;
 mod values;
 mod write;
 
-pub use keys::{Facts, creator, holder, reindex};
+pub use keys::{Facts, creator, digest, holder, reindex};
 pub use row::{Data, Item, ItemRow, natural_place};
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written, expect_version, find, live, lock, locked, refuse_locked};
