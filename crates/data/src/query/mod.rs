@@ -12,8 +12,6 @@ mod operand;
 mod relative;
 mod saved;
 mod sort;
-#[cfg(test)]
-mod testing;
 mod tree;
 
 pub use filter::{Condition, Filter, Range, Test};

@@ -151,7 +151,19 @@ impl SavedQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::testing::shop;
+    use crate::shape::FieldType as Type;
+    use crate::shape::sample::{choices, shape};
+
+    fn shop() -> Shape {
+        shape(vec![
+            ("name", Type::Text, Default::default()),
+            ("price", Type::Number, Default::default()),
+            ("status", Type::Select, choices(&["new", "sold"])),
+            ("tags", Type::MultiSelect, choices(&["new", "sold"])),
+            ("notes", Type::Json, Default::default()),
+            ("due", Type::Date, Default::default()),
+        ])
+    }
 
     fn text(tree: Value, sort: &[&str]) -> SavedQueryText {
         let sort = sort.iter().map(|part| (*part).to_owned()).collect();
