@@ -18,5 +18,5 @@ pub use filter::{Condition, Filter, Range, Test};
 pub use like::Pattern;
 pub use op::Op;
 pub use saved::{SavedQuery, SavedQueryText};
-pub use sort::Sort;
+pub use sort::{Sort, read_list};
 pub use tree::{Comparison, Node};
