@@ -3,22 +3,13 @@
 //! Ten seconds is the longest that a revoked key or a changed plan can go unnoticed, on every replica and without
 //! any message between them; the specification allows sixty.
 
-use crate::SecretHash;
 use crate::keys::{self, StoredKey};
+use crate::{Cache, SecretHash};
 use diesel::prelude::*;
 use model::{Error, PartnerId, Plan, Result, SubscriptionStatus, Timestamp, Workspace, WorkspaceId};
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use store::schema::{plans, workspaces};
 use store::{Db, Read};
-
-/// How long something found is remembered, in milliseconds.
-const FOUND_MS: i64 = 10_000;
-/// How long it is remembered that something does not exist.
-const MISSING_MS: i64 = 5_000;
-/// More entries than this are never kept: whoever sends many invented keys must not fill the memory.
-const MOST: usize = 50_000;
 
 /// The directory. One per process.
 pub struct Directory {
@@ -191,40 +182,6 @@ fn refusal(
     Some(reason.to_owned())
 }
 
-/// Values that are remembered for a while. A missing value is remembered too, for less long.
-struct Cache<K, V>(RwLock<HashMap<K, Entry<V>>>);
-
-struct Entry<V> {
-    value: Option<Arc<V>>,
-    until_ms: i64,
-}
-
-impl<K: Hash + Eq, V> Cache<K, V> {
-    fn new() -> Self {
-        Self(RwLock::new(HashMap::new()))
-    }
-
-    fn get(&self, key: &K, now: Timestamp) -> Option<Option<Arc<V>>> {
-        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        entries.get(key).filter(|entry| now.millis() < entry.until_ms).map(|entry| entry.value.clone())
-    }
-
-    fn put(&self, key: K, value: Option<Arc<V>>, now: Timestamp) {
-        let until_ms = now.millis() + if value.is_some() { FOUND_MS } else { MISSING_MS };
-        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= MOST {
-            entries.retain(|_, entry| now.millis() < entry.until_ms);
-        }
-        if entries.len() < MOST {
-            entries.insert(key, Entry { value, until_ms });
-        }
-    }
-
-    fn clear(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,17 +209,5 @@ mod tests {
         ] {
             assert_eq!(refusal(status, has_plan, end, now).is_some(), refused, "{status:?} {end:?}");
         }
-    }
-
-    #[test]
-    fn entries_are_forgotten() {
-        let cache = Cache::new();
-        let now = Timestamp::from_millis(0);
-        cache.put("a", Some(Arc::new(1)), now);
-        cache.put("b", None, now);
-        assert_eq!(cache.get(&"a", now.plus_seconds(9)).flatten().as_deref(), Some(&1));
-        assert!(cache.get(&"a", now.plus_seconds(10)).is_none());
-        assert!(cache.get(&"b", now.plus_seconds(4)).is_some());
-        assert!(cache.get(&"b", now.plus_seconds(5)).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Keys and what they may do: secrets, the directory of keys and workspaces, rate windows, quotas, idempotency
 //! records, and the sealing of secrets that must be read back.
 
+mod cache;
 mod directory;
 pub mod idempotency;
 pub mod keys;
@@ -10,6 +11,7 @@ mod seal;
 mod secret;
 mod spending;
 
+pub use cache::Cache;
 pub use directory::Directory;
 pub use quota::Quotas;
 pub use rate::{RateWindows, Window};

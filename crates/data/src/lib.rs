@@ -7,7 +7,6 @@ pub mod items;
 pub mod links;
 
 mod key;
-pub mod query;
 pub mod search;
 pub mod shape;
 mod text;

@@ -60,6 +60,8 @@ codes! {
     IdempotencyKeyRequired = 400 "idempotency_key_required";
     /// A partner key did not say which client it operates.
     WorkspaceRequired = 400 "workspace_required";
+    /// A received request does not prove who sent it.
+    InvalidSignature = 400 "invalid_signature";
     /// The query would have to look at too many rows.
     QueryTooExpensive = 400 "query_too_expensive";
     /// The workspace has no Energy.
@@ -110,6 +112,8 @@ codes! {
     NotPublished = 409 "not_published";
     /// Another run holds the conversation.
     ConversationBusy = 409 "conversation_busy";
+    /// A secret is rotated while the last rotation is still going on.
+    RotationInProgress = 409 "rotation_in_progress";
     /// The endpoint was retired.
     EndpointRetired = 410 "endpoint_retired";
     /// The request is larger than the limit.

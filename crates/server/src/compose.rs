@@ -8,6 +8,7 @@ use billing::{Billing, BillingSettings, Identity, Ledger};
 use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
+use events::inbound::{self, Receiver, ReceiverParts};
 use events::{Events, Webhooks};
 use http_face::{Contracts, Face};
 use jobs::Runner;
@@ -54,8 +55,6 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
-    /// Where runs live. It outlives the HTTP server.
-    pub runtime: tokio::runtime::Handle,
 }
 
 /// A service that is put together. Faces use its pipeline; `stop` ends what goes on in the background.
@@ -80,7 +79,7 @@ impl Service {
     /// # Errors
     /// When two operations claim the same address or id.
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits, runtime } = parts;
+        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits } = parts;
         let registry = registry()?;
         let contracts = Contracts::new(
             document(&registry, Contract::Public, VERSION),
@@ -89,7 +88,8 @@ impl Service {
         let directory = Arc::new(Directory::new(db.clone()));
         let spending = Arc::new(Spending::new(db.clone()));
         let quotas = Arc::new(Quotas::new(db.clone()));
-        let settings = BillingSettings { base_url };
+        let rates = Arc::new(rates);
+        let settings = BillingSettings { base_url: base_url.clone() };
         let ledger = Ledger::new(settings.recharge_url()).with_spending(spending.clone());
         let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
         let engine = RunEngine::new(RunEngineParts {
@@ -100,23 +100,30 @@ impl Service {
             seal: seal.clone(),
             directory: directory.clone(),
             spending: spending.clone(),
-            runtime,
+        });
+        let receiver = Receiver::new(ReceiverParts {
+            db: db.clone(),
+            seal: seal.clone(),
+            directory: directory.clone(),
+            rates: rates.clone(),
+            base_url,
         });
         let services = Services::default()
             .with_shared(tiers)
             .with_shared(connector)
             .with_shared(seal)
             .with(engine.clone())
+            .with(receiver.clone())
             .with(settings)
             .with(Shapes::default());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
-        let jobs = background(&db, &engine);
+        let jobs = received(background(&db, &engine), &receiver);
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db,
             directory,
-            rates: Arc::new(rates),
+            rates,
             quotas,
             spending,
             log,
@@ -124,7 +131,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        let raw_routes = raw_routes().into();
+        let raw_routes = raw_routes(receiver).into();
         Ok(Self { pipeline, contracts, raw_routes, engine, jobs, stop, log_writer })
     }
 
@@ -151,8 +158,17 @@ impl Service {
 }
 
 /// What is served beside the API. No prefix may begin another.
-fn raw_routes() -> Vec<Arc<dyn RawRoute>> {
-    Vec::new()
+fn raw_routes(receiver: Receiver) -> Vec<Arc<dyn RawRoute>> {
+    vec![Arc::new(receiver)]
+}
+
+/// What happens by itself to what inbound webhooks have received.
+fn received(runner: Runner, receiver: &Receiver) -> Runner {
+    let receiver = receiver.clone();
+    runner
+        .every("inbound.purge", Duration::from_secs(3600), inbound::jobs::purge)
+        .handle(inbound::jobs::FORGET, inbound::jobs::forget)
+        .handle(inbound::jobs::REPROCESS, move |job| inbound::jobs::reprocess(job, receiver.clone()))
 }
 
 /// What happens by itself.

@@ -78,9 +78,8 @@ impl DerefMut for Tx {
     }
 }
 
-// `NULL` is written as such, so that diesel can keep the statement.
 #[derive(Insertable)]
-#[diesel(table_name = events, treat_none_as_default_value = false)]
+#[diesel(table_name = events)]
 struct EventRow<'a> {
     id: EventId,
     workspace_id: WorkspaceId,

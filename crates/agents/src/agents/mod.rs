@@ -4,19 +4,17 @@
 //! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
 //! that name them, its name is free again.
 
-pub mod lifecycle;
+mod lifecycle;
 mod model;
-pub mod operations;
+mod operations;
 pub mod queries;
-mod settings;
-pub mod tools;
-pub mod usage;
-pub mod versions;
+mod tools;
+mod usage;
+mod versions;
 
 pub(crate) use model::check_metadata as check_run_metadata;
-pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
-pub use settings::{
-    Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
+pub use model::{
+    Agent, AgentRow, AgentStatus, Memory, MemoryMode, NewAgent, ResponseFormat, ResponseKind, Settings,
 };
 pub(crate) use tools::header_place;
 pub use tools::{AgentTool, HttpTool, ToolRow, ToolSettings};

@@ -4,8 +4,7 @@
 //! version: attaching or detaching one makes a new version. The values of headers are credentials as a rule: they
 //! are sealed at rest and never shown again.
 
-use super::SkillRef;
-use super::model::Agent;
+use super::model::{Agent, SkillRef};
 use super::queries;
 use crate::providers::Tiers;
 use crate::schema_rules;

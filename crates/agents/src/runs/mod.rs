@@ -16,7 +16,7 @@ mod finish;
 mod http_tool;
 mod judge;
 mod model;
-pub mod operations;
+mod operations;
 mod prompt;
 mod queries;
 mod recovery;

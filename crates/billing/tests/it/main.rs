@@ -11,7 +11,6 @@ mod bed;
 mod budgets;
 mod grants;
 mod holds;
-mod library;
 mod operations;
 mod parallel;
 mod payments;

@@ -1,7 +1,43 @@
 //! Webhooks in: URLs that outside systems post to.
+//!
+//! A webhook has a URL with a secret in it, a way of checking who sends, a rule for requests that come twice, and a
+//! mapping. What its [`Receiver`] takes is a row with an event `webhook.received`, committed before the sender is
+//! answered: an answer with 2xx was kept, exactly once. Nothing of a request is read before it is verified but what
+//! verifying needs, and nothing that anybody sends is an internal error.
+
+mod again;
+mod answer;
+mod bucket;
+mod dedupe;
+mod handshake;
+mod hook;
+pub mod jobs;
+mod judge;
+mod mapping;
+mod model;
+mod operations;
+mod queries;
+mod receiver;
+mod request;
+mod requests;
+mod sample;
+mod scheme;
+mod source;
+mod token;
+mod verification;
+
+pub use receiver::{Receiver, ReceiverParts};
 
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {
-    vec![]
+    vec![
+        Box::new(operations::ListInboundWebhooks),
+        Box::new(operations::CreateInboundWebhook),
+        Box::new(operations::GetInboundWebhook),
+        Box::new(operations::UpdateInboundWebhook),
+        Box::new(operations::DeleteInboundWebhook),
+        Box::new(operations::RotateInboundWebhookToken),
+        Box::new(requests::ListInboundWebhookRequests),
+    ]
 }

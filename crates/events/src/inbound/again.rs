@@ -1,0 +1,90 @@
+//! Requests that are looked at again: stored ones, and samples that a caller makes up.
+
+use super::hook::Hook;
+use super::judge::{Ending, ending};
+use super::queries::WithBody;
+use super::request::{Incoming, read_body};
+use bytes::Bytes;
+use model::{JsonText, ReceivedRequestId, Timestamp};
+use serde_json::{Map, Value};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// A request that did not just come in.
+pub(super) struct Again {
+    pub(super) id: ReceivedRequestId,
+    headers: Vec<(String, Bytes)>,
+    method: String,
+    query: String,
+    peer: IpAddr,
+    body: Vec<u8>,
+    received_at: Timestamp,
+}
+
+impl Again {
+    /// A stored request, with what was kept of its headers.
+    pub(super) fn stored((row, body): WithBody) -> Self {
+        Self {
+            headers: pairs(&row.headers),
+            peer: row.peer.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            id: row.id,
+            method: row.method,
+            query: row.query,
+            body: body.unwrap_or_default(),
+            received_at: row.received_at,
+        }
+    }
+
+    /// A request that was made up.
+    pub(super) fn made_up(
+        id: ReceivedRequestId,
+        headers: impl IntoIterator<Item = (String, String)>,
+        query: String,
+        body: String,
+        now: Timestamp,
+    ) -> Self {
+        let headers =
+            headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), Bytes::from(value)));
+        Self {
+            id,
+            headers: headers.collect(),
+            method: "POST".to_owned(),
+            query,
+            peer: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            body: body.into_bytes(),
+            received_at: now,
+        }
+    }
+
+    fn incoming(&self) -> Incoming<'_> {
+        Incoming {
+            method: &self.method,
+            url: String::new(),
+            query: &self.query,
+            headers: &self.headers,
+            peer: self.peer,
+            body: &self.body,
+            now: self.received_at,
+        }
+    }
+
+    /// The body as it is read.
+    pub(super) fn body(&self) -> Value {
+        read_body(self.incoming().media_type().as_deref(), &self.body).1
+    }
+
+    /// How it ends under a webhook's mapping.
+    pub(super) fn ending(&self, hook: &Hook) -> Ending {
+        let incoming = self.incoming();
+        let (form, body) = read_body(incoming.media_type().as_deref(), &self.body);
+        ending(hook, &incoming, &self.id, form, body)
+    }
+}
+
+fn pairs(headers: &JsonText) -> Vec<(String, Bytes)> {
+    let headers: Map<String, Value> = headers.parse().unwrap_or_default();
+    let pairs = headers.into_iter().filter_map(|(name, value)| match value {
+        Value::String(value) => Some((name, Bytes::from(value))),
+        _ => None,
+    });
+    pairs.collect()
+}

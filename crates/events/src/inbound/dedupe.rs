@@ -1,0 +1,144 @@
+//! How requests that come twice are told.
+
+use super::request::Incoming;
+use super::source::Source;
+use super::verification::Kind;
+use model::{Error, Result};
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What makes two requests the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = InboundDedupeBy)]
+pub enum By {
+    /// Nothing: every request counts.
+    None,
+    /// The same value of a header, such as a delivery id.
+    Header,
+    /// The same value at a path of the body.
+    JsonPath,
+    /// The same body, byte for byte.
+    Body,
+}
+
+/// How requests that come twice are told. A request without the header or the value counts as new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InboundDedupe)]
+pub struct Dedupe {
+    /// What makes two requests the same.
+    pub by: By,
+    /// `header`: its name.
+    #[serde(default)]
+    pub header: Option<String>,
+    /// `json_path`: the path, such as `$.event.id`.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// How long a request is remembered, in seconds.
+    #[serde(default = "a_day")]
+    #[schema(minimum = 60, maximum = 604_800, default = 86_400)]
+    pub window_seconds: i64,
+}
+
+fn a_day() -> i64 {
+    86_400
+}
+
+impl Dedupe {
+    /// What a sender of this kind is known to repeat with a redelivery.
+    pub(super) fn preset(kind: Kind) -> Self {
+        let by_header = |name: &str| (By::Header, Some(name.to_owned()), None);
+        let by_path = |path: &str| (By::JsonPath, None, Some(path.to_owned()));
+        let (by, header, path) = match kind {
+            Kind::StandardWebhooks => by_header("webhook-id"),
+            Kind::Github => by_header("x-github-delivery"),
+            Kind::Gitlab => by_header("idempotency-key"),
+            Kind::Shopify => by_header("x-shopify-webhook-id"),
+            Kind::Zendesk => by_header("x-zendesk-webhook-invocation-id"),
+            Kind::Twilio => by_header("i-twilio-idempotency-token"),
+            Kind::Stripe => by_path("$.id"),
+            Kind::Slack | Kind::Typeform => by_path("$.event_id"),
+            Kind::Meta | Kind::Calendly | Kind::Zoom => (By::Body, None, None),
+            Kind::None
+            | Kind::Bearer
+            | Kind::HeaderSecret
+            | Kind::Basic
+            | Kind::Hmac
+            | Kind::Ed25519
+            | Kind::Discord
+            | Kind::Dropbox
+            | Kind::MicrosoftGraph => (By::None, None, None),
+        };
+        Self { by, header, path, window_seconds: a_day() }
+    }
+
+    /// Compiles the rule.
+    ///
+    /// # Errors
+    /// `validation_error` with the field under `dedupe`.
+    pub(super) fn compile(&self) -> Result<Rule> {
+        for (name, wanted, given) in [
+            ("header", self.by == By::Header, self.header.is_some()),
+            ("path", self.by == By::JsonPath, self.path.is_some()),
+        ] {
+            if wanted != given {
+                let rule = if wanted { "is required by this rule" } else { "is not used by this rule" };
+                return Err(Error::invalid(format!("dedupe.{name}"), rule));
+            }
+        }
+        let source = |name: &str, text: String| {
+            Source::parse(&text).map_err(|rule| Error::invalid(format!("dedupe.{name}"), rule))
+        };
+        let key = match (self.by, &self.header, &self.path) {
+            (By::Header, Some(header), _) => KeyOf::Value(source("header", format!("header:{header}"))?),
+            (By::JsonPath, _, Some(path)) => match source("path", path.clone())? {
+                source @ Source::Body(_) => KeyOf::Value(source),
+                _ => return Err(Error::invalid("dedupe.path", "must begin with `$`")),
+            },
+            (By::Body, _, _) => KeyOf::Body,
+            _ => KeyOf::Nothing,
+        };
+        Ok(Rule { key, window_seconds: self.window_seconds })
+    }
+}
+
+/// A compiled rule.
+pub(super) struct Rule {
+    key: KeyOf,
+    pub(super) window_seconds: i64,
+}
+
+enum KeyOf {
+    Nothing,
+    Value(Source),
+    Body,
+}
+
+impl Rule {
+    /// What is remembered of a request; `None` where it counts as new in any case.
+    pub(super) fn digest(&self, request: &Incoming<'_>, body: &Value) -> Option<Vec<u8>> {
+        let mut digest = Context::new(&SHA256);
+        match &self.key {
+            KeyOf::Nothing => return None,
+            // The words keep a value from being taken for a body after the rule was changed.
+            KeyOf::Body => {
+                digest.update(b"body:");
+                digest.update(request.body);
+            }
+            KeyOf::Value(source) => {
+                let value = source.find(request, body)?;
+                let text = match &*value {
+                    Value::Null => return None,
+                    Value::String(text) if text.is_empty() => return None,
+                    value => value.to_string(),
+                };
+                digest.update(b"value:");
+                digest.update(text.as_bytes());
+            }
+        }
+        Some(digest.finish().as_ref().to_vec())
+    }
+}

@@ -1,0 +1,203 @@
+//! From a request to what is to be kept of it: verification, handshake, mapping. No I/O.
+
+use super::hook::Hook;
+use super::mapping::{Mapped, Outcome};
+use super::request::{Form, Incoming, read_body};
+use super::scheme::Refusal;
+use model::{
+    FieldError, InboundWebhookId, JsonText, NewEvent, Random, ReceivedRequestId, Timestamp, WorkspaceId,
+};
+use operation::RawAnswer;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Bodies up to this many bytes stand in the event; of longer ones the event says that they are left out.
+const EVENT_BODY: usize = 24 * 1024;
+/// What a mapping makes of a request is at most this many bytes, so that the event stays below 64 KiB.
+const LONGEST_RESULT: usize = 24 * 1024;
+
+/// What became of a request: the words of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ReceivedRequestStatus)]
+pub enum RequestStatus {
+    /// Taken; there is no mapping.
+    Accepted,
+    /// Taken before.
+    Duplicate,
+    /// It could not be verified.
+    Rejected,
+    /// A condition of the mapping does not hold.
+    Unmatched,
+    /// Taken and mapped.
+    Processed,
+    /// The mapping does not fit it.
+    Failed,
+}
+
+impl RequestStatus {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Accepted, Self::Duplicate, Self::Rejected, Self::Unmatched, Self::Processed, Self::Failed];
+
+    /// The word in the database and on the wire.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Duplicate => "duplicate",
+            Self::Rejected => "rejected",
+            Self::Unmatched => "unmatched",
+            Self::Processed => "processed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What is kept of any request.
+pub(super) struct Kept {
+    pub(super) workspace: WorkspaceId,
+    pub(super) webhook: InboundWebhookId,
+    pub(super) id: ReceivedRequestId,
+    pub(super) method: String,
+    pub(super) peer: String,
+    pub(super) query: String,
+    pub(super) content_type: Option<String>,
+    pub(super) headers: JsonText,
+    pub(super) body_bytes: i64,
+    pub(super) received_at: Timestamp,
+}
+
+/// A request that is to be taken.
+pub(super) struct Taken {
+    pub(super) kept: Kept,
+    /// What it is remembered by, and until when.
+    pub(super) digest: Option<(Vec<u8>, Timestamp)>,
+    pub(super) ending: Ending,
+}
+
+/// How a request ends.
+pub(super) struct Ending {
+    pub(super) status: RequestStatus,
+    pub(super) error: Option<JsonText>,
+    pub(super) result: Option<JsonText>,
+    /// What is told of it; nothing where it did not match or fit.
+    pub(super) event: Option<NewEvent>,
+}
+
+/// A request, judged.
+pub(super) enum Judged {
+    /// A question, with its answer. Nothing is kept.
+    Answered(RawAnswer),
+    /// It could not be verified.
+    Refused(Kept, Refusal),
+    /// It is to be taken.
+    Taken(Taken),
+    /// Only `POST` is taken here.
+    OtherMethod,
+}
+
+/// Judges a request.
+pub(super) fn judge(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Judged {
+    match request.method {
+        "POST" => {}
+        "GET" if hook.handshake.has_get() => {}
+        _ => return Judged::OtherMethod,
+    }
+    let refused = |refusal| Judged::Refused(kept(hook, request, random), refusal);
+    if let Err(refusal) = hook.admits(request.peer) {
+        return refused(refusal);
+    }
+    match hook.handshake.unsigned(request) {
+        Some(Ok(answer)) => return Judged::Answered(answer),
+        Some(Err(refusal)) => return refused(refusal),
+        None => {}
+    }
+    if let Err(refusal) = hook.scheme.check(request) {
+        return refused(refusal);
+    }
+    // Only now, of a sender who is known, is the body read.
+    let (form, body) = read_body(request.media_type().as_deref(), request.body);
+    if let Some(answer) = hook.handshake.signed(&body) {
+        return Judged::Answered(answer);
+    }
+    let kept = kept(hook, request, random);
+    let until = request.now.plus_seconds(hook.dedupe.window_seconds);
+    let digest = hook.dedupe.digest(request, &body).map(|digest| (digest, until));
+    let ending = ending(hook, request, &kept.id, form, body);
+    Judged::Taken(Taken { kept, digest, ending })
+}
+
+fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {
+    let headers = request.kept_headers(hook.secret_header.as_deref());
+    Kept {
+        workspace: hook.workspace,
+        webhook: hook.id.clone(),
+        id: ReceivedRequestId::new(request.now, random),
+        method: request.method.to_owned(),
+        peer: request.peer.to_canonical().to_string(),
+        query: request.kept_query(),
+        content_type: request.media_type(),
+        headers: JsonText::of(&headers),
+        body_bytes: i64::try_from(request.body.len()).unwrap_or(i64::MAX),
+        received_at: request.now,
+    }
+}
+
+/// The data of `webhook.received`.
+#[derive(Serialize)]
+struct Received<'a> {
+    inbound_webhook_id: &'a InboundWebhookId,
+    name: &'a str,
+    request_id: &'a ReceivedRequestId,
+    received_at: Timestamp,
+    content_type: Option<String>,
+    event_type: Option<String>,
+    vars: Map<String, Value>,
+    contact: Option<Value>,
+    /// JSON and forms as they are, other text as text, the rest as base64.
+    body: Option<Value>,
+    body_encoding: Option<&'static str>,
+    /// Whether the body was too long to stand here. It is in the log.
+    body_truncated: bool,
+}
+
+/// Maps a request and says what is told of it.
+pub(super) fn ending(
+    hook: &Hook,
+    request: &Incoming<'_>,
+    id: &ReceivedRequestId,
+    form: Form,
+    body: Value,
+) -> Ending {
+    let outcome = hook.mapping.as_ref().map(|mapping| mapping.apply(request, &body));
+    let (status, mapped) = match outcome {
+        None => (RequestStatus::Accepted, Mapped::default()),
+        Some(Outcome::Mapped(mapped)) => (RequestStatus::Processed, mapped),
+        Some(Outcome::Unmatched) => return quiet(RequestStatus::Unmatched, None),
+        Some(Outcome::Failed(error)) => return quiet(RequestStatus::Failed, Some(error)),
+    };
+    let result = (status == RequestStatus::Processed).then(|| JsonText::of(&mapped));
+    if result.as_ref().is_some_and(|result| result.as_str().len() > LONGEST_RESULT) {
+        let message = format!("what it makes of the request is larger than {LONGEST_RESULT} bytes");
+        return quiet(RequestStatus::Failed, Some(FieldError::new("mapping", message)));
+    }
+    let is_short = request.body.len() <= EVENT_BODY;
+    let data = Received {
+        inbound_webhook_id: &hook.id,
+        name: &hook.name,
+        request_id: id,
+        received_at: request.now,
+        content_type: request.media_type(),
+        event_type: mapped.event_type,
+        vars: mapped.vars,
+        contact: mapped.contact,
+        body: is_short.then_some(body),
+        body_encoding: (is_short && form == Form::Binary).then_some("base64"),
+        body_truncated: !is_short,
+    };
+    let event = Some(NewEvent::new("webhook.received", true, &data));
+    Ending { status, error: None, result, event }
+}
+
+fn quiet(status: RequestStatus, error: Option<FieldError>) -> Ending {
+    Ending { status, error: error.as_ref().map(JsonText::of), result: None, event: None }
+}

@@ -1,0 +1,206 @@
+//! A request as it came in at an inbound webhook: its headers, its address, its body, and what of it is kept.
+
+use super::verification::is_header_name;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use model::Timestamp;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// Headers are kept up to this many bytes in all.
+const KEPT_HEADER_BYTES: usize = 8 * 1024;
+/// What is kept instead of a secret.
+const REDACTED: &str = "[redacted]";
+
+/// A request, before anything of it is believed.
+pub(super) struct Incoming<'a> {
+    /// The method, in capitals.
+    pub(super) method: &'a str,
+    /// The whole address as the sender was given it, with its query.
+    pub(super) url: String,
+    /// The query, as sent.
+    pub(super) query: &'a str,
+    /// Names in lower case, and values.
+    pub(super) headers: &'a [(String, Bytes)],
+    /// Who is connected.
+    pub(super) peer: IpAddr,
+    /// The body, as sent.
+    pub(super) body: &'a [u8],
+    /// When it came.
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Incoming<'a> {
+    /// The first value of a header; the name in any case.
+    pub(super) fn header(&self, name: &str) -> Option<&'a [u8]> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| &**value)
+    }
+
+    /// A header as text; what is no UTF-8 in it is replaced.
+    pub(super) fn header_text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.header(name).map(String::from_utf8_lossy)
+    }
+
+    /// The first value of a query parameter.
+    pub(super) fn query_value(&self, name: &str) -> Option<Cow<'a, str>> {
+        let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
+        pairs.find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The media type, in lower case and without parameters.
+    pub(super) fn media_type(&self) -> Option<String> {
+        let value = self.header_text("content-type")?;
+        let media = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        (!media.is_empty()).then(|| media.chars().take(200).collect())
+    }
+
+    /// The headers worth keeping, without secrets. `secret_header` is the one that holds the sender's secret.
+    pub(super) fn kept_headers(&self, secret_header: Option<&str>) -> Map<String, Value> {
+        let mut kept = Map::new();
+        let mut bytes = 0;
+        for (name, value) in self.headers {
+            let is_secret = secret_header.is_some_and(|secret| secret.eq_ignore_ascii_case(name));
+            let value = if is_secret || sounds_secret(name) {
+                Cow::Borrowed(REDACTED)
+            } else {
+                String::from_utf8_lossy(value)
+            };
+            let more = name.len() + value.len();
+            if bytes + more > KEPT_HEADER_BYTES || !is_header_name(name) {
+                continue;
+            }
+            bytes += more;
+            match kept.get_mut(name) {
+                Some(Value::String(known)) => known.extend([", ", &*value]),
+                _ => drop(kept.insert(name.clone(), value.into_owned().into())),
+            }
+        }
+        kept
+    }
+
+    /// The query without secrets, bounded.
+    pub(super) fn kept_query(&self) -> String {
+        let mut kept = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in url::form_urlencoded::parse(self.query.as_bytes()).take(100) {
+            let value = if sounds_secret(&name) { Cow::Borrowed(REDACTED) } else { value };
+            kept.append_pair(&name, &value);
+        }
+        kept.finish().chars().take(4096).collect()
+    }
+}
+
+/// Whether a header or parameter of this name holds a secret. Signatures are none: they prove only this request.
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(name.as_str(), "authorization" | "proxy-authorization" | "cookie" | "set-cookie")
+        || ["token", "secret", "password", "api-key", "api_key", "apikey"]
+            .iter()
+            .any(|word| name.contains(word))
+}
+
+/// How a body was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Fields,
+    Text,
+    Binary,
+}
+
+/// Reads a body for mapping. Nothing is refused: what is not what it says it is, is text, and what is no text is base64.
+pub(super) fn read_body(media_type: Option<&str>, body: &[u8]) -> (Form, Value) {
+    let says_json = media_type.is_some_and(|media| media == "application/json" || media.ends_with("+json"));
+    let looks_like_json =
+        media_type.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
+    if (says_json || looks_like_json)
+        && let Ok(value) = serde_json::from_slice(body)
+    {
+        return (Form::Json, value);
+    }
+    if media_type == Some("application/x-www-form-urlencoded") {
+        return (Form::Fields, Value::Object(fields(body)));
+    }
+    match std::str::from_utf8(body) {
+        Ok(text) => (Form::Text, text.into()),
+        Err(_) => (Form::Binary, STANDARD.encode(body).into()),
+    }
+}
+
+/// The fields of a form; one that comes several times is a list.
+fn fields(body: &[u8]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for (name, value) in url::form_urlencoded::parse(body) {
+        let value = Value::from(value.into_owned());
+        match fields.get_mut(&*name) {
+            None => drop(fields.insert(name.into_owned(), value)),
+            Some(Value::Array(values)) => values.push(value),
+            Some(one) => *one = Value::Array(vec![one.take(), value]),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn incoming<'a>(query: &'a str, headers: &'a [(String, Bytes)]) -> Incoming<'a> {
+        Incoming {
+            method: "POST",
+            url: String::new(),
+            query,
+            headers,
+            peer: IpAddr::from([127, 0, 0, 1]),
+            body: b"",
+            now: Timestamp::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_kept() {
+        let header = |name: &str, value: &str| (name.to_owned(), Bytes::copy_from_slice(value.as_bytes()));
+        let headers = [
+            header("authorization", "Basic x"),
+            header("x-gitlab-token", "t"),
+            header("x-own", "s"),
+            header("x-a", "1"),
+            header("x-a", "2"),
+            header("x-long", &"x".repeat(9000)),
+            ("x-latin".to_owned(), Bytes::from_static(b"a\xe9")),
+        ];
+        let request = incoming("a=1&access_token=t&b=%00", &headers);
+        let kept = Value::Object(request.kept_headers(Some("X-Own")));
+        assert_eq!(
+            kept,
+            json!({ "authorization": REDACTED, "x-gitlab-token": REDACTED, "x-own": REDACTED, "x-a": "1, 2",
+                    "x-latin": "a\u{fffd}" })
+        );
+        assert_eq!(request.kept_query(), "a=1&access_token=%5Bredacted%5D&b=%00");
+    }
+
+    #[test]
+    fn bodies_are_read_as_what_they_are() {
+        for (media, body, expected) in [
+            (Some("application/json"), &b"{\"a\":1}"[..], (Form::Json, json!({ "a": 1 }))),
+            (Some("application/cloudevents+json"), b"[1]", (Form::Json, json!([1]))),
+            (None, b" {\"a\":1}", (Form::Json, json!({ "a": 1 }))),
+            (Some("application/json"), b"{", (Form::Text, json!("{"))),
+            (
+                Some("application/x-www-form-urlencoded"),
+                b"a=1&b=2&a=%C3%BC",
+                (Form::Fields, json!({ "a": ["1", "ü"], "b": "2" })),
+            ),
+            (Some("text/plain"), b"{\"a\":1}", (Form::Text, json!("{\"a\":1}"))),
+            (Some("image/png"), b"\x89\xff", (Form::Binary, json!("if8="))),
+            (None, b"", (Form::Text, json!(""))),
+        ] {
+            assert_eq!(read_body(media, body), expected, "{media:?}");
+        }
+        let deep = "[".repeat(5000);
+        assert_eq!(read_body(Some("application/json"), deep.as_bytes()).0, Form::Text);
+    }
+}

@@ -1,0 +1,155 @@
+//! The log of received requests, as callers see it.
+
+use super::judge::RequestStatus;
+use super::queries::{self, Which, WithBody};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use model::{Caller, Error, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp};
+use operation::{OffsetList, OffsetPage, Path, Query, operation};
+use serde::{Deserialize, Serialize};
+use store::Read;
+use utoipa::{IntoParams, ToSchema};
+
+/// Bytes of a body in a list.
+const SHOWN_BODY: i32 = 4096;
+/// The largest body that is kept.
+const WHOLE_BODY: i32 = 1 << 20;
+
+/// A request that came in at an inbound webhook. It is kept for 14 days.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ReceivedRequest {
+    /// The request.
+    id: ReceivedRequestId,
+    /// Always `received_request`.
+    object: &'static str,
+    /// The webhook.
+    inbound_webhook_id: InboundWebhookId,
+    /// What became of it.
+    status: RequestStatus,
+    /// The method.
+    method: String,
+    /// The address that sent it.
+    ip: String,
+    /// The query, without secrets.
+    query: String,
+    /// The body's media type.
+    content_type: Option<String>,
+    /// Its headers, without secrets, up to 8 KiB.
+    #[schema(value_type = Object)]
+    headers: JsonText,
+    /// The body: text as it came, anything else as base64; at most 4 KiB of it, unless one request was asked for by
+    /// `id`. Empty where the request was rejected or is a duplicate.
+    body: String,
+    /// How `body` is written: `utf8` or `base64`.
+    body_encoding: &'static str,
+    /// Whether `body` is not all that is kept.
+    body_truncated: bool,
+    /// Bytes of the body as it came.
+    body_bytes: i64,
+    /// The first request of which this one is a duplicate.
+    duplicate_of: Option<ReceivedRequestId>,
+    /// Why it was rejected or failed: the place, and what is wrong there.
+    error: Option<RequestFault>,
+    /// What the mapping made of it.
+    #[schema(value_type = Option<Object>)]
+    result: Option<JsonText>,
+    /// The event that told of it.
+    event_id: Option<EventId>,
+    /// When it came.
+    received_at: Timestamp,
+}
+
+/// What is wrong with a received request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ReceivedRequestError)]
+pub struct RequestFault {
+    /// The place: `verification`, or the dotted path of a part of the mapping.
+    param: String,
+    /// What is wrong there. Of a verification: `missing_header`, `malformed_signature`, `wrong_secret`,
+    /// `wrong_signature`, `missing_timestamp`, `stale_timestamp` or `address_not_allowed`.
+    message: String,
+}
+
+/// Which requests to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct RequestQuery {
+    /// Only requests in this state.
+    #[serde(default)]
+    status: Option<RequestStatus>,
+    /// Only this request, with its whole body.
+    #[serde(default)]
+    id: Option<String>,
+}
+
+/// What was received and what became of it
+///
+/// Newest first. The list shows the first 4 KiB of each body; with `id` it has one request, whole.
+#[operation(get "/inbound-webhooks/{inboundWebhookId}/requests", scope = "webhooks:manage")]
+pub fn list_inbound_webhook_requests(
+    read: &mut Read,
+    caller: &Caller,
+    Path(inbound_webhook_id): Path<InboundWebhookId>,
+    Query(query): Query<RequestQuery>,
+    page: OffsetPage,
+) -> Result<OffsetList<ReceivedRequest>> {
+    let workspace = caller.workspace_id();
+    let webhook = queries::webhook(read, workspace, &inbound_webhook_id)?.id;
+    // What cannot be an id is the id of nothing.
+    let id = match &query.id {
+        Some(text) => match ReceivedRequestId::parse(text) {
+            Some(id) => Some(id),
+            None => return Ok(OffsetList::of(page, Vec::new(), 0)),
+        },
+        None => None,
+    };
+    let body_limit = if id.is_some() { WHOLE_BODY } else { SHOWN_BODY };
+    let which = Which { status: query.status, id };
+    let (rows, total) = queries::requests(read, (workspace, &webhook), &which, page, body_limit)?;
+    let shown = rows.into_iter().map(|row| show(row, &webhook)).collect::<Result<Vec<_>>>()?;
+    Ok(OffsetList::of(page, shown, total))
+}
+
+fn show((row, body): WithBody, webhook: &InboundWebhookId) -> Result<ReceivedRequest> {
+    let status = RequestStatus::ALL.into_iter().find(|status| status.as_str() == row.status);
+    let status = status.ok_or_else(|| {
+        Error::internal(format!("a received request has the unknown status {}", row.status))
+    })?;
+    let body = body.unwrap_or_default();
+    let keeps_body = !matches!(status, RequestStatus::Rejected | RequestStatus::Duplicate);
+    let body_truncated = keeps_body && i64::try_from(body.len()).is_ok_and(|kept| kept < row.body_bytes);
+    let (body, body_encoding) = printed(body, body_truncated);
+    Ok(ReceivedRequest {
+        object: "received_request",
+        inbound_webhook_id: webhook.clone(),
+        status,
+        method: row.method,
+        ip: row.peer,
+        query: row.query,
+        content_type: row.content_type,
+        headers: row.headers,
+        body,
+        body_encoding,
+        body_truncated,
+        body_bytes: row.body_bytes,
+        duplicate_of: row.duplicate_of,
+        error: row.error.map(|error| error.parse()).transpose()?,
+        result: row.result,
+        event_id: row.event_id,
+        received_at: row.received_at,
+        id: row.id,
+    })
+}
+
+/// Text as it is. One that was cut may end within a character, which is left out.
+fn printed(body: Vec<u8>, is_cut: bool) -> (String, &'static str) {
+    match String::from_utf8(body) {
+        Ok(text) => (text, "utf8"),
+        Err(error) if is_cut && error.utf8_error().error_len().is_none() => {
+            let whole = error.utf8_error().valid_up_to();
+            let mut bytes = error.into_bytes();
+            bytes.truncate(whole);
+            (String::from_utf8(bytes).unwrap_or_default(), "utf8")
+        }
+        Err(error) => (STANDARD.encode(error.as_bytes()), "base64"),
+    }
+}

@@ -1,0 +1,371 @@
+//! How an inbound webhook is told to check who sends: the kinds, their fields, and which field belongs to which kind.
+//!
+//! What a kind checks stands in `scheme`.
+
+use model::{Error, Result};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A way of checking who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = InboundVerificationType)]
+pub enum Kind {
+    /// Nothing is checked: whoever knows the URL may post.
+    None,
+    /// `Authorization: Bearer <secret>`.
+    Bearer,
+    /// A header holds the secret.
+    HeaderSecret,
+    /// HTTP basic authentication.
+    Basic,
+    /// A header holds an HMAC.
+    Hmac,
+    /// A header holds an ed25519 signature.
+    Ed25519,
+    /// Standard Webhooks, which is Svix's scheme too.
+    StandardWebhooks,
+    /// Stripe.
+    Stripe,
+    /// GitHub.
+    Github,
+    /// GitLab.
+    Gitlab,
+    /// Shopify.
+    Shopify,
+    /// Slack.
+    Slack,
+    /// Meta: pages, ads, messengers.
+    Meta,
+    /// Zendesk.
+    Zendesk,
+    /// Calendly.
+    Calendly,
+    /// Typeform.
+    Typeform,
+    /// Twilio.
+    Twilio,
+    /// Discord.
+    Discord,
+    /// Zoom.
+    Zoom,
+    /// Dropbox.
+    Dropbox,
+    /// Change notifications of Microsoft Graph.
+    MicrosoftGraph,
+}
+
+/// The hash of an HMAC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = InboundHmacAlgorithm)]
+pub enum Algorithm {
+    /// For old senders only.
+    Sha1,
+    /// The usual one.
+    Sha256,
+    /// The long one.
+    Sha512,
+}
+
+/// How a signature is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = InboundSignatureEncoding)]
+pub enum Encoding {
+    /// Hexadecimal, in either case.
+    Hex,
+    /// Base64, in either alphabet.
+    Base64,
+}
+
+/// How it is checked who sends. Secrets are never shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InboundVerification)]
+pub struct Verification {
+    /// The kind.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// The header that holds the secret or the signature, where it is not the kind's own.
+    pub header: Option<String>,
+    /// `basic`: the user.
+    pub username: Option<String>,
+    /// `ed25519` and `discord`: the sender's public key, hexadecimal or base64.
+    pub public_key: Option<String>,
+    /// `hmac`: the hash.
+    pub algorithm: Option<Algorithm>,
+    /// `hmac` and `ed25519`: how the signature is written.
+    pub encoding: Option<Encoding>,
+    /// `hmac`: what stands before the signature, such as `sha256=`.
+    pub prefix: Option<String>,
+    /// `hmac` and `ed25519`: what is signed, with `{body}`, `{timestamp}` and `{url}`.
+    pub signed: Option<String>,
+    /// `hmac` and `ed25519`: the header with the time of sending.
+    pub timestamp_header: Option<String>,
+    /// How old or new a signed time may be, in seconds; `null` where no time is signed.
+    pub tolerance_seconds: Option<i64>,
+    /// How many secrets are stored. While one is replaced at the sender there are two.
+    pub secrets: usize,
+}
+
+/// How it is to be checked who sends.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewInboundVerification)]
+pub struct NewVerification {
+    /// The kind. The presets need nothing but their secret.
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// The secret as the sender shows it; two while it is replaced there. Sealed, and never shown again. Where they are
+    /// left out of a change that keeps the kind, the stored ones stay.
+    #[serde(default)]
+    #[schema(min_items = 1, max_items = 2)]
+    secrets: Option<Vec<String>>,
+    /// `header_secret`, `hmac`, `ed25519`: the header, required. `stripe`: another header than `Stripe-Signature`, for
+    /// senders that sign alike.
+    #[serde(default)]
+    header: Option<String>,
+    /// `basic`: the user, required.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 200)]
+    username: Option<String>,
+    /// `ed25519`, `discord`: the sender's public key of 32 bytes, hexadecimal or base64, required.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    public_key: Option<String>,
+    /// `hmac`: the hash; `sha256` if not given.
+    #[serde(default)]
+    algorithm: Option<Algorithm>,
+    /// `hmac`, `ed25519`: how the signature is written; `hex` if not given.
+    #[serde(default)]
+    encoding: Option<Encoding>,
+    /// `hmac`: what stands before the signature in the header.
+    #[serde(default)]
+    #[schema(max_length = 40)]
+    prefix: Option<String>,
+    /// `hmac`, `ed25519`: what is signed: `{body}`, with `{timestamp}` and `{url}` where they are signed too;
+    /// `{body}` if not given.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 200)]
+    signed: Option<String>,
+    /// `hmac`, `ed25519`: the header with the time of sending, required where `{timestamp}` is signed.
+    #[serde(default)]
+    timestamp_header: Option<String>,
+    /// Where a time is signed: how old or new it may be; 300 if not given.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 86_400)]
+    tolerance_seconds: Option<i64>,
+    /// `meta`: the verify token of its handshake. Sealed, and never shown again.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 500)]
+    verify_token: Option<String>,
+}
+
+/// What is sealed of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Secrets {
+    pub(super) secrets: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) verify_token: Option<String>,
+}
+
+/// The fields of a verification beside its type, and whether a kind has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Has {
+    No,
+    Maybe,
+    Must,
+}
+
+/// A kind's fields.
+struct Fields {
+    secrets: Has,
+    header: Has,
+    username: Has,
+    public_key: Has,
+    /// Algorithm and prefix.
+    hmac: Has,
+    /// Encoding, what is signed, and the header with the time.
+    signature: Has,
+    tolerance: Has,
+    verify_token: Has,
+}
+
+const NOTHING: Fields = Fields {
+    secrets: Has::No,
+    header: Has::No,
+    username: Has::No,
+    public_key: Has::No,
+    hmac: Has::No,
+    signature: Has::No,
+    tolerance: Has::No,
+    verify_token: Has::No,
+};
+const SECRET: Fields = Fields { secrets: Has::Must, ..NOTHING };
+const TIMED: Fields = Fields { tolerance: Has::Maybe, ..SECRET };
+
+impl Kind {
+    fn fields(self) -> Fields {
+        match self {
+            Self::None => NOTHING,
+            Self::HeaderSecret => Fields { header: Has::Must, ..SECRET },
+            Self::Basic => Fields { username: Has::Must, ..SECRET },
+            Self::Hmac => Fields { header: Has::Must, hmac: Has::Maybe, signature: Has::Maybe, ..TIMED },
+            Self::Ed25519 => Fields {
+                header: Has::Must,
+                public_key: Has::Must,
+                signature: Has::Maybe,
+                tolerance: Has::Maybe,
+                ..NOTHING
+            },
+            Self::Discord => Fields { public_key: Has::Must, tolerance: Has::Maybe, ..NOTHING },
+            Self::Stripe => Fields { header: Has::Maybe, ..TIMED },
+            Self::Meta => Fields { verify_token: Has::Maybe, ..SECRET },
+            Self::StandardWebhooks | Self::Slack | Self::Zendesk | Self::Calendly | Self::Zoom => TIMED,
+            Self::Bearer
+            | Self::Github
+            | Self::Gitlab
+            | Self::Shopify
+            | Self::Typeform
+            | Self::Twilio
+            | Self::Dropbox
+            | Self::MicrosoftGraph => SECRET,
+        }
+    }
+}
+
+impl Default for Verification {
+    fn default() -> Self {
+        Self {
+            kind: Kind::None,
+            header: None,
+            username: None,
+            public_key: None,
+            algorithm: None,
+            encoding: None,
+            prefix: None,
+            signed: None,
+            timestamp_header: None,
+            tolerance_seconds: None,
+            secrets: 0,
+        }
+    }
+}
+
+impl NewVerification {
+    /// What is stored in the open and what is sealed. `stored` is what was there before.
+    pub(super) fn settle(self, stored: Option<(&Verification, &Secrets)>) -> Result<(Verification, Secrets)> {
+        let stored = stored.filter(|(before, _)| before.kind == self.kind).map(|(_, secrets)| secrets);
+        let secrets = Secrets {
+            secrets: self
+                .secrets
+                .clone()
+                .or_else(|| stored.map(|stored| stored.secrets.clone()))
+                .unwrap_or_default(),
+            verify_token: self
+                .verify_token
+                .clone()
+                .or_else(|| stored.and_then(|stored| stored.verify_token.clone())),
+        };
+        self.check_presence(&secrets)?;
+        self.check_values(&secrets)?;
+        let is_signature = self.kind.fields().signature != Has::No;
+        let is_timed = match self.kind {
+            Kind::Hmac | Kind::Ed25519 => self.timestamp_header.is_some(),
+            kind => kind.fields().tolerance != Has::No,
+        };
+        let verification = Verification {
+            kind: self.kind,
+            header: self.header,
+            username: self.username,
+            public_key: self.public_key,
+            algorithm: (self.kind == Kind::Hmac).then(|| self.algorithm.unwrap_or(Algorithm::Sha256)),
+            encoding: is_signature.then(|| self.encoding.unwrap_or(Encoding::Hex)),
+            prefix: self.prefix.filter(|prefix| !prefix.is_empty()),
+            signed: is_signature.then(|| self.signed.unwrap_or_else(|| "{body}".to_owned())),
+            timestamp_header: self.timestamp_header,
+            tolerance_seconds: is_timed.then(|| self.tolerance_seconds.unwrap_or(300)),
+            secrets: secrets.secrets.len(),
+        };
+        Ok((verification, secrets))
+    }
+
+    /// Each field stands where its kind has it, and nowhere else.
+    fn check_presence(&self, secrets: &Secrets) -> Result<()> {
+        let fields = self.kind.fields();
+        for (name, has, given) in [
+            ("secrets", fields.secrets, !secrets.secrets.is_empty()),
+            ("header", fields.header, self.header.is_some()),
+            ("username", fields.username, self.username.is_some()),
+            ("public_key", fields.public_key, self.public_key.is_some()),
+            ("algorithm", fields.hmac, self.algorithm.is_some()),
+            ("prefix", fields.hmac, self.prefix.is_some()),
+            ("encoding", fields.signature, self.encoding.is_some()),
+            ("signed", fields.signature, self.signed.is_some()),
+            ("timestamp_header", fields.signature, self.timestamp_header.is_some()),
+            ("tolerance_seconds", fields.tolerance, self.tolerance_seconds.is_some()),
+            ("verify_token", fields.verify_token, secrets.verify_token.is_some()),
+        ] {
+            let rule = match (has, given) {
+                (Has::No, true) => "is not used by this type",
+                (Has::Must, false) => "is required by this type",
+                _ => continue,
+            };
+            return Err(Error::invalid(format!("verification.{name}"), rule));
+        }
+        Ok(())
+    }
+
+    fn check_values(&self, secrets: &Secrets) -> Result<()> {
+        for (place, secret) in secrets.secrets.iter().enumerate() {
+            let param = || format!("verification.secrets[{place}]");
+            if !(1..=500).contains(&secret.len()) {
+                return Err(Error::invalid(param(), "must have 1 to 500 bytes"));
+            }
+            if self.kind == Kind::StandardWebhooks && super::scheme::standard_key(secret).is_none() {
+                return Err(Error::invalid(param(), "must be `whsec_` or `whpk_` and base64"));
+            }
+        }
+        for (name, header) in [("header", &self.header), ("timestamp_header", &self.timestamp_header)] {
+            if header.as_ref().is_some_and(|header| !is_header_name(header)) {
+                return Err(Error::invalid(format!("verification.{name}"), "is not the name of a header"));
+            }
+        }
+        let key = self.public_key.as_deref();
+        if key.is_some_and(|key| super::scheme::public_key(key).is_none()) {
+            return Err(Error::invalid(
+                "verification.public_key",
+                "must be 32 bytes in hexadecimal or base64",
+            ));
+        }
+        if let Some(signed) = &self.signed {
+            let parts = super::scheme::signed_parts(signed)
+                .map_err(|rule| Error::invalid("verification.signed", rule))?;
+            if parts.contains(&super::scheme::Part::Timestamp) && self.timestamp_header.is_none() {
+                let rule = "is required where `{timestamp}` is signed";
+                return Err(Error::invalid("verification.timestamp_header", rule));
+            }
+        }
+        let signs_time = self.signed.as_ref().is_some_and(|signed| signed.contains("{timestamp}"));
+        if self.timestamp_header.is_some() && !signs_time {
+            return Err(Error::invalid(
+                "verification.signed",
+                "must contain `{timestamp}`, or its header proves nothing",
+            ));
+        }
+        if matches!(self.kind, Kind::Hmac | Kind::Ed25519) && self.tolerance_seconds.is_some() && !signs_time
+        {
+            return Err(Error::invalid(
+                "verification.tolerance_seconds",
+                "needs `{timestamp}` in what is signed",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text can name a header.
+pub(super) fn is_header_name(text: &str) -> bool {
+    (1..=100).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte))
+}
