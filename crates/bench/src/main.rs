@@ -75,7 +75,11 @@ fn main() -> anyhow::Result<()> {
             actix_web::rt::System::new().block_on(floor::serve(arguments))
         }
         Some(Command::ServeSvc(arguments)) => {
-            actix_web::rt::System::new().block_on(service::serve(arguments))
+            let runs = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            let served =
+                actix_web::rt::System::new().block_on(service::serve(arguments, runs.handle().clone()));
+            runs.shutdown_background();
+            served
         }
         Some(Command::ServeStub) => single_threaded(stub::serve()),
         Some(Command::Load(arguments)) => single_threaded(load::run(arguments)),

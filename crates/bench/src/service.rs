@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::schema::plans as plan_table;
 use store::{Backend, Db, Options, Read, Tx};
+use tokio::runtime::Handle;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -56,11 +57,13 @@ impl Provider for AtOnce {
         let (input_tokens, output_tokens) = stub::TOKENS;
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         let text = stub::TEXT.to_owned();
-        Box::pin(async move { Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage }) })
+        Box::pin(async move {
+            Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage: Some(usage) })
+        })
     }
 }
 
-pub async fn serve(arguments: Arguments) -> Result<()> {
+pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let backend = Backend::parse(&arguments.database).map_err(anyhow::Error::msg)?;
     Db::migrate(&backend).map_err(told)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -78,6 +81,7 @@ pub async fn serve(arguments: Arguments) -> Result<()> {
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
+        runtime,
     })
     .map_err(told)?;
     let face = service.face();

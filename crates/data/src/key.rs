@@ -14,8 +14,8 @@ pub const VALUE: u8 = 1;
 /// Rank of an item that has none.
 pub const NOTHING: u8 = 2;
 
-/// Text is ordered by this many bytes of its folded form, a zero and its raw form.
-const MOST_TEXT: usize = 256;
+/// Text is ordered by this many bytes of its folded form, a zero and its composed form.
+pub const MOST_TEXT: usize = 256;
 
 /// Appends the key of a field's value.
 pub fn push_field(out: &mut Vec<u8>, field: &Field, value: Option<&Value>, desc: bool) {
@@ -119,7 +119,8 @@ fn text_bytes(out: &mut Vec<u8>, text: &str) {
     let start = out.len();
     out.extend_from_slice(text::fold(text).as_bytes());
     out.push(0);
-    out.extend_from_slice(text.as_bytes());
+    // Texts that are equal have one key, however they were composed.
+    out.extend_from_slice(text::nfc(text).as_bytes());
     out.truncate(start + MOST_TEXT);
     out.push(0);
 }

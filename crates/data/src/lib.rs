@@ -7,6 +7,7 @@ pub mod items;
 pub mod links;
 
 mod key;
+pub mod query;
 pub mod search;
 pub mod shape;
 mod text;

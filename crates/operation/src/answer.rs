@@ -91,6 +91,21 @@ impl<T: Serialize + ToSchema> Answer for Json<T> {
     }
 }
 
+/// 200 with `data` as an array of everything there is: for lists that are short by nature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows<T>(pub Vec<T>);
+
+impl<T: Serialize + ToSchema> Answer for Rows<T> {
+    fn reply(self) -> Result<Reply> {
+        data(200, &self.0)
+    }
+
+    fn describe(describe: &mut Describe) {
+        let row = describe.schema_json::<T>();
+        describe.success(200, json!({ "data": { "type": "array", "items": row } }));
+    }
+}
+
 /// 201 with the resource that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created<T>(pub T);

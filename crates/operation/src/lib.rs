@@ -21,7 +21,7 @@ mod registry;
 mod services;
 mod validate;
 
-pub use answer::{Answer, Created, Deleted, Json, Reply, With};
+pub use answer::{Answer, Created, Deleted, Json, Reply, Rows, With};
 pub use describe::Describe;
 pub use input::{Body, FromInput, IfMatch, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};

@@ -1,6 +1,6 @@
 //! What one group of areas may ask of another: small traits, implemented by their owner and wired by the binary.
 
-use model::{AgentId, Caller, Result, RunId};
+use model::{AgentId, Caller, Result, RunId, WorkspaceId};
 use store::Tx;
 
 /// What a piece of work is charged to.
@@ -55,6 +55,12 @@ pub trait EnergyMeter: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()>;
+
+    /// Energy that open work has used and set aside so far.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn in_hand(&self, tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64>;
 
     /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt go on
     /// behind those of the one before, and only they are given back if it is refunded too.

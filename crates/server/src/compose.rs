@@ -55,6 +55,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
+    /// Where runs live. It outlives the HTTP server.
+    pub runtime: tokio::runtime::Handle,
 }
 
 /// A service that is put together. Faces use its pipeline; `stop` ends what goes on in the background.
@@ -79,7 +81,7 @@ impl Service {
     /// # Errors
     /// When two operations claim the same address or id.
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits } = parts;
+        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits, runtime } = parts;
         let registry = registry()?;
         let contracts = Contracts::new(
             document(&registry, Contract::Public, VERSION),
@@ -100,6 +102,7 @@ impl Service {
             seal: seal.clone(),
             directory: directory.clone(),
             spending: spending.clone(),
+            runtime,
         });
         let receiver = Receiver::new(ReceiverParts {
             db: db.clone(),

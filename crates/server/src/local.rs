@@ -85,11 +85,11 @@ fn answer(completion: local_model::Completion) -> Completion {
             local_model::Finish::Length => Finish::Length,
             local_model::Finish::ToolCalls => Finish::ToolCalls,
         },
-        usage: Usage {
+        usage: Some(Usage {
             input_tokens: i64::from(completion.prompt_tokens),
             output_tokens: i64::from(completion.output_tokens),
             ..Usage::default()
-        },
+        }),
     }
 }
 

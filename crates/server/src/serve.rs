@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Backend, Db, Options};
+use tokio::runtime::Handle;
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -42,8 +43,17 @@ pub(crate) fn cause(error: model::Error) -> anyhow::Error {
     }
 }
 
-/// Serves until SIGTERM or SIGINT.
-pub(crate) async fn serve(config: Config, with_demo: bool) -> anyhow::Result<()> {
+/// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and
+/// ends before they may.
+pub(crate) fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
+    let runs = tokio::runtime::Builder::new_multi_thread().thread_name("runs").enable_all().build()?;
+    let result = actix_web::rt::System::new().block_on(serve(config, with_demo, runs.handle().clone()));
+    // What still goes on had its time; its leases run out, and whoever serves next goes on with it.
+    runs.shutdown_background();
+    result
+}
+
+async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Result<()> {
     let began = std::time::Instant::now();
     let migrated = Db::migrate(&backend(&config)?).map_err(cause)?;
     for name in &migrated {
@@ -69,6 +79,7 @@ pub(crate) async fn serve(config: Config, with_demo: bool) -> anyhow::Result<()>
         rates,
         base_url: config.base_url(),
         limits: Limits::default(),
+        runtime,
     })
     .map_err(cause)?;
 

@@ -78,8 +78,9 @@ impl DerefMut for Tx {
     }
 }
 
+// `NULL` is written as such, so that diesel can keep the statement.
 #[derive(Insertable)]
-#[diesel(table_name = events)]
+#[diesel(table_name = events, treat_none_as_default_value = false)]
 struct EventRow<'a> {
     id: EventId,
     workspace_id: WorkspaceId,

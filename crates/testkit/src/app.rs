@@ -88,6 +88,7 @@ impl TestApp {
             rates,
             base_url: "https://svc.example".to_owned(),
             limits: Limits { duplicate_wait: Duration::from_millis(400), ..Limits::default() },
+            runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();
         let face = service.face();

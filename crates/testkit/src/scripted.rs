@@ -84,7 +84,7 @@ impl ScriptedModel {
             output_tokens: 5,
             ..Usage::default()
         });
-        Completion { text, tool_calls, finish, usage }
+        Completion { text, tool_calls, finish, usage: Some(usage) }
     }
 }
 

@@ -4,17 +4,19 @@
 //! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
 //! that name them, its name is free again.
 
-mod lifecycle;
+pub mod lifecycle;
 mod model;
-mod operations;
+pub mod operations;
 pub mod queries;
-mod tools;
-mod usage;
-mod versions;
+mod settings;
+pub mod tools;
+pub mod usage;
+pub mod versions;
 
 pub(crate) use model::check_metadata as check_run_metadata;
-pub use model::{
-    Agent, AgentRow, AgentStatus, Memory, MemoryMode, NewAgent, ResponseFormat, ResponseKind, Settings,
+pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub use settings::{
+    Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
 pub(crate) use tools::header_place;
 pub use tools::{AgentTool, HttpTool, ToolRow, ToolSettings};

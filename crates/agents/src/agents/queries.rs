@@ -1,6 +1,7 @@
 //! Agents in the database.
 
-use super::model::{AgentRow, AgentStatus, Settings};
+use super::model::{AgentRow, AgentStatus};
+use super::settings::Settings;
 use super::tools::ToolRow;
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};

@@ -4,7 +4,8 @@
 //! version: attaching or detaching one makes a new version. The values of headers are credentials as a rule: they
 //! are sealed at rest and never shown again.
 
-use super::model::{Agent, SkillRef};
+use super::SkillRef;
+use super::model::Agent;
 use super::queries;
 use crate::providers::Tiers;
 use crate::schema_rules;

@@ -1,10 +1,10 @@
 //! Earlier versions of agents.
 
-use super::model::{Agent, Settings, SkillRef};
+use super::model::Agent;
 use super::queries::{self, VersionRow};
+use super::settings::Settings;
 use super::tools::{AgentTool, ToolSnapshot};
-use super::{Memory, ResponseFormat};
-use crate::providers::{Tier, Tiers};
+use crate::providers::Tiers;
 use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
 use operation::{Json, OptIn, OptInList, Path, State, operation};
 use serde::Serialize;
@@ -22,32 +22,9 @@ pub struct AgentVersion {
     version: i64,
     /// The agent's name then.
     name: String,
-    /// For people.
-    description: String,
-    /// What the model was told first.
-    instructions: String,
-    /// The tier of models.
-    model: Tier,
-    /// Randomness.
-    temperature: Option<f64>,
-    /// The most tokens of one answer.
-    max_output_tokens: i64,
-    /// The most model calls of a run.
-    max_steps: i64,
-    /// The most tool calls of a run.
-    max_tool_calls: i64,
-    /// The longest time of a run, in seconds.
-    timeout_seconds: i64,
-    /// The most Energy of a run.
-    energy_limit_per_run: Option<i64>,
-    /// The most Energy of a calendar month.
-    energy_limit_monthly: Option<i64>,
-    /// What it remembered of conversations.
-    memory: Memory,
-    /// The form of its answers.
-    response_format: ResponseFormat,
-    /// Its skills.
-    skills: Vec<SkillRef>,
+    /// What it fixes.
+    #[serde(flatten)]
+    settings: Settings,
     /// Its tools.
     tools: Vec<AgentTool>,
     /// The key that made the version; `null` for what the service made itself.
@@ -60,7 +37,6 @@ pub struct AgentVersion {
 
 impl AgentVersion {
     fn of(row: VersionRow, workspace: WorkspaceId) -> Result<Self> {
-        let settings: Settings = row.settings.parse()?;
         let snapshots: Vec<ToolSnapshot> = row.tools.parse()?;
         let tools = snapshots
             .into_iter()
@@ -71,19 +47,7 @@ impl AgentVersion {
             agent_id: row.agent_id,
             version: row.version,
             name: row.name,
-            description: settings.description,
-            instructions: settings.instructions,
-            model: settings.model,
-            temperature: settings.temperature,
-            max_output_tokens: settings.max_output_tokens,
-            max_steps: settings.max_steps,
-            max_tool_calls: settings.max_tool_calls,
-            timeout_seconds: settings.timeout_seconds,
-            energy_limit_per_run: settings.energy_limit_per_run,
-            energy_limit_monthly: settings.energy_limit_monthly,
-            memory: settings.memory,
-            response_format: settings.response_format,
-            skills: settings.skills,
+            settings: row.settings.parse()?,
             tools,
             created_by: row.key_id,
             restored_from: row.restored_from,

@@ -134,8 +134,21 @@ pub struct Completion {
     pub tool_calls: Vec<ToolCall>,
     /// Why it stopped.
     pub finish: Finish,
+    /// What it used; `None` where the provider does not say.
+    pub usage: Option<Usage>,
+}
+
+/// A model's answer, with what is charged for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// The answer.
+    pub completion: Completion,
     /// What it used.
     pub usage: Usage,
+    /// Whether that is a guess, because the provider did not say.
+    pub usage_estimated: bool,
+    /// The label of the route that answered.
+    pub label: String,
 }
 
 /// Why there is no answer.
@@ -282,22 +295,23 @@ impl TierSetup {
         self.routes.first().map_or(8192, |route| route.context_tokens)
     }
 
-    /// Asks the tier's model, and where it is unavailable the ones to fall back on. Gives the label of the route
-    /// that answered.
+    /// Asks the tier's model, and where it is unavailable the ones to fall back on.
     ///
     /// # Errors
     /// The error of the last route that was tried.
-    pub async fn complete(
-        &self,
-        mut prompt: Prompt,
-    ) -> std::result::Result<(Completion, String), ProviderError> {
+    pub async fn complete(&self, mut prompt: Prompt) -> std::result::Result<Answered, ProviderError> {
         let (began, patience) = (Instant::now(), prompt.patience);
         let mut last = ProviderError::Unavailable("no model is configured".to_owned());
         for route in &self.routes {
             prompt.model.clone_from(&route.model);
             prompt.patience = patience.saturating_sub(began.elapsed());
             match route.provider.complete(&prompt).await {
-                Ok(completion) => return Ok((completion, route.label.clone())),
+                Ok(completion) => {
+                    let said = completion.usage;
+                    let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion));
+                    let (usage_estimated, label) = (said.is_none(), route.label.clone());
+                    return Ok(Answered { completion, usage, usage_estimated, label });
+                }
                 Err(error @ (ProviderError::Cancelled | ProviderError::Refused(_))) => return Err(error),
                 Err(error) => {
                     tracing::warn!(%error, model = route.label, "a model did not answer");
@@ -307,6 +321,23 @@ impl TierSetup {
         }
         Err(last)
     }
+}
+
+/// What a call is taken to have used whose provider does not say: a token for four characters.
+fn estimated_usage(prompt: &Prompt, completion: &Completion) -> Usage {
+    let tokens = |characters: usize| i64::try_from(characters.div_ceil(4)).unwrap_or(i64::MAX);
+    let call = |call: &ToolCall| call.name.chars().count() + call.arguments.chars().count();
+    let message = |message: &Message| {
+        message.content.chars().count() + message.tool_calls.iter().map(call).sum::<usize>()
+    };
+    let tool = |tool: &ToolSpec| {
+        let parameters = tool.parameters.to_string();
+        tool.name.chars().count() + tool.description.chars().count() + parameters.chars().count()
+    };
+    let asked =
+        prompt.messages.iter().map(message).sum::<usize>() + prompt.tools.iter().map(tool).sum::<usize>();
+    let answered = completion.text.chars().count() + completion.tool_calls.iter().map(call).sum::<usize>();
+    Usage { input_tokens: tokens(asked), output_tokens: tokens(answered), ..Usage::default() }
 }
 
 /// A guess of a text's tokens that is rather too high: providers count for themselves, holds must be enough.

@@ -161,7 +161,7 @@ fn chat_message(message: &Message) -> ChatMessage<'_> {
 struct ChatCompletion {
     choices: Vec<Choice>,
     #[serde(default)]
-    usage: ChatUsage,
+    usage: Option<ChatUsage>,
 }
 
 #[derive(Deserialize)]
@@ -206,6 +206,20 @@ struct ChatUsage {
     completion_tokens_details: Option<CompletionDetails>,
 }
 
+impl ChatUsage {
+    fn tokens(self) -> Usage {
+        Usage {
+            input_tokens: self.prompt_tokens.max(0),
+            cached_tokens: self.prompt_tokens_details.map_or(0, |details| details.cached_tokens).max(0),
+            output_tokens: self.completion_tokens.max(0),
+            reasoning_tokens: self
+                .completion_tokens_details
+                .map_or(0, |details| details.reasoning_tokens)
+                .max(0),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct PromptDetails {
     #[serde(default)]
@@ -236,16 +250,7 @@ fn read_completion(body: &[u8]) -> Result<Completion, ProviderError> {
         Some("length") => Finish::Length,
         _ => Finish::Stop,
     };
-    let usage = Usage {
-        input_tokens: answer.usage.prompt_tokens.max(0),
-        cached_tokens: answer.usage.prompt_tokens_details.map_or(0, |details| details.cached_tokens).max(0),
-        output_tokens: answer.usage.completion_tokens.max(0),
-        reasoning_tokens: answer
-            .usage
-            .completion_tokens_details
-            .map_or(0, |details| details.reasoning_tokens)
-            .max(0),
-    };
+    let usage = answer.usage.map(ChatUsage::tokens).filter(|usage| *usage != Usage::default());
     // What models print may hold NUL, which PostgreSQL cannot store.
     let said = choice.message.content.filter(|text| !text.is_empty()).or(choice.message.refusal);
     let text = said.unwrap_or_default().replace('\0', "");
@@ -264,7 +269,11 @@ mod tests {
         let completion = read_completion(body).unwrap();
         assert_eq!(completion.finish, Finish::ToolCalls);
         assert_eq!(completion.tool_calls[0].name, "weather");
-        assert_eq!(completion.usage.cached_tokens, 2);
+        assert_eq!(completion.usage.unwrap().cached_tokens, 2);
+        for silent in [&b"null"[..], b"{}", br#"{"prompt_tokens":0,"completion_tokens":0}"#] {
+            let body = [br#"{"choices":[{"message":{"content":"hi"}}],"usage":"#, silent, b"}"].concat();
+            assert_eq!(read_completion(&body).unwrap().usage, None);
+        }
         for broken in [&b"{}"[..], b"{\"choices\":[]}", b"<html>", b""] {
             assert!(matches!(read_completion(broken), Err(ProviderError::Unavailable(_))));
         }

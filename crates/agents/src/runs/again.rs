@@ -7,7 +7,7 @@ use super::conversation;
 use super::engine::{RunEngine, superseded};
 use super::model::{NewRun, OnBusy, RunRow};
 use super::queries;
-use super::turn::{refuse_over_month, turns};
+use super::turn::turns;
 use super::work::{Plan, Start, Work};
 use crate::agents::AgentStatus;
 use crate::agents::queries as agents;
@@ -51,7 +51,7 @@ impl RunEngine {
         self.must_wait(tx, on_busy, &row)?;
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
-        refuse_over_month(tx, &row, &settings)?;
+        self.refuse_over_month(tx, &row, &settings)?;
         let turns = turns(tx, &row, &settings)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;

@@ -5,7 +5,7 @@ use model::Result;
 use operation::{Answer, Describe, Json, Reply};
 
 /// 200 with the run; 202 where it goes on longer than a request should wait.
-pub(super) struct RunAnswer(pub(super) Reply);
+pub struct RunAnswer(pub(super) Reply);
 
 impl Answer for RunAnswer {
     fn reply(self) -> Result<Reply> {

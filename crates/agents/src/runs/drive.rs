@@ -7,7 +7,7 @@ use super::queries;
 use super::step::Advance;
 use super::turn::Entered;
 use super::work::{Ended, Ending, Start, Work};
-use crate::providers::{Completion, Prompt, ProviderError, ToolCall};
+use crate::providers::{Answered, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use std::sync::Arc;
@@ -61,9 +61,9 @@ impl RunEngine {
                 Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
             };
             let (next, energy) = match self.ask(&work, start).await {
-                Ok((completion, label)) => {
-                    let energy = self.tiers().get(tier_of(&work.row)).prices.energy(completion.usage);
-                    (judge::take_answer(Arc::make_mut(&mut work), completion, label, energy), energy)
+                Ok(answered) => {
+                    let energy = self.tiers().get(tier_of(&work.row)).prices.energy(answered.usage);
+                    (judge::take_answer(Arc::make_mut(&mut work), answered, energy), energy)
                 }
                 Err(error) => (Next::End(judge::give_up(&work, &error)), 0),
             };
@@ -112,11 +112,7 @@ impl RunEngine {
     }
 
     /// Calls the model, keeping the run's lease meanwhile.
-    async fn ask(
-        &self,
-        work: &Arc<Work>,
-        start: Start,
-    ) -> std::result::Result<(Completion, String), ProviderError> {
+    async fn ask(&self, work: &Arc<Work>, start: Start) -> std::result::Result<Answered, ProviderError> {
         let patience = work.time_left(self.db().clock().now());
         let settings = &work.plan.settings;
         let prompt = Prompt {

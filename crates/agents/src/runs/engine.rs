@@ -29,6 +29,8 @@ pub struct RunEngineParts {
     pub directory: Arc<Directory>,
     /// What keys have spent, to be forgotten when a run is settled.
     pub spending: Arc<Spending>,
+    /// Where runs live: a runtime that goes on when the one that took the request ends.
+    pub runtime: tokio::runtime::Handle,
 }
 
 /// Makes and drives runs. Cheap to clone.

@@ -3,7 +3,7 @@
 use super::model::{ModelOutput, RunRow};
 use super::work::{Ending, Work};
 use super::{effect, prompt};
-use crate::providers::{Completion, Finish, ProviderError, ToolCall};
+use crate::providers::{Answered, Finish, ProviderError, ToolCall};
 use model::Code;
 use serde_json::Value;
 
@@ -26,7 +26,8 @@ pub(super) enum Next {
 }
 
 /// Reads an answer into the current step and decides what follows. Gives the Energy it cost.
-pub(super) fn take_answer(work: &mut Work, completion: Completion, label: String, energy: i64) -> Next {
+pub(super) fn take_answer(work: &mut Work, answered: Answered, energy: i64) -> Next {
+    let Answered { completion, usage, usage_estimated, label } = answered;
     let position = work.last_position();
     let mut calls = prompt::with_ids(completion.tool_calls, position);
     for call in &mut calls {
@@ -36,7 +37,8 @@ pub(super) fn take_answer(work: &mut Work, completion: Completion, label: String
         text: storable(&completion.text),
         tool_calls: calls,
         finish_reason: completion.finish,
-        usage: completion.usage,
+        usage,
+        usage_estimated,
         correction: None,
     };
     let model_calls = work.row.model_calls + 1;

@@ -16,7 +16,7 @@ mod finish;
 mod http_tool;
 mod judge;
 mod model;
-mod operations;
+pub mod operations;
 mod prompt;
 mod queries;
 mod recovery;

@@ -109,6 +109,9 @@ pub struct NewRun {
     /// `true` answers at once; read the run, or subscribe to its events, for the end.
     #[serde(default)]
     pub background: bool,
+    /// Must be `false`: answers cannot be streamed yet.
+    #[serde(default)]
+    pub stream: bool,
     /// The form of the answer, instead of the agent's.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
@@ -430,6 +433,9 @@ pub(super) struct ModelOutput {
     pub(super) finish_reason: Finish,
     #[serde(default)]
     pub(super) usage: Usage,
+    /// Whether that is a guess, because the provider did not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) usage_estimated: bool,
     /// What the model is told when its answer did not fit the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<String>,

@@ -150,6 +150,17 @@ pub(super) fn energy_since(
     Ok(sum.unwrap_or(0))
 }
 
+/// The live runs of an agent that have begun and not ended.
+pub(super) fn going_on(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Result<Vec<RunId>> {
+    Ok(runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .filter(runs::agent_id.eq(agent))
+        .filter(runs::livemode.eq(true))
+        .filter(runs::status.eq(RunStatus::InProgress.as_str()))
+        .select(runs::id)
+        .load(read.connection())?)
+}
+
 /// Counts a test run against the day's cap.
 ///
 /// # Errors

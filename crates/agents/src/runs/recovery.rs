@@ -31,7 +31,7 @@ impl RunEngine {
         let count = rows.len();
         for row in rows {
             let engine = self.clone();
-            tokio::spawn(async move {
+            self.0.parts.runtime.spawn(async move {
                 let (id, epoch) = (row.id.clone(), row.epoch);
                 tracing::warn!(run_id = %id, epoch, "a run is resumed");
                 if let Err(error) = engine.resume(row).await {

@@ -5,7 +5,7 @@ use super::engine::{RunEngine, is_superseded};
 use super::finish::{store_outcome, told};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus};
 use super::queries;
-use super::turn::{refuse_over_month, turns};
+use super::turn::turns;
 use super::work::{Ended, Plan, Start, Work};
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
@@ -50,6 +50,10 @@ impl RunEngine {
 
     async fn make_or_find(&self, caller: &Caller, new: NewRun, claim: Option<Claim>) -> Result<Submitted> {
         check_run_metadata(new.metadata.as_ref())?;
+        if new.stream {
+            let rule = "must be false: answers cannot be streamed yet; use `background`, and read the run";
+            return Err(Error::invalid("stream", rule));
+        }
         if let Some(format) = &new.response_format {
             format.check()?;
         }
@@ -63,7 +67,7 @@ impl RunEngine {
         let (accepted, told_accepted) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
         // The run goes on when its caller hangs up, so no part of it lives in the request's future.
-        let driving = tokio::spawn(async move {
+        let driving = self.0.parts.runtime.spawn(async move {
             let (work, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
                     let (work, start) = engine.begin_again(caller, new, id, claim).await?;
@@ -168,7 +172,7 @@ impl RunEngine {
         if !caller.livemode() {
             queries::count_test_run(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
-        refuse_over_month(tx, &row, &settings)?;
+        self.refuse_over_month(tx, &row, &settings)?;
         // A run that waits reads its memory when its turn comes.
         let turns = if named && !waits { turns(tx, &row, &settings)? } else { Vec::new() };
         let options = options(new, &settings);

@@ -96,7 +96,7 @@ impl RunEngine {
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
         begun.turns = turns(tx, &begun.row, &work.plan.settings)?;
-        let limits = refuse_over_month(tx, &begun.row, &work.plan.settings);
+        let limits = self.refuse_over_month(tx, &begun.row, &work.plan.settings);
         match limits.and_then(|()| self.begin_step(tx, &begun)) {
             Ok((step, start)) => {
                 begun.steps.push(step);
@@ -107,6 +107,26 @@ impl RunEngine {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses a run of an agent whose month is used up, by what its runs have spent and by what those that go on have
+    /// used and set aside.
+    ///
+    /// # Errors
+    /// `energy_depleted` with `param` = `energy_limit_monthly`.
+    pub(super) fn refuse_over_month(&self, tx: &mut Tx, row: &RunRow, settings: &Settings) -> Result<()> {
+        let Some(limit) = settings.energy_limit_monthly.filter(|_| row.livemode) else { return Ok(()) };
+        let (workspace, agent) = (row.workspace_id, row.agent_id);
+        // So that of two runs at once the second sees what the first has set aside.
+        locks::lock(tx, locks::key(&format!("month of agent {workspace} {agent}")))?;
+        let month: Timestamp = tx.now().month_start();
+        let spent = queries::energy_since(tx, workspace, agent, month)?;
+        let going_on = queries::going_on(tx, workspace, agent)?;
+        if spent.saturating_add(self.0.parts.meter.in_hand(tx, workspace, &going_on)?) < limit {
+            return Ok(());
+        }
+        let message = format!("The agent has used its {limit} Energy of this month.");
+        Err(Error::new(Code::EnergyDepleted, message).param("energy_limit_monthly"))
     }
 }
 
@@ -135,16 +155,4 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, settings: &Settings) -> Resul
         MemoryMode::None => Ok(Vec::new()),
         MemoryMode::Window => queries::turns(read, row, settings.memory.max_messages / 2),
     }
-}
-
-/// # Errors
-/// `energy_depleted` where the agent has used up its month.
-pub(super) fn refuse_over_month(read: &mut Read, row: &RunRow, settings: &Settings) -> Result<()> {
-    let Some(limit) = settings.energy_limit_monthly.filter(|_| row.livemode) else { return Ok(()) };
-    let month: Timestamp = read.now().month_start();
-    if queries::energy_since(read, row.workspace_id, row.agent_id, month)? < limit {
-        return Ok(());
-    }
-    let message = format!("The agent has used its {limit} Energy of this month.");
-    Err(Error::new(Code::EnergyDepleted, message).param("energy_limit_monthly"))
 }

@@ -22,11 +22,17 @@ testkit::on_both! {
         assert_eq!((&first["max_steps"], &first["max_tool_calls"], &first["timeout_seconds"]), (&json!(10), &json!(30), &json!(120)));
         assert_eq!(first["memory"], json!({ "mode": "window", "max_messages": 40 }));
         assert_eq!(first["response_format"], json!({ "type": "text" }));
+        assert_eq!(first["reply"], json!({ "debounce_seconds": 2, "max_wait_seconds": 15, "split_messages": false }));
+        assert_eq!(first["handoff"], json!({ "enabled": false, "keywords": [], "resume_after_minutes": null }));
+        assert_eq!(first["fallback_message"], Value::Null);
         let all = json!({
             "name": "Grace", "description": "d", "instructions": "i", "model": "advanced", "temperature": 0.5,
             "max_output_tokens": 16, "max_steps": 50, "max_tool_calls": 200, "timeout_seconds": 600,
             "energy_limit_per_run": 5, "energy_limit_monthly": 7, "memory": { "mode": "none", "max_messages": 2 },
             "response_format": { "type": "json_schema", "schema": { "type": "object" } },
+            "reply": { "debounce_seconds": 0, "max_wait_seconds": 60, "split_messages": true },
+            "handoff": { "enabled": true, "keywords": ["human", "help me"], "resume_after_minutes": 30 },
+            "fallback_message": "One moment.",
             "status": "active", "metadata": { "a": "b" },
         });
         let made = app.post("/agents", &key, all.clone()).await.expect(201);
@@ -34,7 +40,15 @@ testkit::on_both! {
             assert_eq!(&made[field], value, "{field}");
         }
         assert_eq!(made["is_default"], false);
-        assert_eq!(app.get(&format!("/agents/{}", made["id"]), &key).await.expect(200), made);
+        let path = format!("/agents/{}", made["id"]);
+        assert_eq!(app.get(&path, &key).await.expect(200), made);
+        let change = json!({ "fallback_message": null, "reply": {}, "mcp_servers": [] });
+        let changed = app.patch(&path, &key, change).await.expect(200);
+        assert_eq!((&changed["version"], &changed["fallback_message"], &changed["reply"]), (&json!(2), &Value::Null, &first["reply"]));
+        let first_version = app.get(&format!("{path}/versions/1"), &key).await.expect(200);
+        for field in ["reply", "handoff", "fallback_message", "memory", "model"] {
+            assert_eq!(first_version[field], made[field], "{field}");
+        }
     }
 
     async fn bad_fields_are_named(kind: Kind) {
@@ -58,6 +72,14 @@ testkit::on_both! {
             (json!({ "name": "B", "response_format": { "type": "text", "schema": {} } }), "response_format.schema"),
             (json!({ "name": "B", "response_format": { "type": "json_schema", "schema": deep } }), "response_format.schema"),
             (json!({ "name": "B", "response_format": { "type": "json_schema", "schema": { "$ref": "https://x.example" } } }), "response_format.schema"),
+            (json!({ "name": "B", "reply": { "debounce_seconds": 31 } }), "reply.debounce_seconds"),
+            (json!({ "name": "B", "reply": { "debounce_seconds": 9, "max_wait_seconds": 8 } }), "reply.debounce_seconds"),
+            (json!({ "name": "B", "reply": { "max_wait_seconds": 4 } }), "reply.max_wait_seconds"),
+            (json!({ "name": "B", "handoff": { "keywords": ["ok", " "] } }), "handoff.keywords[1]"),
+            (json!({ "name": "B", "handoff": { "keywords": vec!["x"; 51] } }), "handoff.keywords"),
+            (json!({ "name": "B", "handoff": { "resume_after_minutes": 0 } }), "handoff.resume_after_minutes"),
+            (json!({ "name": "B", "fallback_message": "x".repeat(1001) }), "fallback_message"),
+            (json!({ "name": "B", "mcp_servers": [{ "connection_id": 1 }] }), "mcp_servers"),
             (json!({ "name": "B", "nmae": "C" }), "nmae"),
         ] {
             let refused = app.post("/agents", &key, body.clone()).await;

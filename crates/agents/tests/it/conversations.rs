@@ -65,6 +65,12 @@ testkit::on_both! {
             refused.expect_error(409, "conversation_busy");
             assert_eq!(refused.body["error"]["run_id"], runs[0]["id"]);
         }
+        // That passes, so an `Idempotency-Key` does not remember it.
+        let again = async || {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k");
+            asking.json(&json!({ "input": "x", "conversation_id": "c" })).send().await
+        };
+        again().await.expect_error(409, "conversation_busy");
         // Other conversations, and the same name with another agent, are not busy.
         ask(&app, &key, json!({ "input": "y", "conversation_id": "d" })).await.expect(200);
         let other = app.post("/agents", &key, json!({ "name": "Other", "status": "active" })).await.expect(201);
@@ -76,6 +82,8 @@ testkit::on_both! {
         let inputs: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
         assert_eq!(inputs, (0..10).map(|number| number.to_string()).collect::<Vec<_>>());
         assert_eq!(runs[0]["agent_id"], agent["id"]);
+        let done = again().await;
+        assert_eq!((done.expect(200)["output"].as_str(), done.headers.get("idempotent-replayed")), (Some("ok"), None));
         check_books(&app, key.workspace).await;
     }
 

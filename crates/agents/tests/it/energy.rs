@@ -64,19 +64,37 @@ testkit::on_both! {
 
     async fn an_agent_has_a_limit_for_the_month(kind: Kind) {
         let app = TestApp::new(kind).await;
-        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 2 })).await;
+        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 60 })).await;
         let test = app.key(key.workspace, Env::Test, &["runs:execute"]).await;
-        app.model.then(testkit::Script::Wait("x".into())).usage(100, 50);
-        let first = begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await;
-        let second = begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await;
+        // Each spends 41.
+        app.model.then(testkit::Script::Wait("x".into())).usage(0, 2048);
+        let mut runs = Vec::new();
+        for _ in 0..3 {
+            runs.push(begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await);
+        }
         app.model.release();
-        awaited(&app, &key, &first, "completed").await;
-        let second = awaited(&app, &key, &second, "failed").await;
-        assert_eq!(second["error"]["code"], "energy_depleted");
+        for (run, status) in runs.iter().zip(["completed", "completed", "failed"]) {
+            let run = awaited(&app, &key, run, status).await;
+            assert_eq!(run["error"]["code"].as_str(), (status == "failed").then_some("energy_depleted"));
+        }
         let param = ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
         assert_eq!(param.as_deref(), Some("energy_limit_monthly"));
         ask(&app, &test, json!({ "input": "Hi" })).await.expect(200);
         app.data.clock.advance(chrono::Duration::days(17));
+        ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn the_month_counts_what_goes_on(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 30 })).await;
+        // The first run may still use 41 Energy, so the month is spoken for until it has used less.
+        app.model.then(testkit::Script::Wait("x".into())).usage(100, 50);
+        let first = begin(&app, &key, json!({ "input": "Hi" })).await;
+        let param = ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
+        assert_eq!(param.as_deref(), Some("energy_limit_monthly"));
+        app.model.release();
+        awaited(&app, &key, &first, "completed").await;
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         check_books(&app, key.workspace).await;
     }

@@ -60,6 +60,20 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
+    async fn usage_that_is_not_told_is_estimated(kind: Kind) {
+        let (app, server) = set_up(kind).await;
+        let (key, _) = with_agent(&app, json!({ "instructions": "x".repeat(4001) })).await;
+        server.then(200, None, json!({ "choices": [{ "message": { "content": "12345" } }] })).then(200, None, says("told"));
+        let run = ask(&app, &key, json!({ "input": "1234567" })).await.expect(200);
+        // A token for four characters, rounded up: 4,008 and 5 characters.
+        assert_eq!((&run["usage"]["input_tokens"], &run["usage"]["output_tokens"]), (&json!(1002), &json!(2)));
+        assert_eq!(run["energy"]["amount"], 6, "1,002 × 5 + 2 × 20 thousandths");
+        assert_eq!(read(&app, &key, &run).await["steps"][0]["output"]["usage_estimated"], true);
+        let told = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(read(&app, &key, &told).await["steps"][0]["output"].get("usage_estimated"), None);
+        check_books(&app, key.workspace).await;
+    }
+
     async fn faults_that_may_pass_are_tried_again(kind: Kind) {
         let (app, server) = set_up(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
@@ -125,8 +139,8 @@ async fn where_a_model_is_unavailable_the_next_answers() {
     let tier = tier(&[&one, &two]);
     one.then(401, None, json!({}));
     two.then(200, None, says("second"));
-    let (completion, label) = tier.complete(prompt(Duration::from_secs(20))).await.unwrap();
-    assert_eq!((completion.text.as_str(), label.as_str()), ("second", "label-1"));
+    let answered = tier.complete(prompt(Duration::from_secs(20))).await.unwrap();
+    assert_eq!((answered.completion.text.as_str(), answered.label.as_str()), ("second", "label-1"));
     assert_eq!((&one.bodies()[0]["model"], &two.bodies()[0]["model"]), (&json!("m0"), &json!("m1")));
     // What a model refuses, others are not asked.
     one.then(400, None, json!({}));

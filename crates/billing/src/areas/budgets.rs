@@ -3,7 +3,7 @@
 use crate::ledger::{MICROS_PER_CENT, month_of, percent};
 use diesel::prelude::*;
 use model::{Caller, Env, Error, KeyId, Result, Timestamp};
-use operation::{Json, operation};
+use operation::{Rows, operation};
 use serde::Serialize;
 use store::Read;
 use store::schema::api_keys;
@@ -54,7 +54,7 @@ struct Row {
 ///
 /// The workspace's keys that have a budget and are not revoked, oldest first.
 #[operation(get "/billing/budgets", scope = "billing:read")]
-pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Json<Vec<KeyBudget>>> {
+pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Rows<KeyBudget>> {
     let rows: Vec<Row> = api_keys::table
         .filter(api_keys::workspace_id.eq(caller.workspace_id()))
         .filter(api_keys::budget_cents.is_not_null())
@@ -62,7 +62,7 @@ pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Json<Vec<KeyBudg
         .order(api_keys::id.asc())
         .select(Row::as_select())
         .load(read.connection())?;
-    rows.into_iter().map(|row| budget(read, row)).collect::<Result<_>>().map(Json)
+    rows.into_iter().map(|row| budget(read, row)).collect::<Result<_>>().map(Rows)
 }
 
 fn budget(read: &mut Read, row: Row) -> Result<KeyBudget> {

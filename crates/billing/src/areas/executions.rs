@@ -14,11 +14,28 @@ use utoipa::ToSchema;
 pub struct Execution {
     /// Always `execution`.
     object: &'static str,
+    #[serde(flatten)]
+    row: Row,
+    /// Its steps in their order: only where one execution is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    steps: Option<Vec<ExecutionStep>>,
+    /// What it moved in the ledger: only where one execution is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    entries: Option<Vec<LedgerEntry>>,
+}
+
+/// What was done, and what it cost.
+#[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = executions)]
+#[schema(as = ExecutionCost)]
+struct Row {
     /// Its id.
     id: ExecutionId,
     /// What it was, such as `run`.
     kind: String,
-    /// The id of what it was: a run's, for a run.
+    /// The id of what it was: a run's, for a run. A run that failed and began anew has one for each attempt.
     source_id: String,
     /// How it ended.
     status: String,
@@ -36,14 +53,6 @@ pub struct Execution {
     model: Option<String>,
     /// When it ended.
     created_at: Timestamp,
-    /// Its steps in their order: only where one execution is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    steps: Option<Vec<ExecutionStep>>,
-    /// What it moved in the ledger: only where one execution is asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    entries: Option<Vec<LedgerEntry>>,
 }
 
 /// A step of an execution.
@@ -72,40 +81,9 @@ pub struct ExecutionStep {
     completed_at: Option<Timestamp>,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = executions)]
-struct Row {
-    id: ExecutionId,
-    kind: String,
-    source_id: String,
-    status: String,
-    livemode: bool,
-    energy: i64,
-    usd_micros: i64,
-    key_id: Option<KeyId>,
-    agent_id: Option<AgentId>,
-    model: Option<String>,
-    created_at: Timestamp,
-}
-
 impl Row {
     fn show(self) -> Execution {
-        Execution {
-            object: "execution",
-            id: self.id,
-            kind: self.kind,
-            source_id: self.source_id,
-            status: self.status,
-            livemode: self.livemode,
-            energy: self.energy,
-            usd_micros: self.usd_micros,
-            key_id: self.key_id,
-            agent_id: self.agent_id,
-            model: self.model,
-            created_at: self.created_at,
-            steps: None,
-            entries: None,
-        }
+        Execution { object: "execution", row: self, steps: None, entries: None }
     }
 }
 
@@ -139,8 +117,8 @@ pub fn get_execution(
         .first(read.connection())
         .optional()?;
     let mut execution = row.ok_or_else(|| Error::not_found("execution"))?.show();
-    execution.steps = Some(steps(read, workspace, &execution.source_id)?);
-    execution.entries = Some(of_run(read, workspace, &execution.source_id)?);
+    execution.steps = Some(steps(read, workspace, &execution.row.source_id)?);
+    execution.entries = Some(of_run(read, workspace, &execution.row.source_id)?);
     Ok(Json(execution))
 }
 

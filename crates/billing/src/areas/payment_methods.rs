@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use model::{Caller, PaymentMethodId, Result, Timestamp};
-use operation::{Json, operation};
+use operation::{Rows, operation};
 use serde::Serialize;
 use store::Read;
 use store::schema::payment_methods;
@@ -48,7 +48,7 @@ struct Row {
 ///
 /// The one that is charged comes first, then the newest.
 #[operation(get "/billing/payment-methods", scope = "billing:read")]
-pub fn list_payment_methods(read: &mut Read, caller: &Caller) -> Result<Json<Vec<PaymentMethod>>> {
+pub fn list_payment_methods(read: &mut Read, caller: &Caller) -> Result<Rows<PaymentMethod>> {
     let rows: Vec<Row> = payment_methods::table
         .filter(payment_methods::workspace_id.eq(caller.workspace_id()))
         .order((payment_methods::is_default.desc(), payment_methods::id.desc()))
@@ -65,5 +65,5 @@ pub fn list_payment_methods(read: &mut Read, caller: &Caller) -> Result<Json<Vec
         is_default: row.is_default,
         created_at: row.created_at,
     };
-    Ok(Json(rows.into_iter().map(show).collect()))
+    Ok(Rows(rows.into_iter().map(show).collect()))
 }

@@ -2,7 +2,7 @@
 
 use crate::plans::{CatalogueEntry, catalogue};
 use model::{Caller, Result};
-use operation::{Json, operation};
+use operation::{Rows, operation};
 use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
@@ -77,7 +77,7 @@ impl From<CatalogueEntry> for Plan {
 ///
 /// A restricted plan is shown to the workspaces that have it.
 #[operation(get "/billing/plans", scope = any_key)]
-pub fn list_plans(read: &mut Read, caller: &Caller) -> Result<Json<Vec<Plan>>> {
+pub fn list_plans(read: &mut Read, caller: &Caller) -> Result<Rows<Plan>> {
     let plans = catalogue(read, Some(caller.workspace_id()))?;
-    Ok(Json(plans.into_iter().map(Plan::from).collect()))
+    Ok(Rows(plans.into_iter().map(Plan::from).collect()))
 }

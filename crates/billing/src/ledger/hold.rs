@@ -194,6 +194,25 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     Ok(total)
 }
 
+/// How many runs are looked up with one statement.
+const AT_ONCE: usize = 500;
+
+/// [`operation::ports::EnergyMeter::in_hand`].
+pub(super) fn in_hand(tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64> {
+    use energy_holds as h;
+    let mut sum = 0i64;
+    for some in runs.chunks(AT_ONCE) {
+        let held: Vec<Held> = h::table
+            .filter(h::run_id.eq_any(some))
+            .filter(h::workspace_id.eq(workspace))
+            .select(COLUMNS)
+            .load(tx.connection())?;
+        let open = held.iter().filter(|held| !held.is_closed());
+        sum = open.fold(sum, |sum, held| sum.saturating_add(held.used).saturating_add(held.unused()));
+    }
+    Ok(sum)
+}
+
 /// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the
 /// month that it is.
 pub(super) fn reopen(tx: &mut Tx, charge: &Charge) -> Result<()> {

@@ -31,7 +31,7 @@ pub(crate) use money::{MICROS_PER_CENT, percent};
 pub use sweep::{sweep_expired_grants, sweep_expired_holds};
 
 use auth::Spending;
-use model::Result;
+use model::{Result, RunId, WorkspaceId};
 use operation::ports::{Charge, EnergyMeter, Settlement};
 use std::sync::Arc;
 use store::Tx;
@@ -57,6 +57,10 @@ impl Ledger {
 }
 
 impl EnergyMeter for Ledger {
+    fn in_hand(&self, tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64> {
+        hold::in_hand(tx, workspace, runs)
+    }
+
     fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()> {
         hold::reopen(tx, charge)
     }

@@ -11,6 +11,7 @@ mod bed;
 mod budgets;
 mod grants;
 mod holds;
+mod library;
 mod operations;
 mod parallel;
 mod payments;

@@ -76,8 +76,9 @@ pub fn change(old: Option<&Value>, new: Option<&Value>) -> Value {
     json!({ "old": old.unwrap_or(&Value::Null), "new": new.unwrap_or(&Value::Null) })
 }
 
+// `NULL` is written as such, so that diesel can keep the statement.
 #[derive(Insertable)]
-#[diesel(table_name = item_activity)]
+#[diesel(table_name = item_activity, treat_none_as_default_value = false)]
 struct NewActivity<'a> {
     workspace_id: WorkspaceId,
     collection_id: CollectionId,

@@ -25,6 +25,16 @@ impl Facts<'_> {
         self.data.get(&field.key)
     }
 
+    /// The text of a system column; `None` where it has none, and for columns that hold no text.
+    pub fn system_text(&self, system: System) -> Option<String> {
+        match system {
+            System::Position => Some(self.row.place()),
+            System::ExternalKey => self.row.external_key.clone(),
+            System::CreatedBy => creator(self.row),
+            System::Id | System::Version | System::CreatedAt | System::UpdatedAt => None,
+        }
+    }
+
     /// Appends the key of one part.
     pub fn push_part(&self, shape: &Shape, part: Part, out: &mut Vec<u8>) {
         let row = self.row;
@@ -37,12 +47,8 @@ impl Facts<'_> {
             Subject::System(System::Version) => key::push_integer(out, row.version, part.desc),
             Subject::System(System::CreatedAt) => key::push_integer(out, row.created_at.millis(), part.desc),
             Subject::System(System::UpdatedAt) => key::push_integer(out, row.updated_at.millis(), part.desc),
-            Subject::System(System::Position) => key::push_text(out, Some(&row.place()), part.desc),
-            Subject::System(System::ExternalKey) => {
-                key::push_text(out, row.external_key.as_deref(), part.desc);
-            }
-            Subject::System(System::CreatedBy) => {
-                key::push_text(out, creator(row).as_deref(), part.desc);
+            Subject::System(system) => {
+                key::push_text(out, self.system_text(system).as_deref(), part.desc);
             }
         }
     }
@@ -76,20 +82,25 @@ impl Facts<'_> {
 
     /// The digest by which a unique index knows it; `None` where a value is missing, because then it clashes with none.
     pub fn digest(&self, shape: &Shape, index: &Index) -> Option<Vec<u8>> {
-        let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
-        for part in &index.parts {
-            let Subject::Field(id) = part.subject else { return None };
-            let value = self.value(shape.field_by_id(id)?)?;
-            let text = match value {
-                Value::String(text) if text.is_empty() => return None,
-                Value::String(text) => Value::from(text::nfc(text).into_owned()).to_string(),
-                other => other.to_string(),
-            };
-            digest.update(text.as_bytes());
-            digest.update(b"\n");
-        }
-        Some(digest.finish().as_ref().to_vec())
+        digest(shape, index, self.data)
     }
+}
+
+/// The digest by which a unique index knows items with these values; `None` where one of its fields has none.
+pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
+    let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
+    for part in &index.parts {
+        let Subject::Field(id) = part.subject else { return None };
+        let value = data.get(&shape.field_by_id(id)?.key)?;
+        let text = match value {
+            Value::String(text) if text.is_empty() => return None,
+            Value::String(text) => Value::from(text::nfc(text).into_owned()).to_string(),
+            other => other.to_string(),
+        };
+        digest.update(text.as_bytes());
+        digest.update(b"\n");
+    }
+    Some(digest.finish().as_ref().to_vec())
 }
 
 /// Who created an item, as `type:id`.

@@ -4,18 +4,32 @@
 //! its events in step.
 
 pub mod activity;
+mod desk;
 mod keys;
+mod model;
+mod operations;
 mod row;
+mod trash;
 mod values;
 mod write;
 
-pub use keys::{Facts, creator, holder, reindex};
+pub use keys::{Facts, creator, digest, holder, reindex};
 pub use row::{Data, Item, ItemRow, natural_place};
 pub use values::{Missing, merge};
-pub use write::{Draft, Writer, Written, expect_version, find, live, lock, locked, refuse_locked};
+pub use write::{
+    Draft, Writer, Written, expect_version, find, find_locked, holder_of_key, live, lock, locked,
+    refuse_locked,
+};
 
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {
-    vec![]
+    vec![
+        Box::new(operations::CreateItem),
+        Box::new(operations::GetItem),
+        Box::new(operations::UpdateItem),
+        Box::new(operations::ReplaceItem),
+        Box::new(trash::DeleteItem),
+        Box::new(trash::RestoreItem),
+    ]
 }

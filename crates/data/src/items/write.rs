@@ -47,9 +47,10 @@ pub struct Writer<'a> {
     pub author: &'a Author,
 }
 
+// `NULL` is written as such: with `DEFAULT` the statement would have many shapes, and diesel would keep none of them.
 #[derive(Insertable)]
-#[diesel(table_name = items)]
-struct NewItem<'a> {
+#[diesel(table_name = items, treat_none_as_default_value = false)]
+struct Fresh<'a> {
     workspace_id: model::WorkspaceId,
     collection_id: model::CollectionId,
     data: JsonText,
@@ -91,8 +92,24 @@ pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow
 /// # Errors
 /// `not_found`.
 pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
-    lock(tx, id)?;
-    live(tx, shape, id)
+    find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash, that nobody else changes until the transaction ends. SQLite has
+/// one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
+    let found = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .for_update()
+        .get_result(connection);
+    Ok(found.optional()?)
 }
 
 /// Waits for others that change this item. SQLite has one writer.
@@ -143,7 +160,7 @@ impl Writer<'_> {
         values::stamp(self.shape, &mut data, now, now, &self.creator()?);
         let references = links::take_references(tx, self.shape, None, &mut data)?;
         compute::complete(tx, self.shape, None, &mut data)?;
-        let new = NewItem {
+        let new = Fresh {
             workspace_id: self.author.workspace,
             collection_id: self.shape.collection,
             title: values::title(self.shape, &data),
@@ -157,11 +174,15 @@ impl Writer<'_> {
             created_at: now,
             updated_at: now,
         };
-        refuse_taken_key(tx, self.shape, draft.external_key.as_deref(), None)?;
-        let mut row: ItemRow = diesel::insert_into(items::table)
+        let inserted = each!(tx.connection(), |connection| diesel::insert_into(items::table)
             .values(new)
+            .on_conflict_do_nothing()
             .returning(items::all_columns)
-            .get_result(tx.connection())?;
+            .get_result::<ItemRow>(connection));
+        let Some(mut row) = inserted.optional()? else {
+            let key = draft.external_key.as_deref().unwrap_or_default();
+            return Err(taken_key(holder_of_key(tx, self.shape, key)?));
+        };
         if links::point(tx, self, &row, references)? {
             // The other ends may decide what rollups of this item hold.
             row = self.refresh(tx, row)?;
@@ -201,7 +222,6 @@ impl Writer<'_> {
             let as_value = |key: &Option<String>| key.clone().map(Value::from);
             let entry = change(as_value(&old.external_key).as_ref(), as_value(&draft.external_key).as_ref());
             changed.insert("external_key".to_owned(), entry);
-            refuse_taken_key(tx, self.shape, draft.external_key.as_deref(), Some(old.id))?;
         }
         let now = tx.now();
         values::stamp(self.shape, &mut data, old.created_at, now, &creator(&old).unwrap_or_default());
@@ -214,7 +234,11 @@ impl Writer<'_> {
         row.version += 1;
         row.updated_by = self.author.actor.clone();
         row.updated_at = now;
-        store(tx, &row)?;
+        if row.external_key == old.external_key {
+            store(tx, &row)?;
+        } else {
+            store_with_key(tx, self.shape, &row)?;
+        }
         if links::point(tx, self, &row, references)? {
             row = self.refresh(tx, row)?;
             data = row.values()?;
@@ -255,6 +279,13 @@ impl Writer<'_> {
     /// # Errors
     /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
     pub fn trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
+        let row = self.take_out(tx, old)?;
+        self.tell(tx, &row, Action::Trashed, &Changes::new())?;
+        Ok(row)
+    }
+
+    /// Takes a live item out of indexes, search and the ends of links that point to it.
+    fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
         refuse_locked(old)?;
         let data = old.values()?;
         let facts = Facts { row: old, data: &data };
@@ -267,8 +298,19 @@ impl Writer<'_> {
         row.trashed_at = Some(row.updated_at);
         store(tx, &row)?;
         links::let_go(tx, self, &row)?;
-        self.tell(tx, &row, Action::Trashed, &Changes::new())?;
         Ok(row)
+    }
+
+    /// Deletes an item for good, be it live or in the trash.
+    ///
+    /// # Errors
+    /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
+    pub fn destroy(&self, tx: &mut Tx, row: &ItemRow) -> Result<()> {
+        if row.trashed_at.is_some() {
+            return self.purge(tx, row);
+        }
+        let row = self.take_out(tx, row)?;
+        self.purge(tx, &row)
     }
 
     /// Brings an item back from the trash. Its computed values are brought up to date.
@@ -276,13 +318,12 @@ impl Writer<'_> {
     /// # Errors
     /// `duplicate_value` where a value that must be unique is taken by now, or the database's.
     pub fn restore(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
-        refuse_taken_key(tx, self.shape, old.external_key.as_deref(), Some(old.id))?;
         let mut row = old.clone();
         row.version += 1;
         row.updated_by = self.author.actor.clone();
         row.updated_at = tx.now();
         row.trashed_at = None;
-        store(tx, &row)?;
+        store_with_key(tx, self.shape, &row)?;
         links::take_back(tx, self, &row)?;
         let row = self.refresh(tx, row)?;
         let data = row.values()?;
@@ -412,22 +453,38 @@ fn sized(data: &Data) -> Result<JsonText> {
     Ok(text)
 }
 
+/// The live item with an external key.
+///
 /// # Errors
-/// `duplicate_value`.
-fn refuse_taken_key(tx: &mut Tx, shape: &Shape, key: Option<&str>, except: Option<ItemId>) -> Result<()> {
-    let Some(key) = key else { return Ok(()) };
-    let holder: Option<ItemId> = items::table
+/// When the database fails.
+pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
+    let found = items::table
         .filter(items::collection_id.eq(shape.collection))
         .filter(items::external_key.eq(key))
         .filter(items::external_key.is_not_null())
         .filter(items::trashed_at.is_null())
         .select(items::id)
-        .get_result(tx.connection())
-        .optional()?;
-    match holder.filter(|holder| Some(*holder) != except) {
-        None => Ok(()),
-        Some(holder) => Err(Error::new(Code::DuplicateValue, "Another item has this external key.")
-            .param("external_key")
-            .with("details", json!({ "existing_id": holder }))),
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// Stores a row whose external key is new to the live items. Another transaction may have taken the key and not be
+/// through yet, which only the index knows.
+///
+/// # Errors
+/// `duplicate_value`.
+fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
+    use diesel::result::{DatabaseErrorKind::UniqueViolation, Error as Diesel};
+    let Some(key) = row.external_key.as_deref() else { return store(tx, row) };
+    let Err(error) = tx.savepoint(|tx| store(tx, row)) else { return Ok(()) };
+    match error.cause().and_then(|cause| cause.downcast_ref::<Diesel>()) {
+        Some(Diesel::DatabaseError(UniqueViolation, _)) => Err(taken_key(holder_of_key(tx, shape, key)?)),
+        _ => Err(error),
     }
+}
+
+fn taken_key(holder: Option<ItemId>) -> Error {
+    Error::new(Code::DuplicateValue, "Another item has this external key.")
+        .param("external_key")
+        .with("details", json!({ "existing_id": holder }))
 }

@@ -71,9 +71,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<()> {
     let config = cli.config;
     match cli.command {
-        Command::Serve(arguments) => {
-            actix_web::rt::System::new().block_on(serve::serve(config, arguments.demo))
-        }
+        Command::Serve(arguments) => serve::run(config, arguments.demo),
         Command::Migrate => {
             let done = Db::migrate(&serve::backend(&config)?).map_err(serve::cause)?;
             tracing::info!(migrations = done.len(), "the database is up to date");

@@ -71,17 +71,11 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
             },
         )
     });
-    let inbound = json!({
-        "name": "Full", "description": "d", "verification": { "type": "meta", "secrets": ["s"], "verify_token": "t" },
-        "allowed_ips": ["127.0.0.1"], "response": { "type": "static", "status": 201, "body": "ok", "content_type": "text/plain" },
-        "mapping": { "event_type": "$.a", "vars": { "a": { "from": "$.a" } }, "contact": { "match_on": "phone", "fields": { "phone": "$.p" } } },
-        "capture": true, "metadata": { "a": "b" },
-    });
-    let inbound = app.post("/inbound-webhooks", key, inbound).await.expect(201);
-    let hook = inbound["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap();
-    app.ask_beside("POST", hook).json(&json!({ "p": 1 })).send().await.expect_error(400, "invalid_signature");
+    let (collection, item) = seed_items(walk).await;
     BTreeMap::from([
-        ("inboundWebhookId", inbound["id"].as_str().unwrap().to_owned()),
+        ("collectionId", collection),
+        ("itemId", item),
+        ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
         ("agentId", agent),
         ("toolId", "look_up".to_owned()),
@@ -90,6 +84,69 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("executionId", execution.as_str().unwrap().to_owned()),
         ("invoiceId", invoice.await.unwrap().to_string()),
     ])
+}
+
+/// A collection with a field, and an item with everything that an item can have.
+async fn seed_items(walk: &Walk) -> (String, String) {
+    use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+    use store::schema::{collection_fields as f, collections as c};
+    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+    let made = app.db().write(move |tx| {
+        let now = tx.now();
+        let made = (c::version.eq(1), c::created_by.eq("{}"), c::created_at.eq(now), c::updated_at.eq(now));
+        let id: i64 = diesel::insert_into(c::table)
+            .values((
+                (
+                    c::workspace_id.eq(workspace),
+                    c::name.eq("Full"),
+                    c::name_key.eq("full"),
+                    c::slug.eq("full"),
+                ),
+                (c::position.eq(1), c::status.eq("active"), c::settings.eq("{}"), c::shape_version.eq(1)),
+                (c::item_count.eq(0), made),
+            ))
+            .returning(c::id)
+            .get_result(tx.connection())?;
+        let field: i64 = diesel::insert_into(f::table)
+            .values((
+                (
+                    f::workspace_id.eq(workspace),
+                    f::collection_id.eq(id),
+                    f::field_key.eq("name"),
+                    f::label.eq("Name"),
+                ),
+                (f::kind.eq("text"), f::required.eq(true), f::is_unique.eq(false), f::options.eq("{}")),
+                (f::position.eq(1), f::archived.eq(false), f::next_number.eq(1), f::version.eq(1)),
+                (f::created_at.eq(now), f::updated_at.eq(now)),
+            ))
+            .returning(f::id)
+            .get_result(tx.connection())?;
+        diesel::update(c::table.find(id)).set(c::primary_field_id.eq(field)).execute(tx.connection())?;
+        Ok(id)
+    });
+    let collection = made.await.unwrap();
+    let item = json!({ "data": { "name": "Full" }, "external_key": "full" });
+    let item = app.post(&format!("/collections/{collection}/items"), key, item).await.expect(201);
+    (collection.to_string(), item["id"].to_string())
+}
+
+/// An inbound webhook that has received a request.
+async fn seed_inbound_webhook(walk: &Walk) -> String {
+    let app = &walk.app;
+    let new = json!({
+        "name": "Full", "description": "d", "verification": { "type": "meta", "secrets": ["s"], "verify_token": "t" },
+        "allowed_ips": ["127.0.0.1"], "metadata": { "a": "b" }, "capture": true,
+        "response": { "type": "static", "status": 201, "body": "ok", "content_type": "text/plain" },
+        "mapping": {
+            "event_type": "$.a", "vars": { "a": { "from": "$.a" } },
+            "contact": { "match_on": "phone", "fields": { "phone": "$.p" } },
+        },
+    });
+    let webhook = app.post("/inbound-webhooks", &walk.keys[&(false, true)], new).await.expect(201);
+    let url = webhook["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap();
+    app.ask_beside("POST", url).json(&json!({ "p": 1 })).send().await.expect_error(400, "invalid_signature");
+    webhook["id"].as_str().unwrap().to_owned()
 }
 
 testkit::on_both! {

@@ -88,6 +88,16 @@ testkit::on_both! {
         }
     }
 
+    async fn rows_of_lists_have_names(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let Some(answer) = document.answer_schema(&op, 200) else { continue };
+            let rows = &answer["allOf"][0]["properties"]["data"]["items"];
+            // `Rows<T>` and the lists of the four pagings name their rows; `Json<Vec<T>>` writes them out.
+            assert!(rows.get("properties").is_none() && rows.get("allOf").is_none(), "{}: {rows}", op.id);
+        }
+    }
+
     async fn bodies_are_read_strictly(kind: Kind) {
         let walk = Walk::begin(kind).await;
         for (document, op) in walk.operations() {

@@ -42,6 +42,14 @@ impl Serving {
         serving
     }
 
+    /// `SIGTERM`: what goes on is finished.
+    async fn stop(mut self) {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let status = until("the service stops", async || self.0.try_wait().unwrap()).await;
+        assert!(status.success(), "{status}");
+    }
+
     /// `SIGKILL`: nothing is flushed, nobody is told.
     fn kill(mut self) {
         self.0.kill().unwrap();
@@ -69,6 +77,21 @@ async fn let_leases_end(db: &Db) {
     assert_eq!(ended.await.unwrap(), (1, 1), "one run and one claim");
 }
 
+/// A live key of a fresh workspace with Energy, made on the command line.
+fn new_key(svc: impl Fn() -> Command) -> Key {
+    let workspace = output(svc(), &["workspace", "create", "--name", "Killed"])["id"].to_string();
+    output(svc(), &["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
+    output(svc(), &["energy", "grant", "--workspace", "killed", "--amount", "1000000"]);
+    let scopes = "agents:write,agents:read,runs:execute,runs:read,billing:read";
+    let made =
+        output(svc(), &["key", "create", "--workspace", &workspace, "--env", "live", "--scopes", scopes]);
+    Key {
+        secret: made["secret"].as_str().unwrap().to_owned(),
+        id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
+        workspace: WorkspaceId(workspace.parse().unwrap()),
+    }
+}
+
 /// The states of all holds.
 async fn holds(db: &Db) -> Vec<String> {
     let states =
@@ -86,16 +109,7 @@ testkit::on_both! {
         let svc = || program(&data, folder.path(), &model, &listen);
         let client = Client::new(&format!("http://{listen}"));
 
-        let workspace = output(svc(), &["workspace", "create", "--name", "Killed"])["id"].to_string();
-        output(svc(), &["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
-        output(svc(), &["energy", "grant", "--workspace", "killed", "--amount", "1000000"]);
-        let scopes = "agents:write,agents:read,runs:execute,runs:read,billing:read";
-        let made = output(svc(), &["key", "create", "--workspace", &workspace, "--env", "live", "--scopes", scopes]);
-        let key = Key {
-            secret: made["secret"].as_str().unwrap().to_owned(),
-            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
-            workspace: WorkspaceId(workspace.parse().unwrap()),
-        };
+        let key = new_key(svc);
         let get = async |path: &str| -> Answer { client.ask("GET", path).key(&key).send().await };
         let run = || {
             let body = json!({ "input": "Hello" });
@@ -142,5 +156,28 @@ testkit::on_both! {
         assert_eq!((&energy["available"], &energy["reserved"]), (&json!(1_000_000 - cost), &json!(0)));
         assert_eq!(holds(&data.db).await, ["settled"]);
         drop(second);
+    }
+
+    async fn a_stopping_service_finishes_its_runs(kind: Kind) {
+        let data = TestDb::new(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let model = OpenAiServer::start().await;
+        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let svc = || program(&data, folder.path(), &model, &listen);
+        let client = Client::new(&format!("http://{listen}"));
+        let key = new_key(svc);
+        let serving = Serving::start(svc(), &client).await;
+        let agent = json!({ "name": "Assistant", "status": "active" });
+        client.ask("POST", "/agents").key(&key).json(&agent).send().await.expect(201);
+        // The model's server is busy for a second, so the run outlives the HTTP server that took it.
+        model.then(503, Some(1), Value::Null);
+        let run = json!({ "input": "Hello", "background": true });
+        client.ask("POST", "/runs").key(&key).json(&run).send().await.expect(200);
+        until("the model is asked", async || (model.requests() == 1).then_some(())).await;
+        serving.stop().await;
+        assert_eq!(model.requests(), 2);
+        let ended = data.db.read(|read| Ok(runs::table.select(runs::status).load::<String>(read.connection())?));
+        assert_eq!(ended.await.unwrap(), ["completed"]);
+        assert_eq!(holds(&data.db).await, ["settled"]);
     }
 }

@@ -1,0 +1,275 @@
+//! What a version of an agent fixes: how it answers, within which limits, and what it remembers.
+
+use super::model::{AgentPatch, NewAgent};
+use crate::providers::Tier;
+use crate::schema_rules;
+use model::{Error, Result, SkillId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What an agent remembers of its conversations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryMode {
+    /// Nothing: every run stands alone.
+    None,
+    /// The last messages.
+    #[default]
+    Window,
+}
+
+/// How much an agent remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Memory {
+    /// What it remembers.
+    pub mode: MemoryMode,
+    /// The last messages of the conversation that it sees.
+    #[schema(minimum = 2, maximum = 200)]
+    pub max_messages: i64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { mode: MemoryMode::Window, max_messages: 40 }
+    }
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseKind {
+    /// Free text.
+    #[default]
+    Text,
+    /// JSON that fits a schema.
+    JsonSchema,
+}
+
+/// The form that answers must have.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseFormat {
+    /// Free text, or JSON.
+    #[serde(rename = "type")]
+    pub kind: ResponseKind,
+    /// With `json_schema`: a JSON Schema (2020-12, at most 64 KB and 10 levels, no remote `$ref`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub schema: Option<Value>,
+}
+
+impl ResponseFormat {
+    /// The schema that answers must fit.
+    pub fn schema(&self) -> Option<&Value> {
+        self.schema.as_ref().filter(|_| self.kind == ResponseKind::JsonSchema)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        match (self.kind, &self.schema) {
+            (ResponseKind::JsonSchema, Some(schema)) => schema_rules::check(schema, "response_format.schema"),
+            (ResponseKind::JsonSchema, None) => {
+                Err(Error::invalid("response_format.schema", "is required with `json_schema`"))
+            }
+            (ResponseKind::Text, Some(_)) => {
+                Err(Error::invalid("response_format.schema", "is only for `json_schema`"))
+            }
+            (ResponseKind::Text, None) => Ok(()),
+        }
+    }
+}
+
+/// A skill that an agent has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillRef {
+    /// The skill.
+    pub skill_id: SkillId,
+    /// A fixed version; `null` follows the skill's default version.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    pub version: Option<i64>,
+}
+
+/// How an agent answers people in channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReplyRules {
+    /// It waits this long for further messages before it answers them together.
+    #[schema(minimum = 0, maximum = 30)]
+    pub debounce_seconds: i64,
+    /// It never waits longer than this.
+    #[schema(minimum = 5, maximum = 60)]
+    pub max_wait_seconds: i64,
+    /// Whether a long answer is sent as several messages.
+    pub split_messages: bool,
+}
+
+impl Default for ReplyRules {
+    fn default() -> Self {
+        Self { debounce_seconds: 2, max_wait_seconds: 15, split_messages: false }
+    }
+}
+
+/// When an agent leaves a conversation in a channel to people.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Handoff {
+    /// Whether it does.
+    pub enabled: bool,
+    /// Words of the person that ask for it.
+    #[schema(max_items = 50)]
+    pub keywords: Vec<HandoffKeyword>,
+    /// It takes the conversation back after this silence of people; `null` never.
+    #[schema(minimum = 1, maximum = 43_200)]
+    pub resume_after_minutes: Option<i64>,
+}
+
+/// A word or phrase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(min_length = 1, max_length = 100, pattern = r"\S")]
+pub struct HandoffKeyword(pub String);
+
+/// What a version of an agent fixes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentSettings)]
+pub struct Settings {
+    /// For people.
+    pub description: String,
+    /// What the model is told first.
+    pub instructions: String,
+    /// The tier of models.
+    pub model: Tier,
+    /// Randomness, 0 to 2; `null` leaves it to the model.
+    pub temperature: Option<f64>,
+    /// The most tokens of one answer.
+    pub max_output_tokens: i64,
+    /// The most model calls of a run.
+    pub max_steps: i64,
+    /// The most tool calls of a run.
+    pub max_tool_calls: i64,
+    /// The longest time of a run, in seconds.
+    pub timeout_seconds: i64,
+    /// The most Energy of a run; `null` is no limit of its own.
+    pub energy_limit_per_run: Option<i64>,
+    /// The most Energy of a calendar month (UTC); `null` is no limit of its own.
+    pub energy_limit_monthly: Option<i64>,
+    /// What it remembers of conversations.
+    pub memory: Memory,
+    /// The form of its answers.
+    pub response_format: ResponseFormat,
+    /// How it answers people in channels.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub reply: ReplyRules,
+    /// When it leaves a conversation in a channel to people.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub handoff: Handoff,
+    /// What people in channels are told when it fails; `null` is nothing.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub fallback_message: Option<String>,
+    /// Its skills.
+    pub skills: Vec<SkillRef>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            instructions: String::new(),
+            model: Tier::default(),
+            temperature: None,
+            max_output_tokens: 2048,
+            max_steps: 10,
+            max_tool_calls: 30,
+            timeout_seconds: 120,
+            energy_limit_per_run: None,
+            energy_limit_monthly: None,
+            memory: Memory::default(),
+            response_format: ResponseFormat::default(),
+            reply: ReplyRules::default(),
+            handoff: Handoff::default(),
+            fallback_message: None,
+            skills: Vec::new(),
+        }
+    }
+}
+
+impl NewAgent {
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let defaults = Settings::default();
+        let settings = Settings {
+            description: self.description.clone().unwrap_or_default(),
+            instructions: self.instructions.clone().unwrap_or_default(),
+            model: self.model.unwrap_or_default(),
+            temperature: self.temperature,
+            max_output_tokens: self.max_output_tokens.unwrap_or(defaults.max_output_tokens),
+            max_steps: self.max_steps.unwrap_or(defaults.max_steps),
+            max_tool_calls: self.max_tool_calls.unwrap_or(defaults.max_tool_calls),
+            timeout_seconds: self.timeout_seconds.unwrap_or(defaults.timeout_seconds),
+            energy_limit_per_run: self.energy_limit_per_run,
+            energy_limit_monthly: self.energy_limit_monthly,
+            memory: self.memory.unwrap_or_default(),
+            response_format: self.response_format.clone().unwrap_or_default(),
+            reply: self.reply.unwrap_or_default(),
+            handoff: self.handoff.clone().unwrap_or_default(),
+            fallback_message: self.fallback_message.clone(),
+            skills: Vec::new(),
+        };
+        refuse_mcp_servers(self.mcp_servers.as_deref())?;
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl AgentPatch {
+    pub(crate) fn apply(self, settings: &mut Settings) -> Result<()> {
+        fn set<T>(place: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *place = value;
+            }
+        }
+        set(&mut settings.description, self.description);
+        set(&mut settings.instructions, self.instructions);
+        set(&mut settings.model, self.model);
+        self.temperature.apply(&mut settings.temperature);
+        set(&mut settings.max_output_tokens, self.max_output_tokens);
+        set(&mut settings.max_steps, self.max_steps);
+        set(&mut settings.max_tool_calls, self.max_tool_calls);
+        set(&mut settings.timeout_seconds, self.timeout_seconds);
+        self.energy_limit_per_run.apply(&mut settings.energy_limit_per_run);
+        self.energy_limit_monthly.apply(&mut settings.energy_limit_monthly);
+        set(&mut settings.memory, self.memory);
+        set(&mut settings.response_format, self.response_format);
+        set(&mut settings.reply, self.reply);
+        set(&mut settings.handoff, self.handoff);
+        self.fallback_message.apply(&mut settings.fallback_message);
+        refuse_mcp_servers(self.mcp_servers.as_deref())?;
+        settings.check()
+    }
+}
+
+impl Settings {
+    /// What a schema cannot say.
+    fn check(&self) -> Result<()> {
+        if self.reply.debounce_seconds > self.reply.max_wait_seconds {
+            return Err(Error::invalid("reply.debounce_seconds", "must not be above `max_wait_seconds`"));
+        }
+        self.response_format.check()
+    }
+}
+
+/// # Errors
+/// `validation_error`: there are no integrations to connect to.
+fn refuse_mcp_servers(servers: Option<&[Value]>) -> Result<()> {
+    match servers {
+        None | Some([]) => Ok(()),
+        Some(_) => Err(Error::invalid(
+            "mcp_servers",
+            "must be empty: this service cannot connect to MCP servers yet",
+        )),
+    }
+}

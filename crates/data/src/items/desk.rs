@@ -1,0 +1,74 @@
+//! What all operations on items begin and end with: the collection, the author, and the item as an answer.
+
+use super::row::{Item, ItemRow};
+use super::write::Writer;
+use crate::author::Author;
+use crate::shape::{self, Shape, Shapes};
+use model::{Caller, CollectionId, Result};
+use operation::{RawCreated, RawJson, With};
+use std::sync::Arc;
+use store::Tx;
+
+/// A collection that is open for writing, and who writes.
+pub(crate) struct Desk<'a> {
+    shapes: &'a Shapes,
+    pub(crate) shape: Arc<Shape>,
+    pub(crate) author: Author,
+}
+
+impl<'a> Desk<'a> {
+    /// Opens a collection for a caller.
+    ///
+    /// # Errors
+    /// `not_found`, and `invalid_state` for an archived collection.
+    pub(crate) fn open(
+        tx: &mut Tx,
+        caller: &Caller,
+        shapes: &'a Shapes,
+        collection: CollectionId,
+    ) -> Result<Self> {
+        let shape = shape::for_write(tx, shapes, caller.workspace_id(), collection)?;
+        Ok(Self { shapes, shape, author: Author::of(caller) })
+    }
+
+    /// What writes there.
+    pub(crate) fn writer(&self) -> Writer<'_> {
+        Writer { shapes: self.shapes, shape: &self.shape, author: &self.author }
+    }
+}
+
+/// An item as an answer, with its version as `ETag`.
+pub(crate) type Shown = With<RawJson<Item>>;
+
+/// The answer that shows an item.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<Shown> {
+    Ok(With { answer: RawJson::new(printed(shape, row)?), headers: vec![etag(row)] })
+}
+
+/// The answer that shows an item that was created.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
+    Ok(With { answer: RawCreated::new(printed(shape, row)?), headers: vec![etag(row)] })
+}
+
+/// `If-Match` takes it back.
+pub(crate) fn etag(row: &ItemRow) -> (&'static str, String) {
+    ("etag", format!("\"{}\"", row.version))
+}
+
+/// The stored text goes out as it is, unless it holds values of fields that are gone.
+fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
+    if shape.leaving.is_empty() {
+        return Ok(row.json());
+    }
+    let mut data = row.values()?;
+    data.retain(|key, _| !shape.leaving.contains(key));
+    let mut out = String::with_capacity(row.data.as_str().len() + 512);
+    row.print_with(&mut out, &serde_json::to_string(&data)?);
+    Ok(out)
+}

@@ -1,0 +1,102 @@
+//! What callers send about items.
+
+use super::row::Data;
+use crate::value::Mode;
+use model::{Error, Patch, Result};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+/// An item to be created.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewItem {
+    /// Its values, by the key of their field. Fields that are not named get their defaults.
+    #[schema(value_type = Object)]
+    pub data: Data,
+    /// A key of your own, unique among the live items of the collection.
+    #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
+    #[serde(default)]
+    pub external_key: Option<String>,
+    /// Whether text is read as what a field wants: `"12.5"` as a number, a label as its choice. A choice that does not
+    /// exist yet is made.
+    #[serde(default)]
+    pub typecast: bool,
+}
+
+/// A change of an item. What is not sent stays as it is.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemPatch {
+    /// Values, by the key of their field: only these fields change, and `null` clears one.
+    #[schema(value_type = Object)]
+    #[serde(default)]
+    pub data: Data,
+    /// A key of your own, unique among the live items of the collection; `null` removes it.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
+    #[serde(default)]
+    pub external_key: Patch<String>,
+    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    #[schema(minimum = 1)]
+    #[serde(default)]
+    pub version: Option<i64>,
+    /// Whether text is read as what a field wants. A choice that does not exist yet is made.
+    #[serde(default)]
+    pub typecast: bool,
+}
+
+/// An item's new values.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemReplacement {
+    /// All its values, by the key of their field. Fields that are not named lose theirs.
+    #[schema(value_type = Object)]
+    pub data: Data,
+    /// A key of your own, unique among the live items of the collection; `null` removes it, and one that is not sent
+    /// stays.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
+    #[serde(default)]
+    pub external_key: Patch<String>,
+    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    #[schema(minimum = 1)]
+    #[serde(default)]
+    pub version: Option<i64>,
+    /// Whether text is read as what a field wants. A choice that does not exist yet is made.
+    #[serde(default)]
+    pub typecast: bool,
+}
+
+/// How to read one item.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct ItemQuery {
+    /// Whether an item in the trash is shown too.
+    #[serde(default)]
+    #[param(required = false)]
+    pub trashed: bool,
+}
+
+/// How to delete an item.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct ItemDeletion {
+    /// Whether to delete it for good, at once. Otherwise it stays in the trash for 30 days.
+    #[serde(default)]
+    #[param(required = false)]
+    pub permanent: bool,
+}
+
+/// How values are read.
+pub fn mode(typecast: bool) -> Mode {
+    if typecast { Mode::Typecast } else { Mode::Strict }
+}
+
+/// The version that a change is made for, of body and header.
+///
+/// # Errors
+/// `validation_error` where they differ.
+pub fn expected(body: Option<i64>, header: Option<i64>) -> Result<Option<i64>> {
+    match (body, header) {
+        (Some(body), Some(header)) if body != header => {
+            Err(Error::invalid("version", "must be the same as in If-Match"))
+        }
+        _ => Ok(body.or(header)),
+    }
+}

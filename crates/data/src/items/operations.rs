@@ -1,0 +1,134 @@
+//! Creating, reading and changing items.
+
+use super::desk::{self, Desk, Shown};
+use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, expected, mode};
+use super::row::{Data, Item, ItemRow};
+use super::values::{self, Missing};
+use super::write::{self, Draft};
+use crate::shape::{self, Shapes};
+use crate::value::Mode;
+use model::{Caller, CollectionId, Error, ItemId, Patch, Result};
+use operation::{Body, IfMatch, Path, Query, RawCreated, State, With, operation};
+use store::{Read, Tx};
+
+/// Create an item
+///
+/// Fields that are not named get their defaults. Each value has the JSON type of its field, unless `typecast` is set.
+#[operation(post "/collections/{collectionId}/items", scope = "items:write")]
+pub fn create_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Body(new): Body<NewItem>,
+    shapes: State<Shapes>,
+) -> Result<With<RawCreated<Item>>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let data = values::merge(&desk.shape, None, &new.data, Missing::Default, mode(new.typecast), "")?;
+    let draft = Draft { data, external_key: new.external_key, position: None };
+    let row = desk.writer().insert(tx, draft)?;
+    desk::created(&desk.shape, &row)
+}
+
+/// One item
+///
+/// The `ETag` is the item's version; send it as `If-Match` with a change that must not overwrite another.
+#[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read")]
+pub fn get_item(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Query(query): Query<ItemQuery>,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let row = if query.trashed {
+        write::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?
+    } else {
+        write::live(read, &shape, item_id)?
+    };
+    desk::shown(&shape, &row)
+}
+
+/// Change the given fields
+///
+/// Fields that are not named stay as they are, and `null` clears one. A change that changes nothing leaves the version
+/// as it is.
+#[operation(patch "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
+pub fn update_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(patch): Body<ItemPatch>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let version = expected(patch.version, version)?;
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let change = Change {
+        data: &patch.data,
+        missing: Missing::Keep,
+        mode: mode(patch.typecast),
+        external_key: patch.external_key,
+        version,
+        path: "",
+    };
+    let row = write::locked(tx, &desk.shape, item_id)?;
+    desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
+}
+
+/// Replace all fields
+///
+/// Fields that are not named lose their values; what the service sets stays.
+#[operation(put "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
+pub fn replace_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(new): Body<ItemReplacement>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let version = expected(new.version, version)?;
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let change = Change {
+        data: &new.data,
+        missing: Missing::Clear,
+        mode: mode(new.typecast),
+        external_key: new.external_key,
+        version,
+        path: "",
+    };
+    let row = write::locked(tx, &desk.shape, item_id)?;
+    desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
+}
+
+/// A change of an item's values, as a caller asks for it.
+pub(crate) struct Change<'a> {
+    pub(crate) data: &'a Data,
+    pub(crate) missing: Missing,
+    pub(crate) mode: Mode,
+    pub(crate) external_key: Patch<String>,
+    pub(crate) version: Option<i64>,
+    /// What stands before the names of fields in errors, such as `rows[3].`.
+    pub(crate) path: &'a str,
+}
+
+impl Change<'_> {
+    /// Makes it to a live item that this transaction has locked.
+    ///
+    /// # Errors
+    /// `version_conflict`, `item_locked`, `validation_error`, `duplicate_value`.
+    pub(crate) fn make(self, tx: &mut Tx, desk: &Desk<'_>, row: ItemRow) -> Result<write::Written> {
+        write::refuse_locked(&row)?;
+        write::expect_version(&row, self.version)?;
+        let before = row.values()?;
+        let data = values::merge(&desk.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
+        let mut external_key = row.external_key.clone();
+        self.external_key.apply(&mut external_key);
+        let draft = Draft { data, external_key, position: row.position.clone() };
+        desk.writer().update(tx, row, draft)
+    }
+}

@@ -1,0 +1,56 @@
+//! Deleting items, and bringing them back.
+
+use super::desk::{self, Desk, Shown};
+use super::model::ItemDeletion;
+use super::write;
+use crate::shape::Shapes;
+use model::{Caller, Code, CollectionId, Error, ItemId, Result};
+use operation::{Deleted, IfMatch, Path, Query, State, operation};
+use store::Tx;
+
+/// Move an item to the trash
+///
+/// It stays there for 30 days and can be restored; with `permanent=true` it is deleted for good, also out of the trash.
+#[operation(delete "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
+pub fn delete_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Query(query): Query<ItemDeletion>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Deleted<ItemId>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let row = write::find_locked(tx, &desk.shape, item_id)?
+        .filter(|row| query.permanent || row.trashed_at.is_none())
+        .ok_or_else(|| Error::not_found("item"))?;
+    write::expect_version(&row, version)?;
+    if query.permanent {
+        desk.writer().destroy(tx, &row)?;
+    } else {
+        desk.writer().trash(tx, &row)?;
+    }
+    Ok(Deleted::of("item", item_id))
+}
+
+/// Bring an item back from the trash
+///
+/// It is refused where a value that must be unique is taken by now.
+#[operation(post "/collections/{collectionId}/items/{itemId}/restore", scope = "items:write")]
+pub fn restore_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let row = write::find_locked(tx, &desk.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
+    if row.trashed_at.is_none() {
+        return Err(Error::new(Code::InvalidState, "The item is not in the trash.")
+            .with("details", serde_json::json!({ "state": "live" })));
+    }
+    let row = desk.writer().restore(tx, &row)?;
+    desk::shown(&desk.shape, &row)
+}

@@ -1,0 +1,149 @@
+//! Patterns of `like` and `ilike`.
+
+use crate::text;
+
+/// A pattern: `%` is any text, `_` one character, `\` takes the next character as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    pieces: Vec<Piece>,
+    folds: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Letter(char),
+    One,
+    Many,
+}
+
+impl Pattern {
+    /// Reads a pattern; one that `folds` is compared without regard to case.
+    pub fn new(pattern: &str, folds: bool) -> Self {
+        let mut pieces = Vec::new();
+        let mut literal = String::new();
+        let mut letters = pattern.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '%' | '_' => {
+                    close(&mut pieces, &mut literal, folds);
+                    match letter {
+                        '_' => pieces.push(Piece::One),
+                        // Two in a row say no more than one.
+                        _ if pieces.last() == Some(&Piece::Many) => {}
+                        _ => pieces.push(Piece::Many),
+                    }
+                }
+                // A backslash at the end stands for itself.
+                '\\' => literal.push(letters.next().unwrap_or('\\')),
+                _ => literal.push(letter),
+            }
+        }
+        close(&mut pieces, &mut literal, folds);
+        Self { pieces, folds }
+    }
+
+    /// Whether `text` fits. Runs in time of at most its length times the pattern's.
+    pub fn fits(&self, text: &str) -> bool {
+        let text: Vec<char> =
+            if self.folds { text::fold(text).chars().collect() } else { text::nfc(text).chars().collect() };
+        let (mut at, mut piece) = (0, 0);
+        // Where to go back to: the last `%`, and the text that it has taken so far.
+        let mut back: Option<(usize, usize)> = None;
+        while let Some(letter) = text.get(at) {
+            match self.pieces.get(piece) {
+                Some(Piece::Many) => {
+                    back = Some((piece, at));
+                    piece += 1;
+                    continue;
+                }
+                Some(Piece::One) => {
+                    (at, piece) = (at + 1, piece + 1);
+                    continue;
+                }
+                Some(Piece::Letter(wanted)) if wanted == letter => {
+                    (at, piece) = (at + 1, piece + 1);
+                    continue;
+                }
+                _ => {}
+            }
+            let Some((many, taken)) = back else { return false };
+            back = Some((many, taken + 1));
+            (at, piece) = (taken + 1, many + 1);
+        }
+        self.pieces.iter().skip(piece).all(|piece| *piece == Piece::Many)
+    }
+
+    /// What the folded form of every text that fits begins with.
+    pub fn folded_prefix(&self) -> String {
+        let letters = self.pieces.iter().map_while(|piece| match piece {
+            Piece::Letter(letter) => Some(*letter),
+            _ => None,
+        });
+        if self.folds {
+            return letters.collect();
+        }
+        // The last letter may be joined by an accent in the folded form only, as in `T\u{308}`.
+        let mut ascii: String = letters.take_while(char::is_ascii).collect();
+        ascii.pop();
+        text::fold(&ascii)
+    }
+}
+
+fn close(pieces: &mut Vec<Piece>, literal: &mut String, folds: bool) {
+    let text = std::mem::take(literal);
+    let text = if folds { text::fold(&text) } else { text::nfc(&text).into_owned() };
+    pieces.extend(text.chars().map(Piece::Letter));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn patterns_fit() {
+        for (pattern, text, fits) in [
+            ("", "", true),
+            ("", "a", false),
+            ("%", "", true),
+            ("a%", "abc", true),
+            ("a%", "Abc", false),
+            ("%b%", "abc", true),
+            ("a_c", "abc", true),
+            ("a_c", "ac", false),
+            ("100\\%", "100%", true),
+            ("100\\%", "1000", false),
+            ("a\\_b", "a_b", true),
+            ("a\\_b", "axb", false),
+            ("a\\\\b", "a\\b", true),
+            ("a\\", "a\\", true),
+            ("caf_", "cafe\u{301}", true),
+            ("%a%b%c", "xxaxxbxxbc", true),
+            ("%a%b%c", "xxaxxbxxb", false),
+            ("a\nb%", "a\nbc", true),
+        ] {
+            assert_eq!(Pattern::new(pattern, false).fits(text), fits, "{pattern} {text}");
+        }
+        for (pattern, text) in [("É%", "école"), ("%STRASSE", "große strasse"), ("ΣΑ%", "σας"), ("i̇%", "İX")]
+        {
+            assert!(Pattern::new(pattern, true).fits(text), "{pattern} {text}");
+        }
+        assert!(!Pattern::new("E%", true).fits("école"));
+    }
+
+    #[test]
+    fn a_long_pattern_takes_no_long_time() {
+        let pattern = Pattern::new(&"%a".repeat(400), false);
+        assert!(!pattern.fits(&("a".repeat(399) + &"b".repeat(50_000))));
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_begins_with_the_prefix(text in "[atT\u{301}\u{308}é%]{0,6}", pattern in "[atT\u{308}é%_]{0,4}", folds: bool) {
+            let pattern = Pattern::new(&pattern, folds);
+            if pattern.fits(&text) {
+                prop_assert!(text::fold(&text).starts_with(&pattern.folded_prefix()));
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Looking at items: filters, order, pages, search, sums.
+//!
+//! A query is read against the collection's [`Shape`](crate::shape::Shape), then planned over the key tables, then run
+//! within a budget. Indexes only narrow what is looked at: every item that is answered was tested by [`Filter::fits`],
+//! so that a query means the same with any indexes or none, on both databases.
+
+pub mod aggregate;
+mod filter;
+mod like;
+mod op;
+mod operand;
+mod relative;
+mod saved;
+mod sort;
+mod tree;
+
+pub use filter::{Condition, Filter, Range, Test};
+pub use like::Pattern;
+pub use op::Op;
+pub use saved::{SavedQuery, SavedQueryText};
+pub use sort::{Sort, read_list};
+pub use tree::{Comparison, Node};

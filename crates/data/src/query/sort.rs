@@ -1,0 +1,83 @@
+//! The order of a list.
+
+use super::tree::{name_of, subject};
+use crate::items::Facts;
+use crate::key;
+use crate::shape::{Part, Shape, Subject, System};
+use model::{Error, FieldId, Result};
+use std::collections::BTreeSet;
+
+/// The most fields to sort by.
+pub const MOST_PARTS: usize = 4;
+
+/// An order. Items without a value come last in both directions, equal ones go by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sort {
+    /// What is compared, the most important first. Never the id, which is always last.
+    pub parts: Vec<Part>,
+    /// Whether greater ids come first among equal items: the direction of the last part.
+    pub newest_first: bool,
+}
+
+impl Sort {
+    /// The order by these parts; by none, the newest come first.
+    pub fn of(parts: &[Part]) -> Self {
+        let is_id = |part: &&Part| part.subject == Subject::System(System::Id);
+        // Behind the id nothing is equal.
+        let by_id = parts.iter().find(is_id);
+        let parts: Vec<Part> = parts.iter().take_while(|part| !is_id(part)).copied().collect();
+        let newest_first = by_id.or(parts.last()).is_none_or(|part| part.desc);
+        Self { parts, newest_first }
+    }
+
+    /// An item's place in this order, as bytes.
+    pub fn key(&self, shape: &Shape, facts: Facts<'_>) -> Vec<u8> {
+        let mut key = Vec::with_capacity(16 * self.parts.len() + 8);
+        for part in &self.parts {
+            facts.push_part(shape, *part, &mut key);
+        }
+        key::push_id(&mut key, facts.row.id.0, self.newest_first);
+        key
+    }
+
+    /// The fields that it looks at.
+    pub fn fields(&self, into: &mut BTreeSet<FieldId>) {
+        into.extend(self.parts.iter().filter_map(|part| match part.subject {
+            Subject::Field(id) => Some(id),
+            Subject::System(_) => None,
+        }));
+    }
+}
+
+/// Reads `-price,name`.
+///
+/// # Errors
+/// 400 `validation_error` about `param`.
+pub fn read_list(shape: &Shape, text: &str, param: &str) -> Result<Vec<Part>> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    if parts.len() > MOST_PARTS {
+        return Err(Error::invalid(param, format_args!("must name at most {MOST_PARTS} fields")));
+    }
+    parts.into_iter().map(|part| read(shape, part, param)).collect()
+}
+
+/// Reads `-price`.
+///
+/// # Errors
+/// 400 `validation_error` about `param`.
+pub fn read(shape: &Shape, text: &str, param: &str) -> Result<Part> {
+    let (desc, name) = match text.strip_prefix('-') {
+        Some(name) => (true, name),
+        None => (false, text),
+    };
+    let subject = subject(shape, name, param)?;
+    if !subject.family(shape).is_some_and(crate::shape::Family::is_ordered) {
+        return Err(Error::invalid(param, format_args!("names `{name}`, whose values have no order")));
+    }
+    Ok(Part { subject, desc })
+}
+
+/// Prints `-price`.
+pub fn print(part: Part, shape: &Shape) -> String {
+    format!("{}{}", if part.desc { "-" } else { "" }, name_of(part.subject, shape))
+}

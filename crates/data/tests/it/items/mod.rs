@@ -1,0 +1,60 @@
+//! Items.
+
+mod one;
+
+use crate::{full, seed};
+use model::CollectionId;
+use serde_json::{Value, json};
+use testkit::{Key, Kind, TestApp};
+
+/// A service with a key and a collection of products.
+pub struct Shop {
+    pub app: TestApp,
+    pub key: Key,
+    pub collection: CollectionId,
+}
+
+/// The fields of the products.
+pub fn product_fields() -> Value {
+    json!([
+        { "key": "name", "type": "text", "required": true },
+        { "key": "sku", "type": "text", "unique": true },
+        { "key": "price", "type": "number", "indexed": true, "options": { "min": 0 } },
+        { "key": "stock", "type": "integer" },
+        { "key": "active", "type": "boolean", "default": true },
+        { "key": "category", "type": "select", "options": seed::choices(&["toys", "books", "food"]) },
+        { "key": "tags", "type": "multi_select", "options": seed::choices(&["new", "sale"]) },
+        { "key": "number", "type": "auto_number" },
+        { "key": "made_on", "type": "date" },
+        { "key": "changed", "type": "updated_at" },
+    ])
+}
+
+impl Shop {
+    pub async fn open(kind: Kind) -> Self {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = seed::collection(&app, &key, product_fields()).await;
+        Self { app, key, collection }
+    }
+
+    /// An address below the items of the collection.
+    pub fn at(&self, rest: impl std::fmt::Display) -> String {
+        format!("/collections/{}/items{rest}", self.collection)
+    }
+
+    /// The address of an item, and what follows.
+    pub fn of(&self, item: &Value, rest: &str) -> String {
+        self.at(format_args!("/{}{rest}", item["id"]))
+    }
+
+    /// Creates an item with these values.
+    pub async fn put_up(&self, data: Value) -> Value {
+        self.app.post(&self.at(""), &self.key, json!({ "data": data })).await.expect(201)
+    }
+
+    /// An item as it is now.
+    pub async fn look(&self, item: &Value) -> Value {
+        self.app.get(&self.of(item, ""), &self.key).await.expect(200)
+    }
+}
