@@ -111,6 +111,7 @@ impl Service {
             rates: rates.clone(),
             base_url,
         });
+        let shapes = Arc::new(Shapes::default());
         let services = Services::default()
             .with_shared(tiers)
             .with_shared(connector)
@@ -118,10 +119,14 @@ impl Service {
             .with(engine.clone())
             .with(receiver.clone())
             .with(settings)
-            .with(Shapes::default());
+            .with_shared(shapes.clone());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
+<<<<<<< HEAD
         let jobs = received(background(&db, &engine), &receiver);
+=======
+        let jobs = background(&db, &engine, &shapes);
+>>>>>>> 255046b (Relations: both ends of a link agree; rollups and lookups over all links, kept up to date)
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db,
@@ -175,10 +180,19 @@ fn received(runner: Runner, receiver: &Receiver) -> Runner {
 }
 
 /// What happens by itself.
-fn background(db: &Db, engine: &RunEngine) -> Runner {
+fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
+    let (recomputing, cascading) = (shapes.clone(), shapes.clone());
     Runner::new(db.clone())
+        .handle(data::compute::RECOMPUTE, move |job| {
+            let shapes = recomputing.clone();
+            async move { Ok(data::compute::recompute(&shapes, job).await?) }
+        })
+        .handle(data::links::CASCADE, move |job| {
+            let shapes = cascading.clone();
+            async move { Ok(data::links::cascade(&shapes, job).await?) }
+        })
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();
             async move {

@@ -155,6 +155,7 @@ CREATE TABLE item_links (
     updated_at TIMESTAMP NOT NULL
 );
 CREATE UNIQUE INDEX item_links_out ON item_links (item_id, field_id, to_kind, to_id);
+CREATE INDEX item_links_by_place ON item_links (item_id, field_id, position, id);
 CREATE INDEX item_links_in ON item_links (to_kind, to_id, workspace_id, field_id, item_id);
 CREATE INDEX item_links_of_field ON item_links (field_id, id);
 

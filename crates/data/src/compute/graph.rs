@@ -1,6 +1,7 @@
 //! What computed fields look at, over all collections of a workspace.
 
 use super::formula::Formula;
+use super::rollup;
 use crate::shape::{self, FieldOptions, FieldType, Shape, Shapes};
 use crate::value::Problem;
 use model::{CollectionId, Result};
@@ -22,12 +23,12 @@ pub struct Candidate<'a> {
 /// A field of some collection.
 type Node = (CollectionId, String);
 
-/// Checks a formula and that nothing it looks at looks back at it, and gives the type of its result. Rollups and lookups
-/// are checked for cycles only. For other types there is nothing to check.
+/// Checks a computed field, and that nothing it looks at looks back at it, and gives the type of its result. For other
+/// types there is nothing to check.
 ///
 /// # Errors
-/// The inner one says what is wrong: `invalid_formula`, `formula_cycle` (with the way round). The outer one is the
-/// database's.
+/// The inner one says what is wrong: `invalid_formula`, `formula_cycle` (with the way round), or what
+/// [`rollup::check`] finds. The outer one is the database's.
 pub fn check(
     read: &mut Read,
     shapes: &Shapes,
@@ -53,7 +54,7 @@ pub fn check(
             Formula::parse(text).and_then(|formula| formula.result_type(shape)).map(Some)
         }
         (FieldType::Formula, None) => Err(Problem::new("required", "needs `options.expression`")),
-        _ => Ok(candidate.options.result_type),
+        (kind, _) => rollup::check(read, shapes, shape, kind, candidate.options)?.map(Some),
     })
 }
 

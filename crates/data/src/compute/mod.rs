@@ -5,10 +5,16 @@
 
 pub mod formula;
 mod graph;
+pub(crate) mod jobs;
+pub mod rollup;
+mod spread;
 
 pub use graph::{Candidate, check};
+pub use jobs::{RECOMPUTE, enqueue_recompute, recompute};
+pub(crate) use rollup::Extent;
+pub(crate) use spread::{renew, spread};
 
-use crate::items::{Data, ItemRow, Writer};
+use crate::items::{Data, ItemRow};
 use crate::shape::{Field, FieldType, Shape};
 use diesel::prelude::*;
 use model::Result;
@@ -32,20 +38,31 @@ pub(crate) fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> 
     Ok(())
 }
 
-/// Computes formulas, rollups and lookups of an item (`None` for one that has no id yet) and puts its values in the
+/// Computes rollups, lookups and formulas of an item (`None` for one that has no id yet) and puts its values in the
 /// order of the fields.
 ///
 /// # Errors
 /// The database's. A formula that has no answer for these values has no value.
-pub(crate) fn complete(tx: &mut Tx, shape: &Shape, row: Option<&ItemRow>, data: &mut Data) -> Result<()> {
-    let _ = (tx, row);
+pub(crate) fn complete(
+    tx: &mut Tx,
+    shape: &Shape,
+    row: Option<&ItemRow>,
+    extent: Extent,
+    data: &mut Data,
+) -> Result<()> {
+    rollup::fill(tx, shape, row, extent, data)?;
+    derive(shape, data);
+    Ok(())
+}
+
+/// Computes what an item's own values decide, and puts them in the order of the fields.
+pub(crate) fn derive(shape: &Shape, data: &mut Data) {
     formulas(shape, data);
     if shape.fields.iter().any(|field| field.kind.is_read_only()) {
         let mut unordered = std::mem::take(data);
         let of = |field: &Field| unordered.remove(&field.key).map(|value| (field.key.clone(), value));
         *data = shape.fields.iter().filter_map(of).collect();
     }
-    Ok(())
 }
 
 /// Computes the formulas of an item, each after those that it reads.
@@ -58,13 +75,4 @@ pub(crate) fn formulas(shape: &Shape, data: &mut Data) {
             None => data.remove(&field.key),
         };
     }
-}
-
-/// Brings up to date what other items compute from this one, after it changed.
-///
-/// # Errors
-/// The database's.
-pub(crate) fn spread(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> {
-    let _ = (tx, writer, row);
-    Ok(())
 }

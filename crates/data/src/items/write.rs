@@ -6,10 +6,11 @@ use super::keys::{self, Facts, creator};
 use super::row::{Data, ItemRow};
 use super::values;
 use crate::author::{Actor, Author};
+use crate::compute::Extent;
 use crate::shape::{Shape, Shapes};
 use crate::{compute, links, search};
 use diesel::prelude::*;
-use model::{Code, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
+use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
 use serde_json::{Value, json};
 use store::schema::items;
 use store::{AnyConnection, Cached, Read, Tx, each};
@@ -159,7 +160,7 @@ impl Writer<'_> {
         compute::number(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, now, now, &self.creator()?);
         let references = links::take_references(tx, self.shape, None, &mut data)?;
-        compute::complete(tx, self.shape, None, &mut data)?;
+        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
         let new = Fresh {
             workspace_id: self.author.workspace,
             collection_id: self.shape.collection,
@@ -183,9 +184,10 @@ impl Writer<'_> {
             let key = draft.external_key.as_deref().unwrap_or_default();
             return Err(taken_key(holder_of_key(tx, self.shape, key)?));
         };
-        if links::point(tx, self, &row, references)? {
+        let others = links::point(tx, self, &row, references)?;
+        if others.is_some() {
             // The other ends may decide what rollups of this item hold.
-            row = self.refresh(tx, row)?;
+            row = self.refresh(tx, row, Extent::Bounded)?;
             data = row.values()?;
         }
         let facts = Facts { row: &row, data: &data };
@@ -193,6 +195,9 @@ impl Writer<'_> {
         search::reindex(tx, self.shape, None, Some(facts))?;
         let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
         self.tell(tx, &row, Action::Created, &changed)?;
+        if compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)? {
+            row = live(tx, self.shape, row.id)?;
+        }
         Ok(row)
     }
 
@@ -205,7 +210,7 @@ impl Writer<'_> {
         let before = old.values()?;
         let mut data = draft.data;
         let references = links::take_references(tx, self.shape, Some(&old), &mut data)?;
-        compute::complete(tx, self.shape, Some(&old), &mut data)?;
+        compute::derive(self.shape, &mut data);
         let mut changed = differences(self.shape, &before, &data);
         changed.extend(links::differences(&references));
         let same_place = draft.position == old.position && draft.external_key == old.external_key;
@@ -239,16 +244,53 @@ impl Writer<'_> {
         } else {
             store_with_key(tx, self.shape, &row)?;
         }
-        if links::point(tx, self, &row, references)? {
-            row = self.refresh(tx, row)?;
+        let others = links::point(tx, self, &row, references)?;
+        if others.is_some() {
+            row = self.refresh(tx, row, Extent::Bounded)?;
             data = row.values()?;
+            // What links decide is known by now. Of relations themselves it is known in full from before.
+            for (key, entry) in differences(self.shape, &before, &data) {
+                changed.entry(key).or_insert(entry);
+            }
         }
         let (old_facts, facts) = (Facts { row: &old, data: &before }, Facts { row: &row, data: &data });
         keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
         search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
-        compute::spread(tx, self, &row)?;
         self.tell(tx, &row, Action::Updated, &changed)?;
+        let renewed = compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
+        if compute::spread(tx, self, row.id, &changed)? || renewed {
+            // What this item computes from others may have come back to it.
+            row = live(tx, self.shape, row.id)?;
+        }
         Ok(Written { row, changed: true })
+    }
+
+    /// Raises the version of a live, locked item whose links were changed, brings its own values and then the `others`
+    /// that the change concerns up to date.
+    ///
+    /// # Errors
+    /// `duplicate_value`, `validation_error`, or the database's.
+    pub(crate) fn relinked(
+        &self,
+        tx: &mut Tx,
+        old: &ItemRow,
+        others: Vec<(CollectionId, ItemId)>,
+        action: Action,
+    ) -> Result<()> {
+        let mut row = old.clone();
+        row.version += 1;
+        row.updated_by = self.author.actor.clone();
+        row.updated_at = tx.now();
+        let mut data = row.values()?;
+        let creator = creator(old).unwrap_or_default();
+        values::stamp(self.shape, &mut data, row.created_at, row.updated_at, &creator);
+        row.data = sized(&data)?;
+        store(tx, &row)?;
+        let row = self.refresh(tx, row, Extent::Bounded)?;
+        let changed = self.settle(tx, old, &row, action)?;
+        compute::renew(tx, self, others, action)?;
+        compute::spread(tx, self, row.id, &changed)?;
+        Ok(())
     }
 
     /// Brings what the service computes of a live item up to date, after something that it looks at changed. Its
@@ -257,21 +299,53 @@ impl Writer<'_> {
     /// # Errors
     /// The database's.
     pub fn recompute(&self, tx: &mut Tx, id: ItemId) -> Result<()> {
+        compute::renew(tx, self, vec![(self.shape.collection, id)], Action::Updated).map(drop)
+    }
+
+    /// Brings one live item up to date and gives what changed, by field; nothing that looks at it is touched. With an
+    /// `action` the activity log and an event tell of it.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) fn renew(
+        &self,
+        tx: &mut Tx,
+        id: ItemId,
+        extent: Extent,
+        action: Option<Action>,
+    ) -> Result<Option<Changes>> {
         lock(tx, id)?;
         let Some(old) = find(tx, self.shape, id)?.filter(|row| row.trashed_at.is_none()) else {
-            return Ok(());
+            return Ok(None);
         };
-        let row = self.refresh(tx, old.clone())?;
-        let (before, data) = (old.values()?, row.values()?);
-        let changed = differences(self.shape, &before, &data);
-        if changed.is_empty() && row.more == old.more {
-            return Ok(());
+        let row = self.refresh(tx, old.clone(), extent)?;
+        match action {
+            Some(action) => self.settle(tx, &old, &row, action).map(Some),
+            None => self.reindex(tx, &old, &row).map(Some),
         }
-        let (old_facts, facts) = (Facts { row: &old, data: &before }, Facts { row: &row, data: &data });
+    }
+
+    /// Brings the indexes up to date after a row was refreshed, and gives what changed.
+    fn reindex(&self, tx: &mut Tx, old: &ItemRow, row: &ItemRow) -> Result<Changes> {
+        let (before, data) = (old.values()?, row.values()?);
+        let mut changed = differences(self.shape, &before, &data);
+        if row.more != old.more {
+            let as_value = |row: &ItemRow| row.more.as_ref().and_then(|more| more.parse::<Value>().ok());
+            changed.insert("has_more".to_owned(), change(as_value(old).as_ref(), as_value(row).as_ref()));
+        }
+        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row, data: &data });
         keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
         search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
-        compute::spread(tx, self, &row)?;
-        self.tell(tx, &row, Action::Updated, &changed)
+        Ok(changed)
+    }
+
+    /// The same, telling of it where anything changed.
+    fn settle(&self, tx: &mut Tx, old: &ItemRow, row: &ItemRow, action: Action) -> Result<Changes> {
+        let changed = self.reindex(tx, old, row)?;
+        if !changed.is_empty() || row.version != old.version {
+            self.tell(tx, row, action, &changed)?;
+        }
+        Ok(changed)
     }
 
     /// Moves a live, locked item to the trash.
@@ -279,13 +353,29 @@ impl Writer<'_> {
     /// # Errors
     /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
     pub fn trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
-        let row = self.take_out(tx, old)?;
-        self.tell(tx, &row, Action::Trashed, &Changes::new())?;
+        let (row, fallout) = self.send_to_trash(tx, old)?;
+        self.let_go(tx, &row, fallout)?;
         Ok(row)
     }
 
-    /// Takes a live item out of indexes, search and the ends of links that point to it.
-    fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
+    /// Moves one item to the trash, and gives what is to follow.
+    ///
+    /// # Errors
+    /// Those of [`Self::trash`].
+    pub(crate) fn send_to_trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
+        let (row, fallout) = self.take_out(tx, old)?;
+        let author = fallout.author(self.author);
+        Writer { author: &author, ..*self }.tell(tx, &row, Action::Trashed, &Changes::new())?;
+        Ok((row, fallout))
+    }
+
+    fn let_go(&self, tx: &mut Tx, row: &ItemRow, fallout: links::Fallout) -> Result<()> {
+        let author = fallout.author(self.author);
+        links::let_go(tx, &Writer { author: &author, ..*self }, row, fallout)
+    }
+
+    /// Takes a live item out of indexes and search.
+    fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
         refuse_locked(old)?;
         let data = old.values()?;
         let facts = Facts { row: old, data: &data };
@@ -297,8 +387,8 @@ impl Writer<'_> {
         row.updated_at = tx.now();
         row.trashed_at = Some(row.updated_at);
         store(tx, &row)?;
-        links::let_go(tx, self, &row)?;
-        Ok(row)
+        let fallout = links::fallout(tx, self, &row)?;
+        Ok((row, fallout))
     }
 
     /// Deletes an item for good, be it live or in the trash.
@@ -309,7 +399,8 @@ impl Writer<'_> {
         if row.trashed_at.is_some() {
             return self.purge(tx, row);
         }
-        let row = self.take_out(tx, row)?;
+        let (row, fallout) = self.take_out(tx, row)?;
+        self.let_go(tx, &row, fallout)?;
         self.purge(tx, &row)
     }
 
@@ -325,12 +416,15 @@ impl Writer<'_> {
         row.trashed_at = None;
         store_with_key(tx, self.shape, &row)?;
         links::take_back(tx, self, &row)?;
-        let row = self.refresh(tx, row)?;
+        let mut row = self.refresh(tx, row, Extent::Bounded)?;
         let data = row.values()?;
         let facts = Facts { row: &row, data: &data };
         keys::reindex(tx, self.shape, None, Some(facts))?;
         search::reindex(tx, self.shape, None, Some(facts))?;
         self.tell(tx, &row, Action::Restored, &Changes::new())?;
+        if links::return_to(tx, self, &row)? {
+            row = live(tx, self.shape, row.id)?;
+        }
         Ok(row)
     }
 
@@ -350,11 +444,11 @@ impl Writer<'_> {
     }
 
     /// Computes a row's own values anew and stores them, without telling anybody.
-    fn refresh(&self, tx: &mut Tx, mut row: ItemRow) -> Result<ItemRow> {
+    fn refresh(&self, tx: &mut Tx, mut row: ItemRow, extent: Extent) -> Result<ItemRow> {
         let before = row.values()?;
         let mut data = before.clone();
         let more = links::inline(tx, self.shape, &row, &mut data)?;
-        compute::complete(tx, self.shape, Some(&row), &mut data)?;
+        compute::complete(tx, self.shape, Some(&row), extent, &mut data)?;
         let data = ordered(self.shape, data);
         if data != before || more != row.more {
             row.title = values::title(self.shape, &data);

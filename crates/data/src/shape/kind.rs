@@ -167,7 +167,7 @@ impl FieldType {
     }
 
     /// How values compare. The result of a computed field has a type of its own ([`super::Field::family`]).
-    pub(super) fn own_family(self) -> Family {
+    pub(crate) fn own_family(self) -> Family {
         match self {
             Self::Text | Self::LongText | Self::Email | Self::Url | Self::Phone | Self::CreatedBy => {
                 Family::Text

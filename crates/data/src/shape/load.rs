@@ -78,15 +78,7 @@ pub fn for_write(
     workspace: WorkspaceId,
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        collections::table
-            .filter(collections::id.eq(collection))
-            .filter(collections::workspace_id.eq(workspace))
-            .select(collections::id)
-            .for_key_share()
-            .execute(connection)?;
-    }
-    let shape = for_read(tx, shapes, workspace, collection)?;
+    let shape = held(tx, shapes, workspace, collection)?;
     if shape.archived {
         return Err(Error::new(
             Code::InvalidState,
@@ -95,6 +87,27 @@ pub fn for_write(
         .with("details", serde_json::json!({ "state": "archived" })));
     }
     Ok(shape)
+}
+
+/// The same for what the service itself brings up to date, which it does in archived collections too.
+///
+/// # Errors
+/// `not_found`.
+pub fn held(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        collections::table
+            .filter(collections::id.eq(collection))
+            .filter(collections::workspace_id.eq(workspace))
+            .select(collections::id)
+            .for_key_share()
+            .execute(connection)?;
+    }
+    for_read(tx, shapes, workspace, collection)
 }
 
 /// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the

@@ -101,7 +101,7 @@ impl Operand {
 }
 
 /// To 15 significant digits, so that 0.1 + 0.2 is 0.3 as people expect; `None` for what is no number.
-fn rounded(number: f64) -> Option<f64> {
+pub(crate) fn rounded(number: f64) -> Option<f64> {
     if number.is_finite() { format!("{number:.14e}").parse().ok() } else { None }
 }
 

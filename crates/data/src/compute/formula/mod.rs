@@ -13,6 +13,7 @@ mod tests;
 mod typing;
 
 pub use eval::Operand;
+pub(crate) use eval::rounded;
 
 use crate::shape::{Field, FieldType, Shape};
 use crate::value::Problem;

@@ -1,0 +1,342 @@
+//! Relation fields: what a write says of them, and making the table say so at both ends.
+
+use super::table::{self, Ends, ITEM, NewLink};
+use crate::items::activity::{Changes, change};
+use crate::items::{Data, ItemRow, Writer};
+use crate::shape::{self, Cardinality, Field, FieldType, Shape, Shapes};
+use crate::value::{MOST_RELATED, Problem};
+use diesel::prelude::*;
+use model::{Code, CollectionId, Error, FieldError, FileId, ItemId, LinkId, Result};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use store::schema::files;
+use store::{Read, Tx};
+
+/// What a write says of relation fields.
+#[derive(Debug, Default)]
+pub(crate) struct References(Vec<Pointing>);
+
+/// The items that one field points to, before and after.
+#[derive(Debug)]
+struct Pointing {
+    ends: Ends,
+    key: String,
+    before: Vec<ItemId>,
+    after: Vec<ItemId>,
+}
+
+/// Items of whichever collection.
+pub(crate) type Others = Vec<(CollectionId, ItemId)>;
+
+/// Takes the relation fields that a write changes out of its values, and checks that what they name exists.
+///
+/// A value that equals the stored copy is no change, also where the copy is only the beginning of the list: what was
+/// read may be written back. Links to items in the trash are neither shown nor touched.
+///
+/// # Errors
+/// `validation_error` for what does not exist, and for a field with more links than a value can list.
+pub(crate) fn take_references(
+    tx: &mut Tx,
+    shape: &Shape,
+    old: Option<&ItemRow>,
+    data: &mut Data,
+) -> Result<References> {
+    let mut taken = References::default();
+    if !shape.fields.iter().any(|field| field.kind.is_reference()) {
+        return Ok(taken);
+    }
+    let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
+    let mut errors = Vec::new();
+    for field in shape.fields.iter().filter(|field| field.kind.is_reference()) {
+        if before.get(&field.key) == data.get(&field.key) {
+            continue;
+        }
+        let wanted = ids(data.get(&field.key));
+        if field.kind != FieldType::Relation {
+            let known = ids(before.get(&field.key));
+            let fresh: Vec<i64> = wanted.into_iter().filter(|id| !known.contains(id)).collect();
+            errors.extend(refuse_missing(tx, shape, field, &fresh)?);
+            continue;
+        }
+        match before.get(&field.key) {
+            Some(copy) => data.insert(field.key.clone(), copy.clone()),
+            None => data.shift_remove(&field.key),
+        };
+        let wanted = wanted.into_iter().map(ItemId).collect();
+        match pointing(tx, shape, field, old, wanted)? {
+            Ok(Some(pointing)) => taken.0.push(pointing),
+            Ok(None) => {}
+            Err(problem) => errors.push(problem.at(format!("data.{}", field.key))),
+        }
+    }
+    Error::all_invalid(errors).map_or(Ok(taken), Err)
+}
+
+fn ids(value: Option<&Value>) -> Vec<i64> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect()
+}
+
+/// What a relation field is to point to; `None` where it does so already.
+fn pointing(
+    tx: &mut Tx,
+    shape: &Shape,
+    field: &Field,
+    old: Option<&ItemRow>,
+    after: Vec<ItemId>,
+) -> Result<Result<Option<Pointing>, Problem>> {
+    let Some(ends) = Ends::one_sided(field) else {
+        return Ok(Err(Problem::new("not_found", "points to no collection")));
+    };
+    let before = match old {
+        Some(old) => table::pointed_to(tx, old.id, field.id, MOST_RELATED + 1)?,
+        None => Vec::new(),
+    };
+    if before == after {
+        return Ok(Ok(None));
+    }
+    if before.len() > MOST_RELATED {
+        let message =
+            "points to more than 1,000 items, which a value cannot list; change its links one by one";
+        return Ok(Err(Problem::new("too_many_links", message)));
+    }
+    if old.is_some_and(|old| after.contains(&old.id)) {
+        return Ok(Err(Problem::new("self_link", "must not name the item itself")));
+    }
+    let both = |id: &ItemId| before.contains(id) != after.contains(id);
+    let concerned: Vec<ItemId> = before.iter().chain(&after).copied().filter(both).collect();
+    let to_change = field.options.reverse_field_id.is_some();
+    let live = table::hold_live(tx, shape.workspace, ends.target, &concerned, to_change)?;
+    let missing: Vec<i64> =
+        after.iter().filter(|id| !before.contains(id) && !live.contains(id)).map(|id| id.0).collect();
+    if !missing.is_empty() {
+        return Ok(Err(no_such(&missing, "items in the field's target collection")));
+    }
+    Ok(Ok(Some(Pointing { ends, key: field.key.clone(), before, after })))
+}
+
+/// The mistake of naming what is not there.
+fn no_such(missing: &[i64], what: &str) -> Problem {
+    let shown: Vec<String> = missing.iter().take(20).map(ToString::to_string).collect();
+    let more = missing.len().saturating_sub(shown.len());
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Problem::new("not_found", format!("names what is not among the {what}: {}{rest}", shown.join(", ")))
+}
+
+/// Checks that contacts, users and files exist.
+fn refuse_missing(
+    read: &mut Read,
+    shape: &Shape,
+    field: &Field,
+    wanted: &[i64],
+) -> Result<Option<FieldError>> {
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let at = format!("data.{}", field.key);
+    let what = match field.kind {
+        FieldType::File => {
+            let files: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
+            let found: HashSet<FileId> = files::table
+                .filter(files::id.eq_any(&files))
+                .filter(files::workspace_id.eq(shape.workspace))
+                .filter(files::trashed_at.is_null())
+                .select(files::id)
+                .load(read.connection())?
+                .into_iter()
+                .collect();
+            let missing: Vec<i64> =
+                files.into_iter().filter(|id| !found.contains(id)).map(|id| id.0).collect();
+            return Ok(Some(missing)
+                .filter(|missing| !missing.is_empty())
+                .map(|missing| no_such(&missing, "workspace's files").at(at)));
+        }
+        FieldType::Contact => "contacts: this service keeps none yet",
+        _ => "members of the team: this service keeps none yet",
+    };
+    Ok(Some(no_such(wanted, what).at(at)))
+}
+
+/// What a write changes of relation fields, as the activity log and events tell it.
+pub(crate) fn differences(references: &References) -> Changes {
+    let list = |ids: &[ItemId]| Some(Value::from(ids.iter().map(|id| id.0).collect::<Vec<_>>()));
+    let entry = |pointing: &Pointing| {
+        let of = |ids: &[ItemId]| list(ids).filter(|_| !ids.is_empty());
+        let entry = change(of(&pointing.before).as_ref(), of(&pointing.after).as_ref());
+        (pointing.key.clone(), entry)
+    };
+    references.0.iter().map(entry).collect()
+}
+
+/// Makes the links of an item what a write says. Gives the items at the other ends whose own copies are out of date by
+/// it, in the order of their ids; `None` where no link changed.
+///
+/// # Errors
+/// `link_exists` where an item at the other end can be pointed back to by one item only, and is.
+pub(crate) fn point(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    references: References,
+) -> Result<Option<Others>> {
+    if references.0.is_empty() {
+        return Ok(None);
+    }
+    let mut others = Vec::new();
+    for pointing in references.0 {
+        let Some(field) = writer.shape.field_by_id(pointing.ends.field) else { continue };
+        let Some(ends) = ends(tx, writer.shapes, writer.shape, field)? else { continue };
+        let changed = set(tx, writer, row, &ends, &pointing).map_err(|error| match error.code() {
+            Code::LinkExists => error.param(format!("data.{}", pointing.key)),
+            _ => error,
+        })?;
+        others.extend(changed);
+    }
+    others.sort_unstable_by_key(|(_, item)| *item);
+    others.dedup();
+    Ok(Some(others))
+}
+
+/// Both ends of a relation field. A field that points back counts where it is there and knows of this one.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn ends(tx: &mut Tx, shapes: &Shapes, shape: &Shape, field: &Field) -> Result<Option<Ends>> {
+    let Some(mut ends) = Ends::one_sided(field) else { return Ok(None) };
+    let Some(back) = field.options.reverse_field_id else { return Ok(Some(ends)) };
+    let answers = |target: &Shape| {
+        target
+            .field_by_id(back)
+            .filter(|found| found.options.reverse_field_id == Some(field.id))
+            .map(|found| (back, found.options.cardinality() == Cardinality::One))
+    };
+    ends.reverse = if ends.target == shape.collection {
+        answers(shape)
+    } else {
+        match shape::held(tx, shapes, shape.workspace, ends.target) {
+            Ok(target) => answers(&target),
+            Err(error) if error.code() == Code::NotFound => None,
+            Err(error) => return Err(error),
+        }
+    };
+    Ok(Some(ends))
+}
+
+/// Makes a field of an item point to what it is to point to; gives the items at the other end that are to follow.
+fn set(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, ends: &Ends, pointing: &Pointing) -> Result<Others> {
+    let Pointing { before, after, .. } = pointing;
+    let only = |ids: &[ItemId], without: &[ItemId]| -> Vec<ItemId> {
+        ids.iter().copied().filter(|id| !without.contains(id)).collect()
+    };
+    let (removed, added) = (only(before, after), only(after, before));
+    table::delete(tx, row.id, ends.field, ends.back(), &removed)?;
+    let new: Vec<New<'_>> = added.iter().map(|to| New { to: *to, ..New::default() }).collect();
+    connect(tx, writer, row, ends, &new)?;
+    // Equal places are told apart by age, so whoever stands right needs no other place.
+    for link in table::rows_of(tx, row.id, ends.field)? {
+        let place = link.item().and_then(|to| after.iter().position(|id| *id == to));
+        if let Some(place) = place.and_then(|place| i64::try_from(place).ok())
+            && place != link.position
+        {
+            table::place(tx, link.id, place)?;
+        }
+    }
+    if ends.reverse.is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(removed.into_iter().chain(added).map(|id| (ends.target, id)).collect())
+}
+
+/// A link that is to be made by a relation field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct New<'a> {
+    /// The item pointed to: live, held, and not pointed to yet.
+    pub(crate) to: ItemId,
+    /// A word for what it is.
+    pub(crate) role: Option<&'a str>,
+    /// A remark.
+    pub(crate) note: Option<&'a str>,
+    /// Its place; behind the last where none is given.
+    pub(crate) position: Option<i64>,
+}
+
+impl Default for New<'_> {
+    fn default() -> Self {
+        Self { to: ItemId(0), role: None, note: None, position: None }
+    }
+}
+
+/// Makes links of a relation field, at both of its ends.
+///
+/// # Errors
+/// `link_exists` where an item at the other end can be pointed back to by one item only, and is.
+pub(crate) fn connect(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    ends: &Ends,
+    new: &[New<'_>],
+) -> Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let targets: Vec<ItemId> = new.iter().map(|new| new.to).collect();
+    if let Some((back, true)) = ends.reverse
+        && let Some(taken) = table::live_rows(tx, back, &targets)?.first()
+    {
+        return Err(link_exists(taken.id, taken.item_id, taken.item()));
+    }
+    let now = tx.now();
+    let next = table::last_places(tx, ends.field, &[row.id])?.get(&row.id).map_or(0, |last| last + 1);
+    let link = |new: &New<'_>, position: i64| NewLink {
+        workspace_id: writer.author.workspace,
+        collection_id: row.collection_id,
+        item_id: row.id,
+        field_id: ends.field,
+        to_kind: ITEM,
+        to_collection_id: Some(ends.target),
+        to_id: new.to.to_string(),
+        role: None,
+        note: None,
+        position,
+        version: 1,
+        created_by: &writer.author.actor,
+        created_at: now,
+        updated_at: now,
+    };
+    let rows: Vec<NewLink<'_>> = new
+        .iter()
+        .zip(next..)
+        .map(|(new, next)| NewLink {
+            role: new.role,
+            note: new.note,
+            ..link(new, new.position.unwrap_or(next))
+        })
+        .collect();
+    table::insert(tx, &rows)?;
+    let Some((back, _)) = ends.reverse else { return Ok(()) };
+    let last = table::last_places(tx, back, &targets)?;
+    let mirrored: Vec<NewLink<'_>> = new
+        .iter()
+        .map(|new| NewLink {
+            collection_id: ends.target,
+            item_id: new.to,
+            field_id: back,
+            to_collection_id: Some(row.collection_id),
+            to_id: row.id.to_string(),
+            role: new.role,
+            note: new.note,
+            ..link(new, last.get(&new.to).map_or(0, |last| last + 1))
+        })
+        .collect();
+    table::insert(tx, &mirrored)
+}
+
+/// The refusal of a second link where there can be one.
+pub(crate) fn link_exists(link: LinkId, item: ItemId, to: Option<ItemId>) -> Error {
+    let to_text = to.map_or_else(String::new, |to| format!(" to item {to}"));
+    Error::new(
+        Code::LinkExists,
+        format!("Item {item} is linked{to_text} already, and can be linked to one only."),
+    )
+    .with("details", json!({ "existing_id": link, "item_id": item, "to": to }))
+}

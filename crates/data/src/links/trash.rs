@@ -1,0 +1,270 @@
+//! Links of items that go to the trash, come back, or are deleted for good.
+//!
+//! Links stay in the table while an end is in the trash: nobody sees them, and they come back with it.
+
+use super::relation::{self, Others};
+use super::table::{self, ITEM};
+use crate::author::Author;
+use crate::compute;
+use crate::items::activity::Action;
+use crate::items::{self, ItemRow, Writer};
+use crate::shape::{self, OnDelete, Shape, Shapes};
+use diesel::prelude::*;
+use jobs::JobContext;
+use model::{Code, Error, FieldId, ItemId, JsonText, Result, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use store::Tx;
+use store::schema::item_links;
+
+/// As many items follow another into the trash in its own transaction; the rest in a job.
+const FOLLOW_AT_ONCE: usize = 1_000;
+
+/// As many items have their copies of links brought up to date in the transaction that made them wrong.
+const COPIES_AT_ONCE: usize = 100;
+
+/// A job's transaction takes this many.
+const SLICE: usize = 50;
+
+/// The job that sends further items after one that went to the trash.
+pub const CASCADE: &str = "data.links.cascade";
+
+/// What else happens when an item goes to the trash.
+#[derive(Debug, Default)]
+pub(crate) struct Fallout {
+    /// Fields whose items go to the trash too, with their collections.
+    cascades: Vec<(Arc<Shape>, FieldId)>,
+    /// Items that lose their pointer.
+    detached: Others,
+    /// What all that goes to the trash has in common, where more than the item itself does.
+    operation: Option<String>,
+}
+
+impl Fallout {
+    /// Who moves the item and all that follows it.
+    pub(crate) fn author(&self, author: &Author) -> Author {
+        Author { operation: author.operation.clone().or_else(|| self.operation.clone()), ..author.clone() }
+    }
+}
+
+/// What else happens when an item, which is marked as in the trash by now, goes there.
+///
+/// # Errors
+/// `resource_in_use` where an item points to it by a field that forbids its deletion.
+pub(crate) fn fallout(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Fallout> {
+    let mut fallout = Fallout::default();
+    for (shape, field) in pointing_fields(tx, writer, row)? {
+        let Some(found) = shape.field_by_id(field) else { continue };
+        match found.options.on_delete.unwrap_or(OnDelete::Detach) {
+            OnDelete::Restrict => refuse_pointed_to(tx, row, field, &found.key)?,
+            OnDelete::Cascade => fallout.cascades.push((shape, field)),
+            OnDelete::Detach => show_pointing(tx, row, &shape, field, &mut fallout.detached)?,
+        }
+    }
+    if !fallout.cascades.is_empty() {
+        let named = writer.author.request.as_ref().map(ToString::to_string);
+        fallout.operation = Some(named.unwrap_or_else(|| format!("trash_{}_{}", row.id, row.version)));
+    }
+    Ok(fallout)
+}
+
+/// Adds the items that point to one by a field to those that are to be brought up to date; leaves them to a job where
+/// they are many.
+fn show_pointing(
+    tx: &mut Tx,
+    row: &ItemRow,
+    shape: &Shape,
+    field: FieldId,
+    others: &mut Others,
+) -> Result<()> {
+    let left = COPIES_AT_ONCE.saturating_sub(others.len());
+    let mut items = table::pointing(tx, row.workspace_id, row.id, field, ItemId(0), left + 1)?;
+    if items.len() > left {
+        items.truncate(left);
+        let after = items.last().copied().unwrap_or(ItemId(0));
+        compute::jobs::enqueue_pointing(tx, row.workspace_id, field, row.id, after)?;
+    }
+    others.extend(items.into_iter().map(|item| (shape.collection, item)));
+    others.sort_unstable_by_key(|(_, item)| *item);
+    others.dedup();
+    Ok(())
+}
+
+/// The relation fields by which an item is pointed to, with the shapes of their collections.
+fn pointing_fields(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Vec<(Arc<Shape>, FieldId)>> {
+    let mut found = Vec::new();
+    for field in table::pointing_fields(tx, row.workspace_id, row.id)? {
+        let Some(home) = table::home(tx, row.workspace_id, field)? else { continue };
+        match shape::held(tx, writer.shapes, row.workspace_id, home) {
+            Ok(shape) => found.push((shape, field)),
+            Err(error) if error.code() == Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn refuse_pointed_to(tx: &mut Tx, row: &ItemRow, field: FieldId, key: &str) -> Result<()> {
+    let items = table::pointing(tx, row.workspace_id, row.id, field, ItemId(0), 10)?;
+    if items.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("Item {} is pointed to by `{key}` of other items, which forbids its deletion.", row.id);
+    Err(Error::new(Code::ResourceInUse, message)
+        .with("details", json!({ "item_id": row.id, "field_key": key, "item_ids": items })))
+}
+
+/// An item went to the trash: what follows it is sent after it, what only pointed to it loses its copy.
+///
+/// # Errors
+/// `item_locked` and `resource_in_use` for items that follow, or the database's.
+pub(crate) fn let_go(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, fallout: Fallout) -> Result<()> {
+    let mut left = FOLLOW_AT_ONCE;
+    let mut detached = fallout.detached;
+    // A queue, because items can follow each other through any number of steps.
+    let mut cascades: VecDeque<(Arc<Shape>, FieldId, ItemId)> =
+        fallout.cascades.into_iter().map(|(shape, field)| (shape, field, row.id)).collect();
+    while let Some((shape, field, pointed_to)) = cascades.pop_front() {
+        let items = table::pointing(tx, row.workspace_id, pointed_to, field, ItemId(0), left + 1)?;
+        if items.len() > left {
+            enqueue_cascade(tx, writer.author, pointed_to, field)?;
+        }
+        for item in items.into_iter().take(left) {
+            let Some(more) = follow(tx, &Writer { shape: &shape, ..*writer }, item)? else { continue };
+            left -= 1;
+            detached.extend(more.detached);
+            cascades.extend(more.cascades.into_iter().map(|(shape, field)| (shape, field, item)));
+        }
+    }
+    detached.sort_unstable_by_key(|(_, item)| *item);
+    detached.dedup();
+    compute::renew(tx, writer, detached, Action::Updated)?;
+    Ok(())
+}
+
+/// Sends an item to the trash after another, unless it is there already because it followed a third.
+fn follow(tx: &mut Tx, writer: &Writer<'_>, item: ItemId) -> Result<Option<Fallout>> {
+    items::lock(tx, item)?;
+    match items::find(tx, writer.shape, item)?.filter(|row| row.trashed_at.is_none()) {
+        Some(row) => writer.send_to_trash(tx, &row).map(|(_, fallout)| Some(fallout)),
+        None => Ok(None),
+    }
+}
+
+/// An item that is marked as live by now comes back from the trash. Where the one place that a link can have was taken
+/// meanwhile, the link is gone.
+pub(crate) fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> {
+    for (shape, field) in pointing_fields(tx, writer, row)? {
+        let Some(found) = shape.field_by_id(field) else { continue };
+        let Some(ends) = relation::ends(tx, writer.shapes, &shape, found)? else { continue };
+        if !ends.one {
+            continue;
+        }
+        table::hold_pointing(tx, row.workspace_id, row.id, field, FOLLOW_AT_ONCE)?;
+        for item in table::pointing_elsewhere(tx, row.workspace_id, row.id, field)? {
+            table::delete(tx, item, field, ends.back(), &[row.id])?;
+        }
+    }
+    Ok(())
+}
+
+/// An item is back from the trash: whoever points to it shows it again. `true` where anything was brought up to date.
+pub(crate) fn return_to(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<bool> {
+    let mut others = Others::new();
+    for (shape, field) in pointing_fields(tx, writer, row)? {
+        show_pointing(tx, row, &shape, field, &mut others)?;
+    }
+    compute::renew(tx, writer, others, Action::Updated)
+}
+
+/// An item is deleted for good, and its links at both ends with it.
+pub(crate) fn forget(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+    diesel::delete(item_links::table.filter(item_links::item_id.eq(row.id))).execute(tx.connection())?;
+    let to_it = item_links::table
+        .filter(item_links::to_kind.eq(ITEM))
+        .filter(item_links::to_id.eq(row.id.to_string()))
+        .filter(item_links::workspace_id.eq(row.workspace_id));
+    diesel::delete(to_it).execute(tx.connection())?;
+    Ok(())
+}
+
+/// What is left to be sent after an item.
+#[derive(Debug, Serialize, Deserialize)]
+struct Cascade {
+    workspace: WorkspaceId,
+    item: ItemId,
+    field: FieldId,
+    actor: serde_json::Value,
+    source: serde_json::Value,
+    operation: Option<String>,
+    emits: bool,
+}
+
+fn enqueue_cascade(tx: &mut Tx, author: &Author, item: ItemId, field: FieldId) -> Result<()> {
+    let payload = Cascade {
+        workspace: author.workspace,
+        item,
+        field,
+        actor: author.actor.parse()?,
+        source: author.source.parse()?,
+        operation: author.operation.clone(),
+        emits: author.emits,
+    };
+    let now = tx.now();
+    tx.enqueue(CASCADE, Some(&format!("{CASCADE}:{field}:{item}")), &payload, now)
+}
+
+/// Sends items after one that went to the trash, some at a time, until all are there. It ends where the item came back
+/// meanwhile. Items that somebody locked, or that others forbid to delete, stay.
+///
+/// # Errors
+/// The database's.
+pub async fn cascade(shapes: &Arc<Shapes>, job: JobContext) -> Result<()> {
+    let mut after = Some(ItemId(0));
+    while let Some(from) = after {
+        let (payload, shapes) = (job.payload.parse::<Cascade>()?, shapes.clone());
+        after = job.db.write(move |tx| cascade_slice(tx, &shapes, &payload, from)).await?;
+    }
+    Ok(())
+}
+
+/// One transaction of [`cascade`]; gives where to go on.
+fn cascade_slice(tx: &mut Tx, shapes: &Shapes, payload: &Cascade, after: ItemId) -> Result<Option<ItemId>> {
+    let Some(home) = table::home(tx, payload.workspace, payload.field)? else { return Ok(None) };
+    let shape = match shape::held(tx, shapes, payload.workspace, home) {
+        Ok(shape) => shape,
+        Err(error) if error.code() == Code::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !table::is_in_trash(tx, payload.workspace, payload.item)? {
+        return Ok(None);
+    }
+    let author = Author {
+        actor: JsonText::of(&payload.actor),
+        source: JsonText::of(&payload.source),
+        operation: payload.operation.clone(),
+        emits: payload.emits,
+        ..Author::system(payload.workspace, "cascade")
+    };
+    let writer = Writer { shapes, shape: &shape, author: &author };
+    let items = table::pointing(tx, payload.workspace, payload.item, payload.field, after, SLICE)?;
+    for item in &items {
+        let followed = tx.savepoint(|tx| {
+            items::lock(tx, *item)?;
+            match items::find(tx, &shape, *item)?.filter(|row| row.trashed_at.is_none()) {
+                Some(row) => writer.trash(tx, &row).map(drop),
+                None => Ok(()),
+            }
+        });
+        match followed {
+            Err(error) if matches!(error.code(), Code::ItemLocked | Code::ResourceInUse) => {
+                tracing::info!(item = item.0, "an item did not follow another into the trash");
+            }
+            other => other?,
+        }
+    }
+    Ok(items.last().copied().filter(|_| items.len() == SLICE))
+}
