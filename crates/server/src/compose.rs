@@ -122,11 +122,7 @@ impl Service {
             .with_shared(shapes.clone());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
-<<<<<<< HEAD
-        let jobs = received(background(&db, &engine), &receiver);
-=======
-        let jobs = background(&db, &engine, &shapes);
->>>>>>> 255046b (Relations: both ends of a link agree; rollups and lookups over all links, kept up to date)
+        let jobs = received(background(&db, &engine, &shapes), &receiver);
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db,

@@ -99,7 +99,7 @@ fn pointing(
             "points to more than 1,000 items, which a value cannot list; change its links one by one";
         return Ok(Err(Problem::new("too_many_links", message)));
     }
-    if old.is_some_and(|old| after.contains(&old.id)) {
+    if ends.target == shape.collection && old.is_some_and(|old| after.contains(&old.id)) {
         return Ok(Err(Problem::new("self_link", "must not name the item itself")));
     }
     let both = |id: &ItemId| before.contains(id) != after.contains(id);

@@ -27,6 +27,7 @@ const CHUNK: usize = 500;
 /// A link as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = item_links)]
+#[expect(dead_code, reason = "operations on links read all of it")]
 pub(crate) struct LinkRow {
     pub(crate) id: LinkId,
     pub(crate) collection_id: CollectionId,

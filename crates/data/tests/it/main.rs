@@ -6,6 +6,7 @@
 )]
 
 mod items;
+mod links;
 mod seed;
 
 use diesel::prelude::*;

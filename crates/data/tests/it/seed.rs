@@ -66,7 +66,7 @@ fn key_of(given: &Value) -> &str {
     given["key"].as_str().unwrap()
 }
 
-fn field(
+pub fn field(
     tx: &mut Tx,
     key: &str,
     place: usize,

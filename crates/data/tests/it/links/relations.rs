@@ -1,0 +1,173 @@
+//! Relation fields: both ends agree, whatever is written to either.
+
+use super::Library;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use testkit::Kind;
+
+testkit::on_both! {
+    async fn both_ends_say_the_same(kind: Kind) {
+        let library = Library::open(kind).await;
+        let (ann, bob) = (library.author("Ann").await, library.author("Bob").await);
+        let (books, authors) = (library.books, library.authors);
+        let first = library.put(books, json!({ "title": "First", "authors": [bob, ann] })).await;
+        assert_eq!(library.value(books, first, "authors").await, json!([bob, ann]), "in the order given");
+        assert_eq!(library.value(authors, ann, "books").await, json!([first]));
+        let second = library.book("Second").await;
+        library.change(authors, ann, json!({ "books": [second, first] })).await.expect(200);
+        assert_eq!(library.value(books, second, "authors").await, json!([ann]));
+        assert_eq!(library.value(books, first, "authors").await, json!([bob, ann]));
+        library.change(books, first, json!({ "authors": [ann] })).await.expect(200);
+        assert_eq!(library.value(authors, bob, "books").await, Value::Null);
+        assert_eq!(library.value(authors, ann, "books").await, json!([second, first]));
+        library.change(books, first, json!({ "authors": null })).await.expect(200);
+        assert_eq!(library.value(authors, ann, "books").await, json!([second]));
+        assert_eq!(crate::number(&library.app, "SELECT count(*) AS n FROM item_links").await, 2);
+    }
+
+    async fn the_other_end_is_told_of_by_whoever_wrote(kind: Kind) {
+        let library = Library::open(kind).await;
+        let ann = library.author("Ann").await;
+        let before = library.look(library.authors, ann).await;
+        let book = library.put(library.books, json!({ "title": "A", "authors": [ann] })).await;
+        let told = crate::events(&library.app).await;
+        let (kind, data) = told.last().unwrap();
+        assert_eq!((kind.as_str(), &data["item"]["id"]), ("item.updated", &json!(ann)));
+        assert_eq!(data["changed"]["books"], json!({ "old": null, "new": [book] }));
+        let now = library.look(library.authors, ann).await;
+        assert_eq!(now["version"], before["version"], "what it holds of others is not its own change");
+        let sql = format!("SELECT count(*) AS n FROM item_activity WHERE item_id = {ann} AND actor LIKE '%api_key%'");
+        assert_eq!(crate::number(&library.app, &sql).await, 2);
+        // The same once more is no change, and nobody hears of it.
+        library.change(library.books, book, json!({ "authors": [ann] })).await.expect(200);
+        assert_eq!(crate::events(&library.app).await.len(), told.len());
+    }
+
+    async fn more_than_25_are_cut_and_said_so(kind: Kind) {
+        let library = Library::open(kind).await;
+        let (books, authors) = (library.books, library.authors);
+        let mut all = Vec::new();
+        for number in 0..30 {
+            all.push(library.author(&format!("A{number}")).await);
+        }
+        let book = library.put(books, json!({ "title": "Crowd", "authors": all })).await;
+        let shown = library.look(books, book).await;
+        assert_eq!(shown["data"]["authors"], json!(all[..25]));
+        let more = &shown["has_more"]["authors"];
+        assert_eq!((&more["total"], &more["total_is_exact"]), (&json!(30), &json!(true)));
+        assert_eq!(more["url"], format!("/collections/{books}/items/{book}/links?field_key=authors"));
+        // What was read may be written back.
+        let back = shown["data"].clone();
+        let at = library.at(books, format_args!("/{book}"));
+        library.app.put(&at, &library.key, json!({ "data": back })).await.expect(200);
+        assert_eq!(library.look(books, book).await["has_more"]["authors"]["total"], 30);
+        // An author behind the first 25 goes, and the number follows.
+        library.change(authors, all[29], json!({ "books": [] })).await.expect(200);
+        let shown = library.look(books, book).await;
+        assert_eq!(shown["data"]["authors"], json!(all[..25]));
+        assert_eq!(shown["has_more"]["authors"]["total"], 29);
+        // One of the first goes, and the next comes up.
+        library.change(authors, all[0], json!({ "books": null })).await.expect(200);
+        assert_eq!(library.value(books, book, "authors").await, json!(all[1..26]));
+        library.change(books, book, json!({ "authors": all[20..26] })).await.expect(200);
+        let shown = library.look(books, book).await;
+        assert_eq!((&shown["data"]["authors"], &shown["has_more"]), (&json!(all[20..26]), &Value::Null));
+        assert_eq!(library.value(authors, all[28], "books").await, Value::Null);
+    }
+
+    async fn what_does_not_exist_is_named(kind: Kind) {
+        let library = Library::open(kind).await;
+        let (books, authors) = (library.books, library.authors);
+        library.add(books, "readers", "contact", json!({})).await;
+        library.add(books, "owner", "user", json!({})).await;
+        library.add(books, "scans", "file", json!({})).await;
+        library.add(books, "parts", "relation", json!({ "target_collection_id": books })).await;
+        let (ann, book) = (library.author("Ann").await, library.book("A").await);
+        let gone = library.author("Gone").await;
+        library.trash(authors, gone).await.expect(200);
+        let refused = library.change(books, book, json!({ "authors": [ann, book, gone] })).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.authors"));
+        assert_eq!(refused.body["error"]["errors"][0]["code"], "not_found");
+        let message = refused.body["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(&format!("{book}, {gone}")) && !message.contains(&format!(" {ann},")), "{message}");
+        for (key, code) in
+            [("readers", "not_found"), ("owner", "not_found"), ("scans", "not_found"), ("parts", "self_link")]
+        {
+            let refused = library.change(books, book, json!({ key: [book] })).await;
+            assert_eq!(refused.expect_error(400, "validation_error"), Some(format!("data.{key}")));
+            assert_eq!(refused.body["error"]["errors"][0]["code"], code, "{}", refused.text);
+        }
+        let two = library.change(books, book, json!({ "editor": [ann, ann + 1] })).await;
+        two.expect_error(400, "validation_error");
+        let other = library.book("B").await;
+        library.change(books, book, json!({ "parts": [other] })).await.expect(200);
+        // Another workspace's items are as good as none.
+        let stranger = crate::full(&library.app).await;
+        let theirs = crate::seed::collection(&library.app, &stranger, json!([{ "key": "name", "type": "text" }])).await;
+        let theirs = library.app.post(&format!("/collections/{theirs}/items"), &stranger, json!({ "data": {} })).await;
+        let theirs = theirs.expect(201)["id"].clone();
+        library.change(books, book, json!({ "authors": [theirs] })).await.expect_error(400, "validation_error");
+    }
+
+    async fn one_is_one_at_either_end(kind: Kind) {
+        let library = Library::open(kind).await;
+        let (books, authors) = (library.books, library.authors);
+        library.set(authors, "books", json!({ "cardinality": "one" })).await;
+        let ann = library.author("Ann").await;
+        let first = library.put(books, json!({ "title": "A", "authors": [ann] })).await;
+        let second = library.book("B").await;
+        let refused = library.change(books, second, json!({ "authors": [ann] })).await;
+        assert_eq!(refused.expect_error(409, "link_exists").as_deref(), Some("data.authors"));
+        assert_eq!(refused.body["error"]["details"]["to"], first);
+        assert_eq!(library.value(books, second, "authors").await, Value::Null);
+        library.change(authors, ann, json!({ "books": [second] })).await.expect(200);
+        assert_eq!(library.value(books, first, "authors").await, Value::Null);
+        assert_eq!(library.value(books, second, "authors").await, json!([ann]));
+    }
+
+    async fn a_locked_item_keeps_its_links(kind: Kind) {
+        let library = Library::open(kind).await;
+        let ann = library.author("Ann").await;
+        library.app.sql(format!("UPDATE items SET locked_by = '{{\"type\":\"system\",\"id\":\"x\"}}' WHERE id = {ann}")).await;
+        let body = json!({ "data": { "title": "A", "authors": [ann] } });
+        let refused = library.app.post(&library.at(library.books, ""), &library.key, body).await;
+        refused.expect_error(409, "item_locked");
+        // A pointer that it does not know of is no change of it.
+        library.put(library.books, json!({ "title": "A", "editor": [ann] })).await;
+    }
+
+    async fn many_write_both_ends_at_once(kind: Kind) {
+        let library = Arc::new(Library::open(kind).await);
+        let (mut authors, mut books) = (Vec::new(), Vec::new());
+        for number in 0..6 {
+            authors.push(library.author(&format!("A{number}")).await);
+            books.push(library.book(&format!("B{number}")).await);
+        }
+        let mut writes = Vec::new();
+        for round in 0..24_usize {
+            let library = library.clone();
+            let some = |ids: &[i64]| json!([ids[round % 6], ids[(round * 5 + 1) % 6], ids[(round / 2) % 6]]);
+            let (to_books, to_authors) = (some(&books), some(&authors));
+            let (book, author) = (books[(round / 3) % 6], authors[(round * 7) % 6]);
+            writes.push(tokio::spawn(async move {
+                let answer = if round % 2 == 0 {
+                    library.change(library.books, book, json!({ "authors": to_authors })).await
+                } else {
+                    library.change(library.authors, author, json!({ "books": to_books })).await
+                };
+                answer.expect(200);
+            }));
+        }
+        for write in writes {
+            write.await.unwrap();
+        }
+        for book in &books {
+            let listed = library.value(library.books, *book, "authors").await;
+            for author in &authors {
+                let back = library.value(library.authors, *author, "books").await;
+                let has = |list: &Value, id: &i64| list.as_array().is_some_and(|list| list.contains(&json!(id)));
+                assert_eq!(has(&listed, author), has(&back, book), "book {book}, author {author}");
+            }
+        }
+    }
+}
