@@ -3,7 +3,6 @@
 use super::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use testkit::Kind;
 
 testkit::on_both! {
     async fn both_ends_say_the_same(kind: Kind) {

@@ -2,7 +2,6 @@
 
 use super::Library;
 use serde_json::{Value, json};
-use testkit::Kind;
 
 testkit::on_both! {
     async fn links_wait_in_the_trash(kind: Kind) {
