@@ -394,6 +394,18 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    conversation_memories (workspace_id, conversation_id, agent_id, livemode) {
+        workspace_id -> BigInt,
+        conversation_id -> Text,
+        agent_id -> BigInt,
+        livemode -> Bool,
+        summary -> Text,
+        through_run -> Text,
+        updated_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     plans,
     partners,
@@ -409,6 +421,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     agent_tools,
     runs,
     run_steps,
+    conversation_memories,
     test_run_days,
     energy_accounts,
     energy_grants,

@@ -15,8 +15,11 @@ pub enum MemoryMode {
     /// Nothing: every run stands alone.
     None,
     /// The last messages.
-    #[default]
     Window,
+    /// The last messages, and those before them in short: the fast tier summarises older ones where they become too
+    /// many or fill 60 % of the context.
+    #[default]
+    Summary,
 }
 
 /// How much an agent remembers.
@@ -25,14 +28,14 @@ pub enum MemoryMode {
 pub struct Memory {
     /// What it remembers.
     pub mode: MemoryMode,
-    /// The last messages of the conversation that it sees.
+    /// The last messages of the conversation that it sees in full.
     #[schema(minimum = 2, maximum = 200)]
     pub max_messages: i64,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { mode: MemoryMode::Window, max_messages: 40 }
+        Self { mode: MemoryMode::Summary, max_messages: 40 }
     }
 }
 

@@ -6,9 +6,8 @@
 use super::conversation;
 use super::engine::{RunEngine, superseded};
 use super::model::{NewRun, OnBusy, RunRow};
-use super::queries;
-use super::turn::turns;
 use super::work::{Plan, Start, Work};
+use super::{memory, queries};
 use crate::agents::AgentStatus;
 use crate::agents::queries as agents;
 use crate::locks;
@@ -52,7 +51,7 @@ impl RunEngine {
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
         self.refuse_over_month(tx, &row, &settings)?;
-        let turns = turns(tx, &row, &settings)?;
+        let memory = memory::read(tx, &row, &settings)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
@@ -66,7 +65,7 @@ impl RunEngine {
         fresh_counts(&mut row);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
         let working = self.desk().work_on(&row.id, conversation::key(&row));
-        let mut work = Work::new(plan, working, row, turns);
+        let mut work = Work::new(plan, working, row, memory);
         work.earlier = earlier;
         work.start(tx.now());
         if !queries::reopen(tx, &work.row)? {
@@ -75,8 +74,7 @@ impl RunEngine {
         if work.row.livemode {
             self.0.parts.meter.reopen(tx, &work.charge())?;
         }
-        let (step, start) = self.begin_step(tx, &work)?;
-        work.steps.push(step);
+        let start = self.begin(tx, &mut work)?;
         Ok((work, start))
     }
 }

@@ -2,11 +2,12 @@
 
 use super::engine::RunEngine;
 use super::judge::{self, Next};
+use super::memory::Fold;
 use super::model::tier_of;
 use super::queries;
 use super::step::Advance;
 use super::turn::Entered;
-use super::work::{Ended, Ending, Start, Work};
+use super::work::{Asking, Ended, Ending, Start, Work};
 use crate::providers::{Answered, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
@@ -18,9 +19,19 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// What comes after a step.
 enum Course {
-    Ask(Start),
+    Fold(Fold),
+    Ask(Asking),
     /// With the Energy of the last step where that is not debited yet.
     End(Ending, i64),
+}
+
+impl Course {
+    fn of(start: Start) -> Self {
+        match start {
+            Start::Fold(fold) => Self::Fold(fold),
+            Start::Answer(asking) => Self::Ask(asking),
+        }
+    }
 }
 
 impl RunEngine {
@@ -48,19 +59,24 @@ impl RunEngine {
     async fn drive_steps(&self, work: Work, start: Option<Start>, claim: Option<Claim>) -> Result<Ended> {
         let mut work = Arc::new(work);
         let mut course = match start {
-            Some(start) => Course::Ask(start),
+            Some(start) => Course::of(start),
             None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
             None => match self.await_turn(&mut work).await? {
-                Entered::Begun(start) => Course::Ask(start),
+                Entered::Begun(start) => Course::of(start),
                 Entered::Over(row) => return Ok(Ended { row: *row, stored: false }),
             },
         };
         loop {
-            let start = match course {
-                Course::Ask(start) => start,
+            let asking = match course {
+                Course::Fold(fold) => {
+                    let energy = self.fold(&mut work, fold).await;
+                    course = self.go_on(&mut work, energy).await?;
+                    continue;
+                }
+                Course::Ask(asking) => asking,
                 Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
             };
-            let (next, energy) = match self.ask(&work, start).await {
+            let (next, energy) = match self.ask(&work, asking).await {
                 Ok(answered) => {
                     let energy = self.tiers().get(tier_of(&work.row)).prices.energy(answered.usage);
                     (judge::take_answer(Arc::make_mut(&mut work), answered, energy), energy)
@@ -95,11 +111,11 @@ impl RunEngine {
     /// Begins the next model step, as far as limits let it.
     async fn go_on(&self, work: &mut Arc<Work>, energy: i64) -> Result<Course> {
         Ok(match self.next_step(work, energy).await? {
-            Advance::Begun(step, start) => {
+            Advance::Begun(step, asking) => {
                 let work = Arc::make_mut(work);
                 work.written = work.steps.len();
                 work.steps.push(*step);
-                Course::Ask(start)
+                Course::Ask(asking)
             }
             Advance::Limit(reason) => {
                 let text = work.last_text();
@@ -112,15 +128,15 @@ impl RunEngine {
     }
 
     /// Calls the model, keeping the run's lease meanwhile.
-    async fn ask(&self, work: &Arc<Work>, start: Start) -> std::result::Result<Answered, ProviderError> {
+    async fn ask(&self, work: &Arc<Work>, asking: Asking) -> std::result::Result<Answered, ProviderError> {
         let patience = work.time_left(self.db().clock().now());
         let settings = &work.plan.settings;
         let prompt = Prompt {
             model: String::new(),
-            messages: start.messages,
+            messages: asking.messages,
             tools: work.plan.specs.clone(),
             output_schema: settings.response_format.schema().cloned(),
-            max_output_tokens: start.max_output_tokens,
+            max_output_tokens: asking.max_output_tokens,
             temperature: settings.temperature,
             patience,
             cancel: work.working.cancel.clone(),

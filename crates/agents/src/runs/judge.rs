@@ -125,8 +125,7 @@ fn judge_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
 }
 
 fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &Value) -> bool {
-    let mut same_tool =
-        work.steps.iter().filter(|step| !step.is_model() && step.name == call.name).peekable();
+    let mut same_tool = work.steps.iter().filter(|step| step.is_tool() && step.name == call.name).peekable();
     if same_tool.peek().is_none() {
         return false;
     }

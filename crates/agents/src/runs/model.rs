@@ -255,7 +255,7 @@ pub struct RunStep {
     pub object: &'static str,
     /// Its place in the run, from 1.
     pub position: i64,
-    /// `model` or `tool`.
+    /// `model`, `tool`, or `memory`: older turns of the conversation were summarised.
     #[serde(rename = "type")]
     pub kind: String,
     /// `running`, `completed`, `failed` or `unknown`.
@@ -419,9 +419,48 @@ impl StepRow {
         }
     }
 
-    pub(super) fn is_model(&self) -> bool {
-        self.kind == "model"
+    pub(super) fn kind(&self) -> StepKind {
+        [StepKind::Model, StepKind::Tool, StepKind::Memory]
+            .into_iter()
+            .find(|kind| kind.as_str() == self.kind)
+            .unwrap_or(StepKind::Tool)
     }
+
+    pub(super) fn is_tool(&self) -> bool {
+        self.kind() == StepKind::Tool
+    }
+}
+
+/// What a step is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepKind {
+    /// A call of the model.
+    Model,
+    /// A call of a tool.
+    Tool,
+    /// Older turns were folded.
+    Memory,
+}
+
+impl StepKind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// The output of a memory step, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct MemoryOutput {
+    pub(super) summary: String,
+    #[serde(default)]
+    pub(super) usage: Usage,
+    /// Whether that is a guess, because the provider did not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) usage_estimated: bool,
 }
 
 /// The output of a model step, as stored.

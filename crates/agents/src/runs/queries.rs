@@ -1,9 +1,10 @@
 //! Runs and steps in the database.
 
+use super::memory::Summary;
 use super::model::{RunRow, RunStatus, StepRow};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::schema::{run_steps, runs, test_run_days};
+use store::schema::{conversation_memories, run_steps, runs, test_run_days};
 use store::{CursorPage, Read, Tx, each};
 
 /// How long a worker may be silent before its run can be taken over.
@@ -111,11 +112,16 @@ pub(super) fn last_queued_at(
 }
 
 /// A turn of a conversation: what was said, and what was answered if anything was.
-pub(super) type Turn = (Option<String>, Option<String>);
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+pub(super) struct Turn {
+    pub(super) run: RunId,
+    pub(super) asked: Option<String>,
+    pub(super) answered: Option<String>,
+}
 
-/// The last turns of a conversation before `before`, oldest first.
-pub(super) fn turns(read: &mut Read, row: &RunRow, most: i64) -> Result<Vec<Turn>> {
-    let mut turns: Vec<Turn> = runs::table
+/// The last turns of a run's conversation before it, and behind `after`, oldest first.
+pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: i64) -> Result<Vec<Turn>> {
+    let mut query = runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
         .filter(runs::conversation_id.eq(&row.conversation_id))
         .filter(runs::livemode.eq(row.livemode))
@@ -126,10 +132,46 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, most: i64) -> Result<Vec<Turn
         ))
         .order(runs::id.desc())
         .limit(most)
-        .select((runs::input, runs::output))
-        .load(read.connection())?;
+        .select((runs::id, runs::input, runs::output))
+        .into_boxed();
+    if let Some(after) = after {
+        query = query.filter(runs::id.gt(after));
+    }
+    let mut turns: Vec<Turn> = query.load(read.connection())?;
     turns.reverse();
     Ok(turns)
+}
+
+/// What is left of the turns of a run's conversation that were folded.
+pub(super) fn summary(read: &mut Read, row: &RunRow) -> Result<Option<Summary>> {
+    use conversation_memories as m;
+    let found: Option<(String, RunId)> = m::table
+        .find((row.workspace_id, &row.conversation_id, row.agent_id, row.livemode))
+        .select((m::summary, m::through_run))
+        .get_result(read.connection())
+        .optional()?;
+    // A run that begins anew stands before what was folded since.
+    Ok(found.map(|(text, through)| Summary { text, through }).filter(|summary| summary.through < row.id))
+}
+
+/// Keeps what is left of the folded turns of a run's conversation.
+pub(super) fn keep_summary(tx: &mut Tx, row: &RunRow, summary: &Summary) -> Result<()> {
+    use conversation_memories as m;
+    let now = tx.now();
+    let text = (m::summary.eq(&summary.text), m::through_run.eq(&summary.through), m::updated_at.eq(now));
+    let place = (
+        m::workspace_id.eq(row.workspace_id),
+        m::conversation_id.eq(&row.conversation_id),
+        m::agent_id.eq(row.agent_id),
+        m::livemode.eq(row.livemode),
+    );
+    each!(tx.connection(), |connection| diesel::insert_into(m::table)
+        .values((place, text))
+        .on_conflict((m::workspace_id, m::conversation_id, m::agent_id, m::livemode))
+        .do_update()
+        .set(text)
+        .execute(connection))?;
+    Ok(())
 }
 
 /// Energy that an agent's runs have spent since `since`.
@@ -331,7 +373,7 @@ pub(super) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
 pub(super) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
     let now = tx.now();
     let later = diesel::alias!(runs as later);
-    let due: Vec<(WorkspaceId, RunId)> = runs::table
+    let due: Vec<(WorkspaceId, RunId, String)> = runs::table
         .filter(runs::ephemeral.eq(true))
         .filter(runs::purged_at.is_null())
         .filter(runs::completed_at.lt(cutoff))
@@ -346,9 +388,15 @@ pub(super) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> 
         )))
         .order(runs::completed_at.asc())
         .limit(most)
-        .select((runs::workspace_id, runs::id))
+        .select((runs::workspace_id, runs::id, runs::conversation_id))
         .load(tx.connection())?;
-    for (workspace, id) in &due {
+    for (workspace, id, conversation) in &due {
+        diesel::delete(
+            conversation_memories::table
+                .filter(conversation_memories::workspace_id.eq(workspace))
+                .filter(conversation_memories::conversation_id.eq(conversation)),
+        )
+        .execute(tx.connection())?;
         diesel::update(runs::table.find((workspace, id)))
             .set((runs::input.eq(None::<String>), runs::output.eq(None::<String>), runs::purged_at.eq(now)))
             .execute(tx.connection())?;

@@ -2,9 +2,9 @@
 
 use super::conversation;
 use super::engine::RunEngine;
+use super::memory::{self, Memory};
 use super::model::{RunOptions, RunRow, StepRow, ToolOutput, tier_of};
 use super::queries;
-use super::turn::turns;
 use super::work::{Ended, Ending, Plan, Work};
 use crate::agents::Settings;
 use crate::agents::queries as agents;
@@ -75,18 +75,19 @@ impl RunEngine {
         let load = move |tx: &mut Tx| {
             let (workspace, agent) = (row.workspace_id, row.agent_id);
             // What only has to be closed needs no agent, and is not kept open by one that cannot be read.
-            let (settings, tools, turns, options) = if closes {
-                (Settings::default(), Vec::new(), Vec::new(), RunOptions::default())
+            let (settings, tools, memory, options) = if closes {
+                (Settings::default(), Vec::new(), Memory::default(), RunOptions::default())
             } else {
                 let (settings, tools) = agents::version_settings(tx, workspace, agent, row.agent_version)?;
-                let turns = turns(tx, &row, &settings)?;
-                (settings, tools, turns, row.options()?)
+                let memory = memory::read(tx, &row, &settings)?;
+                (settings, tools, memory, row.options()?)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
             let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
             let working = engine.desk().work_on(&row.id, conversation::key(&row));
-            let mut work = Work::new(plan, working, row.clone(), turns);
-            let prices = engine.tiers().get(tier_of(&row)).prices;
+            let mut work = Work::new(plan, working, row.clone(), memory);
+            let tiers = engine.tiers();
+            let (prices, folding) = (tiers.get(tier_of(&row)).prices, tiers.fast.prices);
             for mut step in queries::steps(tx, workspace, &row.id)? {
                 if step.completed_at.is_none() {
                     give_up_step(tx, &mut step)?;
@@ -94,7 +95,7 @@ impl RunEngine {
                 if step.position < attempt_from {
                     work.earlier.push(step);
                 } else {
-                    work.recall(step, |usage| prices.energy(usage));
+                    work.recall(step, prices, folding);
                 }
             }
             Ok(work)
@@ -128,7 +129,7 @@ fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
     let now = tx.now();
     "unknown".clone_into(&mut step.status);
     step.completed_at = Some(now);
-    if !step.is_model() {
+    if step.is_tool() {
         let told = "outcome unknown: the service was interrupted during the call";
         step.output = Some(JsonText::of(&ToolOutput::error(told)));
     }

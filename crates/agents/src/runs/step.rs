@@ -1,9 +1,9 @@
 //! The steps of a run in the database: each is written before it is made, and its result with its price.
 
 use super::engine::RunEngine;
-use super::model::{StepRow, ToolInput, tier_of};
-use super::work::{Start, Work};
-use super::{effect, prompt, queries};
+use super::model::{StepKind, StepRow, ToolInput, tier_of};
+use super::work::{Asking, Work};
+use super::{effect, fold, prompt, queries};
 use crate::providers::{ToolCall, Usage};
 use model::{Code, Error, JsonText, Result, StepId};
 use operation::ports::Settlement;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use store::Tx;
 
 /// The fewest tokens of an answer that are worth asking for.
-const USEFUL_OUTPUT: i64 = 256;
+pub(super) const USEFUL_OUTPUT: i64 = 256;
 
 /// What became of an attempt to go on.
 pub(super) enum Advance {
     /// The next model step is written, and its Energy held.
-    Begun(Box<StepRow>, Start),
+    Begun(Box<StepRow>, Asking),
     /// Not even a short answer can be paid.
     Limit(&'static str),
     /// The run was ended by somebody else, or taken over.
@@ -39,12 +39,12 @@ impl RunEngine {
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
-    pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Start)> {
+    pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Asking)> {
         let setup = self.tiers().get(tier_of(&work.row));
         let settings = &work.plan.settings;
         let room = setup.context_tokens() - USEFUL_OUTPUT.min(settings.max_output_tokens);
         let (messages, input_tokens) =
-            prompt::messages(settings, work.plan.spec_tokens, &work.turns, &work.said, room);
+            prompt::messages(settings, work.plan.spec_tokens, &work.memory, &work.said, room);
         let fits = (setup.context_tokens() - input_tokens).max(16);
         let mut max_output_tokens = settings.max_output_tokens.min(fits);
         if work.row.livemode {
@@ -70,9 +70,9 @@ impl RunEngine {
             "tools": work.plan.specs.len(),
             "max_output_tokens": max_output_tokens,
         }));
-        let step = running(tx, work, work.next_position(), "model", setup.label(), input, None);
+        let step = running(tx, work, work.next_position(), StepKind::Model, setup.label(), input, None);
         queries::insert_step(tx, &step)?;
-        Ok((step, Start { messages, max_output_tokens }))
+        Ok((step, Asking { messages, max_output_tokens }))
     }
 
     /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
@@ -93,7 +93,7 @@ impl RunEngine {
                 let arguments = effect::arguments_of(call);
                 let key = effect::key(&work.row, &call.name, &arguments);
                 let input = JsonText::of(&ToolInput { call_id: call.id.clone(), arguments });
-                let step = running(tx, work, position, "tool", call.name.clone(), input, Some(key));
+                let step = running(tx, work, position, StepKind::Tool, call.name.clone(), input, Some(key));
                 queries::insert_step(tx, &step)?;
                 tools.push(step);
             }
@@ -111,7 +111,7 @@ impl RunEngine {
             }
             engine.settle_written(tx, work, energy)?;
             match engine.begin_step(tx, work) {
-                Ok((step, start)) => Ok(Advance::Begun(Box::new(step), start)),
+                Ok((step, asking)) => Ok(Advance::Begun(Box::new(step), asking)),
                 Err(error) => limit_reason(&error).map(Advance::Limit).ok_or(error),
             }
         })
@@ -121,7 +121,7 @@ impl RunEngine {
     fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<()> {
         write_finished(tx, work)?;
         if energy > 0 && work.row.livemode {
-            let (step, model) = (work.last_position(), work.row.model.as_str());
+            let (step, model) = (work.last_position(), work.charged_tier());
             let settlement = Settlement { step, energy, model, close: None };
             self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
         }
@@ -135,15 +135,16 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
     for step in work.steps.iter().skip(work.written) {
         let status = if step.status == "running" { "failed" } else { step.status.as_str() };
         queries::finish_step(tx, step, status, now)?;
+        fold::keep(tx, work, step)?;
     }
     Ok(())
 }
 
-fn running(
+pub(super) fn running(
     tx: &Tx,
     work: &Work,
     position: i64,
-    kind: &str,
+    kind: StepKind,
     name: String,
     input: JsonText,
     effect_key: Option<String>,
@@ -154,7 +155,7 @@ fn running(
         position,
         workspace_id: work.row.workspace_id,
         id: StepId::new(now, &*tx.random()),
-        kind: kind.to_owned(),
+        kind: kind.as_str().to_owned(),
         status: "running".to_owned(),
         name,
         input: Some(input),

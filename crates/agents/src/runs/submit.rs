@@ -3,9 +3,9 @@
 use super::conversation;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::{store_outcome, told};
+use super::memory::{self, Memory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus};
 use super::queries;
-use super::turn::turns;
 use super::work::{Ended, Plan, Start, Work};
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
@@ -174,23 +174,17 @@ impl RunEngine {
         }
         self.refuse_over_month(tx, &row, &settings)?;
         // A run that waits reads its memory when its turn comes.
-        let turns = if named && !waits { turns(tx, &row, &settings)? } else { Vec::new() };
+        let memory = if named && !waits { memory::read(tx, &row, &settings)? } else { Memory::default() };
         let options = options(new, &settings);
         row.options = JsonText::of(&options);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
         let working = self.desk().work_on(&row.id, conversation::key(&row));
-        let mut work = Work::new(plan, working, row, turns);
+        let mut work = Work::new(plan, working, row, memory);
         if !waits {
             work.start(tx.now());
         }
         queries::insert(tx, &work.row)?;
-        let start = if waits {
-            None
-        } else {
-            let (step, start) = self.begin_step(tx, &work)?;
-            work.steps.push(step);
-            Some(start)
-        };
+        let start = if waits { None } else { Some(self.begin(tx, &mut work)?) };
         if let Some(claim) = claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
             if new.background {

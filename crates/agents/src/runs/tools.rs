@@ -108,7 +108,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
         }
     }
     let limit = tool.settings.max_calls_per_run;
-    let before = work.steps.iter().filter(|other| !other.is_model() && other.name == step.name).count();
+    let before = work.steps.iter().filter(|other| other.is_tool() && other.name == step.name).count();
     if i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
         return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));
     }

@@ -3,10 +3,10 @@
 use super::conversation;
 use super::engine::{RunEngine, emit_end, failure_text, superseded};
 use super::model::{RunRow, RunStatus};
-use super::queries;
 use super::work::{Start, Work};
+use super::{memory, queries};
 use crate::agents::queries as agents;
-use crate::agents::{AgentStatus, MemoryMode, Settings};
+use crate::agents::{AgentStatus, Settings};
 use crate::locks;
 use model::{Code, Error, Result, Timestamp};
 use std::sync::Arc;
@@ -95,13 +95,10 @@ impl RunEngine {
         let mut begun = work.clone();
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
-        begun.turns = turns(tx, &begun.row, &work.plan.settings)?;
+        begun.memory = memory::read(tx, &begun.row, &work.plan.settings)?;
         let limits = self.refuse_over_month(tx, &begun.row, &work.plan.settings);
-        match limits.and_then(|()| self.begin_step(tx, &begun)) {
-            Ok((step, start)) => {
-                begun.steps.push(step);
-                Ok(Turn::Begun(Box::new(begun), start))
-            }
+        match limits.and_then(|()| self.begin(tx, &mut begun)) {
+            Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {
                 end(tx, begun.row, RunStatus::Failed, Some(&error))
             }
@@ -146,13 +143,5 @@ fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
         Ok(agent) => Ok(agent.status()? == AgentStatus::Active),
         Err(error) if error.code() == Code::NotFound => Ok(false),
         Err(error) => Err(error),
-    }
-}
-
-/// What an agent remembers of a run's conversation.
-pub(super) fn turns(read: &mut Read, row: &RunRow, settings: &Settings) -> Result<Vec<queries::Turn>> {
-    match settings.memory.mode {
-        MemoryMode::None => Ok(Vec::new()),
-        MemoryMode::Window => queries::turns(read, row, settings.memory.max_messages / 2),
     }
 }

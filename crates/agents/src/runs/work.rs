@@ -1,10 +1,12 @@
 //! A run at work: what it is to do, how far it has come, and how it may end.
 
 use super::desk::Working;
-use super::model::{ModelOutput, RunOptions, RunRow, RunStatus, StepRow, ToolInput, ToolOutput};
-use super::queries::Turn;
+use super::memory::{Fold, Memory};
+use super::model::{
+    MemoryOutput, ModelOutput, RunOptions, RunRow, RunStatus, StepKind, StepRow, ToolInput, ToolOutput,
+};
 use crate::agents::{Settings, ToolRow, ToolSettings};
-use crate::providers::{Message, Role, ToolSpec, Usage, estimated_tool_tokens};
+use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
 use crate::schema_rules::Schema;
 use model::{Caller, Code, Result, Timestamp};
 use operation::ports::Charge;
@@ -74,7 +76,7 @@ pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
     pub(super) working: Arc<Working>,
     pub(super) row: RunRow,
-    pub(super) turns: Vec<Turn>,
+    pub(super) memory: Memory,
     /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
     pub(super) earlier: Vec<StepRow>,
     pub(super) steps: Vec<StepRow>,
@@ -88,8 +90,16 @@ pub(super) struct Work {
     pub(super) bad_calls: usize,
 }
 
-/// A model step that was begun: written, and its Energy held.
-pub(super) struct Start {
+/// A call of a model that was begun: its step is written, and its Energy held.
+pub(super) enum Start {
+    /// The model answers.
+    Answer(Asking),
+    /// Older turns are folded first.
+    Fold(Fold),
+}
+
+/// What the model is asked.
+pub(super) struct Asking {
     pub(super) messages: Vec<Message>,
     pub(super) max_output_tokens: i64,
 }
@@ -111,11 +121,11 @@ pub(super) struct Ended {
 }
 
 impl Work {
-    pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, turns: Vec<Turn>) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: Memory) -> Self {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
         let (earlier, steps) = (Vec::new(), Vec::new());
-        Self { plan, working, row, turns, earlier, steps, written: 0, said, repairs: 0, bad_calls: 0 }
+        Self { plan, working, row, memory, earlier, steps, written: 0, said, repairs: 0, bad_calls: 0 }
     }
 
     pub(super) fn charge(&self) -> Charge {
@@ -141,6 +151,14 @@ impl Work {
         self.steps.last().or(self.earlier.last()).map_or(0, |step| step.position)
     }
 
+    /// The tier that the last step is charged by.
+    pub(super) fn charged_tier(&self) -> &str {
+        match self.steps.last().map(StepRow::kind) {
+            Some(StepKind::Memory) => Tier::Fast.as_str(),
+            _ => &self.row.model,
+        }
+    }
+
     /// What the model said last.
     pub(super) fn last_text(&self) -> Option<String> {
         self.said
@@ -156,18 +174,23 @@ impl Work {
         self.row.started_at = Some(now.max(self.row.queued_at));
     }
 
-    /// Takes in what the model said, and what it cost.
-    pub(super) fn hear(&mut self, output: ModelOutput, energy: i64) {
-        self.row.input_tokens += output.usage.input_tokens;
-        self.row.cached_tokens += output.usage.cached_tokens;
-        self.row.output_tokens += output.usage.output_tokens;
-        self.row.reasoning_tokens += output.usage.reasoning_tokens;
-        self.row.model_calls += 1;
+    /// Takes in what a call of a model used, and what it cost.
+    pub(super) fn use_up(&mut self, usage: Usage, energy: i64) {
+        self.row.input_tokens += usage.input_tokens;
+        self.row.cached_tokens += usage.cached_tokens;
+        self.row.output_tokens += usage.output_tokens;
+        self.row.reasoning_tokens += usage.reasoning_tokens;
         if self.row.livemode {
             self.row.energy += energy;
         } else {
             self.row.simulated_energy += energy;
         }
+    }
+
+    /// Takes in what the model said, and what it cost.
+    pub(super) fn hear(&mut self, output: ModelOutput, energy: i64) {
+        self.use_up(output.usage, energy);
+        self.row.model_calls += 1;
         let mut message = Message::text(Role::Assistant, output.text);
         message.tool_calls = output.tool_calls;
         self.said.push(message);
@@ -189,16 +212,27 @@ impl Work {
         self.said.push(message);
     }
 
-    /// Takes in a finished step of an earlier worker.
-    pub(super) fn recall(&mut self, step: StepRow, energy_of: impl Fn(Usage) -> i64) {
-        if !step.is_model() {
-            self.row.tool_calls += 1;
-            self.hear_tool(&step);
-        } else if let Some(output) =
-            step.output.as_ref().and_then(|output| output.parse::<ModelOutput>().ok())
-        {
-            let energy = if self.row.livemode { step.energy } else { energy_of(output.usage) };
-            self.hear(output, energy);
+    /// Takes in a finished step of an earlier worker. The prices are those of the run's tier and of the one that folds.
+    pub(super) fn recall(&mut self, step: StepRow, prices: Prices, folding: Prices) {
+        let output = step.output.as_ref();
+        let livemode = self.row.livemode;
+        let cost = |prices: Prices, usage: Usage| if livemode { step.energy } else { prices.energy(usage) };
+        match step.kind() {
+            StepKind::Tool => {
+                self.row.tool_calls += 1;
+                self.hear_tool(&step);
+            }
+            StepKind::Model => {
+                if let Some(output) = output.and_then(|output| output.parse::<ModelOutput>().ok()) {
+                    let energy = cost(prices, output.usage);
+                    self.hear(output, energy);
+                }
+            }
+            StepKind::Memory => {
+                if let Some(output) = output.and_then(|output| output.parse::<MemoryOutput>().ok()) {
+                    self.use_up(output.usage, cost(folding, output.usage));
+                }
+            }
         }
         self.steps.push(step);
         self.written = self.steps.len();

@@ -20,7 +20,7 @@ testkit::on_both! {
         assert_eq!((&first["is_default"], &first["version"]), (&json!(true), &json!(1)));
         assert_eq!((&first["model"], &first["max_output_tokens"]), (&json!("balanced"), &json!(2048)));
         assert_eq!((&first["max_steps"], &first["max_tool_calls"], &first["timeout_seconds"]), (&json!(10), &json!(30), &json!(120)));
-        assert_eq!(first["memory"], json!({ "mode": "window", "max_messages": 40 }));
+        assert_eq!(first["memory"], json!({ "mode": "summary", "max_messages": 40 }));
         assert_eq!(first["response_format"], json!({ "type": "text" }));
         assert_eq!(first["reply"], json!({ "debounce_seconds": 2, "max_wait_seconds": 15, "split_messages": false }));
         assert_eq!(first["handoff"], json!({ "enabled": false, "keywords": [], "resume_after_minutes": null }));

@@ -9,6 +9,7 @@ mod agents;
 mod conversations;
 mod energy;
 mod limits;
+mod memory;
 mod openai;
 mod parallel;
 mod recovery;

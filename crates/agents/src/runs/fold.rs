@@ -1,0 +1,124 @@
+//! The memory step of a run: older turns of its conversation are folded before its first answer.
+
+use super::engine::RunEngine;
+use super::memory::Fold;
+use super::model::{MemoryOutput, StepKind, StepRow, tier_of};
+use super::step::{USEFUL_OUTPUT, running};
+use super::work::{Start, Work};
+use super::{prompt, queries};
+use crate::providers::{Answered, Prompt, Usage, estimated_tokens};
+use model::{JsonText, Result};
+use serde_json::json;
+use std::sync::Arc;
+use store::Tx;
+
+impl RunEngine {
+    /// Begins a run: with what is to be folded, else with its first answer.
+    ///
+    /// # Errors
+    /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
+    pub(super) fn begin(&self, tx: &mut Tx, work: &mut Work) -> Result<Start> {
+        if let Some(fold) = self.fold_for(work)
+            && self.hold_for(tx, work, &fold)?
+        {
+            let input = JsonText::of(&json!({
+                "turns": fold.turns,
+                "max_output_tokens": fold.max_output_tokens,
+            }));
+            let name = self.tiers().fast.label();
+            let step = running(tx, work, work.next_position(), StepKind::Memory, name, input, None);
+            queries::insert_step(tx, &step)?;
+            work.steps.push(step);
+            return Ok(Start::Fold(fold));
+        }
+        let (step, asking) = self.begin_step(tx, work)?;
+        work.steps.push(step);
+        Ok(Start::Answer(asking))
+    }
+
+    fn fold_for(&self, work: &Work) -> Option<Fold> {
+        let (settings, memory) = (&work.plan.settings, &work.memory);
+        let told = prompt::instructions(settings, work.plan.spec_tokens, memory);
+        let others = work.plan.spec_tokens + estimated_tokens(&told) + estimated_tokens(&work.said);
+        let context = self.tiers().get(tier_of(&work.row)).context_tokens();
+        memory.fold(settings, others, context, self.tiers().fast.context_tokens())
+    }
+
+    /// Sets Energy aside for folding and for a short answer after it. `false`: there is too little for both, and what
+    /// there is goes into the answer.
+    fn hold_for(&self, tx: &mut Tx, work: &Work, fold: &Fold) -> Result<bool> {
+        if !work.row.livemode {
+            return Ok(true);
+        }
+        let (tiers, settings) = (self.tiers(), &work.plan.settings);
+        let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
+        let answer = usage(fold.rest_tokens, settings.max_output_tokens.min(USEFUL_OUTPUT));
+        let price = tiers.fast.prices.energy(usage(fold.input_tokens, fold.max_output_tokens))
+            + tiers.get(tier_of(&work.row)).prices.energy(answer);
+        if settings.energy_limit_per_run.is_some_and(|limit| price > limit) {
+            return Ok(false);
+        }
+        match self.0.parts.meter.hold(tx, &work.charge(), price, price) {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.code().status(), 402 | 429) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Folds turns with the fast tier. Where that fails, the memory stays as it is. Gives the Energy it cost.
+    pub(super) async fn fold(&self, work: &mut Arc<Work>, fold: Fold) -> i64 {
+        let patience = work.time_left(self.db().clock().now());
+        let prompt = Prompt {
+            model: String::new(),
+            messages: fold.messages,
+            tools: Vec::new(),
+            output_schema: None,
+            max_output_tokens: fold.max_output_tokens,
+            temperature: None,
+            patience,
+            cancel: work.working.cancel.clone(),
+        };
+        let asking = tokio::time::timeout(patience, self.tiers().fast.complete(prompt));
+        let answer = self.keeping_lease(work, asking).await;
+        let work = Arc::make_mut(work);
+        match answer {
+            Ok(Ok(answered)) => self.take_summary(work, answered, fold.turns),
+            Ok(Err(error)) => {
+                tracing::info!(run_id = %work.row.id, %error, "a conversation could not be folded");
+                0
+            }
+            Err(_) => 0,
+        }
+    }
+
+    fn take_summary(&self, work: &mut Work, answered: Answered, turns: usize) -> i64 {
+        let Answered { completion, usage, usage_estimated, label } = answered;
+        let energy = self.tiers().fast.prices.energy(usage);
+        // What models print may hold NUL, which PostgreSQL cannot store.
+        let summary = completion.text.replace('\0', "").trim().to_owned();
+        if let Some(step) = work.steps.last_mut() {
+            step.status = if summary.is_empty() { "failed" } else { "completed" }.to_owned();
+            step.name = label;
+            step.input_tokens = usage.input_tokens;
+            step.output_tokens = usage.output_tokens;
+            step.energy = if work.row.livemode { energy } else { 0 };
+            let summary = summary.clone();
+            step.output = Some(JsonText::of(&MemoryOutput { summary, usage, usage_estimated }));
+        }
+        if !summary.is_empty() {
+            work.memory.take(summary, turns);
+        }
+        work.use_up(usage, energy);
+        energy
+    }
+}
+
+/// Keeps the summary of a memory step with its result.
+pub(super) fn keep(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
+    match &work.memory.summary {
+        Some(summary) if step.kind() == StepKind::Memory && step.status == "completed" => {
+            queries::keep_summary(tx, &work.row, summary)
+        }
+        _ => Ok(()),
+    }
+}
