@@ -202,7 +202,7 @@ fn stats(pipeline: &Pipeline) -> Value {
 }
 
 /// What must fit together once everything is written.
-const BOOKS: [(&str, &str); 9] = [
+const BOOKS: [(&str, &str); 12] = [
     ("runs", "SELECT COUNT(*) AS n FROM runs"),
     ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
     ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
@@ -210,6 +210,9 @@ const BOOKS: [(&str, &str); 9] = [
     ("debits", "SELECT COUNT(*) AS n FROM energy_entries WHERE kind = 'debit'"),
     ("settled_holds", "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'settled'"),
     ("events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed'"),
+    ("received", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'processed'"),
+    ("received_again", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'duplicate'"),
+    ("received_events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'webhook.received'"),
     ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
     ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
 ];

@@ -1,6 +1,7 @@
 //! The measurements.
 
 mod gate;
+mod inbound;
 mod items;
 mod me;
 mod model;
@@ -35,6 +36,8 @@ pub enum Part {
     Items,
     /// Items at two sizes.
     Growth,
+    /// Requests to inbound webhooks.
+    Inbound,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -61,7 +64,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 7] = [
+    let parts: [(Part, Measure); 8] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -69,6 +72,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Model, model::measure),
         (Part::Items, items::measure),
         (Part::Growth, items::measure_growth),
+        (Part::Inbound, inbound::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {

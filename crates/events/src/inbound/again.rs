@@ -2,7 +2,7 @@
 
 use super::hook::Hook;
 use super::judge::{Ending, ending};
-use super::queries::WithBody;
+use super::received::WithBody;
 use super::request::{Incoming, read_body};
 use bytes::Bytes;
 use model::{JsonText, ReceivedRequestId, Timestamp};

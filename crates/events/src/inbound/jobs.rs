@@ -2,7 +2,8 @@
 
 use super::Receiver;
 use super::again::Again;
-use super::queries::{self, Which};
+use super::queries;
+use super::received::{self, Which};
 use jobs::{JobContext, JobError};
 use model::{InboundWebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
     let mut after = None;
     loop {
         let (own, from) = (webhook.clone(), after.clone());
-        let ids = job.db.read(move |read| queries::failed(read, workspace, &own, from.as_ref())).await?;
+        let ids = job.db.read(move |read| received::failed(read, workspace, &own, from.as_ref())).await?;
         let Some(last) = ids.last().cloned() else { return Ok(()) };
         for id in ids {
             if job.soft.is_cancelled() {
@@ -39,7 +40,7 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
             let read = move |read: &mut store::Read| {
                 let row = queries::webhook(read, workspace, &own)?;
                 let page = OffsetPage { limit: 1, offset: 0 };
-                let (requests, _) = queries::requests(read, (workspace, &own), &which, page, 1 << 20)?;
+                let (requests, _) = received::requests(read, (workspace, &own), &which, page, 1 << 20)?;
                 Ok((row, requests.into_iter().next()))
             };
             let (row, request) = match job.db.read(read).await {
@@ -51,7 +52,7 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
             let Some(request) = request else { continue };
             let hook = receiver.compile(row)?;
             let ending = Again::stored(request).ending(&hook);
-            job.db.write(move |tx| queries::end_again(tx, workspace, &id, &ending)).await?;
+            job.db.write(move |tx| received::end_again(tx, workspace, &id, &ending)).await?;
         }
         after = Some(last);
     }
@@ -65,7 +66,7 @@ pub async fn forget(job: JobContext) -> Result<(), JobError> {
     let Of { workspace, webhook } = job.payload.parse().map_err(JobError::give_up)?;
     loop {
         let own = webhook.clone();
-        if job.db.write(move |tx| queries::forget(tx, workspace, &own)).await? == 0 {
+        if job.db.write(move |tx| received::forget(tx, workspace, &own)).await? == 0 {
             return Ok(());
         }
     }
@@ -77,6 +78,6 @@ pub async fn forget(job: JobContext) -> Result<(), JobError> {
 /// When the database fails.
 pub async fn purge(job: JobContext) -> Result<(), JobError> {
     // Some at a time, so that no transaction is long.
-    while job.db.write(queries::purge).await? > 0 {}
+    while job.db.write(received::purge).await? > 0 {}
     Ok(())
 }

@@ -11,7 +11,7 @@ use operation::RawAnswer;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Bodies up to this many bytes stand in the event; of longer ones the event says that they are left out.
+/// Bodies up to this many bytes, printed as JSON, stand in the event; of longer ones the event says that they are left out.
 const EVENT_BODY: usize = 24 * 1024;
 /// What a mapping makes of a request is at most this many bytes, so that the event stays below 64 KiB.
 const LONGEST_RESULT: usize = 24 * 1024;
@@ -180,7 +180,7 @@ pub(super) fn ending(
         let message = format!("what it makes of the request is larger than {LONGEST_RESULT} bytes");
         return quiet(RequestStatus::Failed, Some(FieldError::new("mapping", message)));
     }
-    let is_short = request.body.len() <= EVENT_BODY;
+    let is_short = fits_event(request.body.len(), &body);
     let data = Received {
         inbound_webhook_id: &hook.id,
         name: &hook.name,
@@ -196,6 +196,12 @@ pub(super) fn ending(
     };
     let event = Some(NewEvent::new("webhook.received", true, &data));
     Ending { status, error: None, result, event }
+}
+
+/// Whether a body may stand in an event. Printed as JSON a byte takes up to six.
+fn fits_event(bytes: usize, body: &Value) -> bool {
+    let printed = || serde_json::to_string(body).is_ok_and(|text| text.len() <= EVENT_BODY);
+    bytes <= EVENT_BODY / 6 || bytes <= EVENT_BODY && printed()
 }
 
 fn quiet(status: RequestStatus, error: Option<FieldError>) -> Ending {

@@ -17,11 +17,14 @@ mod mapping;
 mod model;
 mod operations;
 mod queries;
+mod received;
 mod receiver;
 mod request;
 mod requests;
 mod sample;
 mod scheme;
+#[cfg(test)]
+mod scheme_tests;
 mod source;
 mod token;
 mod verification;

@@ -9,7 +9,8 @@ use super::bucket::Bucket;
 use super::hook::Hook;
 use super::judge::{Judged, Taken, judge};
 use super::model::{ResponseKind, Status};
-use super::queries::{self, Appended};
+use super::queries;
+use super::received::{self, Appended};
 use super::request::Incoming;
 use super::token::{self, TokenHash};
 use auth::{Cache, Directory, RateWindows, Seal};
@@ -129,8 +130,8 @@ impl Inner {
             Judged::Answered(answer) => Ok(answer),
             Judged::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Requests are posted here.")),
             Judged::Refused(kept, refusal) => {
-                self.parts.db.write(move |tx| queries::note_refusal(tx, &kept, refusal)).await?;
-                tracing::info!(webhook = %hook.id, reason = refusal.as_str(), "a received request was refused");
+                self.parts.db.write(move |tx| received::note_refusal(tx, &kept, refusal)).await?;
+                tracing::debug!(webhook = %hook.id, reason = refusal.as_str(), "a received request was refused");
                 // The sender hears nothing that would help with guessing.
                 let message = "The request could not be verified. The webhook's log says why.";
                 Err(Error::new(Code::InvalidSignature, message))
@@ -207,8 +208,8 @@ impl Inner {
     }
 
     async fn take(&self, hook: &Hook, taken: Taken, body: Bytes, id: &RequestId) -> Result<RawAnswer> {
-        let received = taken.kept.id.clone();
-        let appended = self.parts.db.write(move |tx| queries::append(tx, &taken, &body)).await?;
+        let new = taken.kept.id.clone();
+        let appended = self.parts.db.write(move |tx| received::append(tx, &taken, &body)).await?;
         let answer = if hook.response.kind == ResponseKind::Static {
             let response = &hook.response;
             let content_type = response.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");
@@ -220,7 +221,7 @@ impl Inner {
         } else {
             let success = |data: Value| json!({ "success": true, "data": data });
             match appended {
-                Appended::New => answer::json(202, &success(json!({ "id": received }))),
+                Appended::New => answer::json(202, &success(json!({ "id": new }))),
                 Appended::Duplicate(first) => {
                     answer::json(200, &success(json!({ "id": first, "duplicate": true })))
                 }

@@ -1,7 +1,8 @@
 //! The log of received requests, as callers see it.
 
 use super::judge::RequestStatus;
-use super::queries::{self, Which, WithBody};
+use super::queries;
+use super::received::{self, Which, WithBody};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Caller, Error, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp};
@@ -104,7 +105,7 @@ pub fn list_inbound_webhook_requests(
     };
     let body_limit = if id.is_some() { WHOLE_BODY } else { SHOWN_BODY };
     let which = Which { status: query.status, id };
-    let (rows, total) = queries::requests(read, (workspace, &webhook), &which, page, body_limit)?;
+    let (rows, total) = received::requests(read, (workspace, &webhook), &which, page, body_limit)?;
     let shown = rows.into_iter().map(|row| show(row, &webhook)).collect::<Result<Vec<_>>>()?;
     Ok(OffsetList::of(page, shown, total))
 }

@@ -4,7 +4,7 @@ use super::again::Again;
 use super::hook::Hook;
 use super::judge::RequestStatus;
 use super::mapping::{ContactMapping, Mapping, MatchOn, Variable, VariableType};
-use super::queries::{self, Which};
+use super::received::{self, Which};
 use super::requests::RequestFault;
 use super::source::path_of;
 use model::{Error, InboundWebhookId, JsonText, Random, ReceivedRequestId, Result, Timestamp, WorkspaceId};
@@ -99,7 +99,7 @@ pub(super) fn candidates(
     }
     let unknown = || Error::invalid("sample.request_id", "is no request of this webhook");
     let which = Which { id: Some(ReceivedRequestId::parse(&id).ok_or_else(unknown)?), status: None };
-    let (rows, _) = queries::requests(read, row, &which, OffsetPage { limit: 1, offset: 0 }, 1 << 20)?;
+    let (rows, _) = received::requests(read, row, &which, OffsetPage { limit: 1, offset: 0 }, 1 << 20)?;
     let stored = rows.into_iter().next().ok_or_else(unknown)?;
     Ok((vec![Again::stored(stored)], true))
 }
@@ -115,7 +115,7 @@ fn made_up(sample: Sample, now: Timestamp, random: &dyn Random) -> Again {
 /// The last requests that were taken.
 fn last(read: &mut Read, row: (WorkspaceId, &InboundWebhookId)) -> Result<Vec<Again>> {
     let page = OffsetPage { limit: SAMPLES, offset: 0 };
-    let rows = queries::taken(read, row, page, SAMPLE_BODY)?;
+    let rows = received::taken(read, row, page, SAMPLE_BODY)?;
     Ok(rows.into_iter().map(Again::stored).collect())
 }
 

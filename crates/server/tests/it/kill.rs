@@ -11,7 +11,7 @@ use store::{Backend, Db};
 use testkit::{Answer, Client, Key, OpenAiServer, TestDb, until};
 
 /// The program, told where its database, its model and its port are.
-fn program(data: &TestDb, folder: &Path, model: &OpenAiServer, listen: &str) -> Command {
+pub fn program(data: &TestDb, folder: &Path, model: &OpenAiServer, listen: &str) -> Command {
     let database = match &data.backend {
         Backend::Sqlite(path) => format!("sqlite:{path}"),
         Backend::Postgres(url) => url.clone(),
@@ -26,17 +26,17 @@ fn program(data: &TestDb, folder: &Path, model: &OpenAiServer, listen: &str) -> 
 }
 
 /// A command's JSON.
-fn output(mut command: Command, arguments: &[&str]) -> Value {
+pub fn output(mut command: Command, arguments: &[&str]) -> Value {
     let output = command.args(arguments).arg("--json").output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A serving process, killed when dropped.
-struct Serving(Child);
+pub struct Serving(Child);
 
 impl Serving {
-    async fn start(mut command: Command, client: &Client) -> Self {
+    pub async fn start(mut command: Command, client: &Client) -> Self {
         let serving = Self(command.arg("serve").stdout(Stdio::null()).spawn().unwrap());
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         serving
@@ -51,7 +51,7 @@ impl Serving {
     }
 
     /// `SIGKILL`: nothing is flushed, nobody is told.
-    fn kill(mut self) {
+    pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }

@@ -14,6 +14,7 @@ mod document;
 mod gate;
 mod idempotency;
 mod kill;
+mod kill_inbound;
 mod limits;
 mod runs;
 mod seams;
