@@ -4,6 +4,7 @@
 //! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
 //! that name them, its name is free again.
 
+pub mod guardrails;
 pub mod lifecycle;
 mod model;
 pub mod operations;

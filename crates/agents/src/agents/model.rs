@@ -1,5 +1,6 @@
 //! What an agent is.
 
+use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
 use crate::providers::{Tier, Tiers};
 use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId};
@@ -124,6 +125,10 @@ pub struct NewAgent {
     /// The form of its answers.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
+    /// Checks of what it is told and says, in their order.
+    #[schema(max_items = 20)]
+    #[serde(default)]
+    pub guardrails: Option<Vec<Guardrail>>,
     /// How it answers people in channels.
     #[serde(default)]
     pub reply: Option<ReplyRules>,
@@ -209,6 +214,10 @@ pub struct AgentPatch {
     /// The form of its answers.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
+    /// Checks of what it is told and says, in their order.
+    #[schema(max_items = 20)]
+    #[serde(default)]
+    pub guardrails: Option<Vec<Guardrail>>,
     /// How it answers people in channels.
     #[serde(default)]
     pub reply: Option<ReplyRules>,

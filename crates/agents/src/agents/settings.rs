@@ -1,5 +1,6 @@
 //! What a version of an agent fixes: how it answers, within which limits, and what it remembers.
 
+use super::guardrails::{self, Guardrail};
 use super::model::{AgentPatch, NewAgent};
 use crate::providers::Tier;
 use crate::schema_rules;
@@ -162,6 +163,10 @@ pub struct Settings {
     pub memory: Memory,
     /// The form of its answers.
     pub response_format: ResponseFormat,
+    /// Checks of what it is told and says, in their order.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub guardrails: Vec<Guardrail>,
     /// How it answers people in channels.
     #[serde(default)]
     #[schema(required = true)]
@@ -193,6 +198,7 @@ impl Default for Settings {
             energy_limit_monthly: None,
             memory: Memory::default(),
             response_format: ResponseFormat::default(),
+            guardrails: Vec::new(),
             reply: ReplyRules::default(),
             handoff: Handoff::default(),
             fallback_message: None,
@@ -217,6 +223,7 @@ impl NewAgent {
             energy_limit_monthly: self.energy_limit_monthly,
             memory: self.memory.unwrap_or_default(),
             response_format: self.response_format.clone().unwrap_or_default(),
+            guardrails: self.guardrails.clone().unwrap_or_default(),
             reply: self.reply.unwrap_or_default(),
             handoff: self.handoff.clone().unwrap_or_default(),
             fallback_message: self.fallback_message.clone(),
@@ -247,6 +254,7 @@ impl AgentPatch {
         self.energy_limit_monthly.apply(&mut settings.energy_limit_monthly);
         set(&mut settings.memory, self.memory);
         set(&mut settings.response_format, self.response_format);
+        set(&mut settings.guardrails, self.guardrails);
         set(&mut settings.reply, self.reply);
         set(&mut settings.handoff, self.handoff);
         self.fallback_message.apply(&mut settings.fallback_message);
@@ -261,6 +269,7 @@ impl Settings {
         if self.reply.debounce_seconds > self.reply.max_wait_seconds {
             return Err(Error::invalid("reply.debounce_seconds", "must not be above `max_wait_seconds`"));
         }
+        guardrails::check(&self.guardrails)?;
         self.response_format.check()
     }
 }

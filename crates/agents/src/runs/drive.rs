@@ -8,9 +8,11 @@ use super::queries;
 use super::step::Advance;
 use super::turn::Entered;
 use super::work::{Asking, Ended, Ending, Start, Work};
+use crate::agents::guardrails::GuardrailStage;
 use crate::providers::{Answered, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ impl Course {
         match start {
             Start::Fold(fold) => Self::Fold(fold),
             Start::Answer(asking) => Self::Ask(asking),
+            Start::Blocked => Self::End(Ending::Incomplete("guardrail", None), 0),
         }
     }
 }
@@ -60,6 +63,7 @@ impl RunEngine {
         let mut work = Arc::new(work);
         let mut course = match start {
             Some(start) => Course::of(start),
+            None if work.blocked => Course::of(Start::Blocked),
             None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
             None => match self.await_turn(&mut work).await? {
                 Entered::Begun(start) => Course::of(start),
@@ -79,7 +83,7 @@ impl RunEngine {
             let (next, energy) = match self.ask(&work, asking).await {
                 Ok(answered) => {
                     let energy = self.tiers().get(tier_of(&work.row)).prices.energy(answered.usage);
-                    (judge::take_answer(Arc::make_mut(&mut work), answered, energy), energy)
+                    (self.take_answer(Arc::make_mut(&mut work), answered, energy), energy)
                 }
                 Err(error) => (Next::End(judge::give_up(&work, &error)), 0),
             };
@@ -89,6 +93,15 @@ impl RunEngine {
                 Next::Tools(calls) => self.take_tools(&mut work, energy, calls).await?,
             };
         }
+    }
+
+    /// Takes in what the model said, as far as guardrails let it through.
+    fn take_answer(&self, work: &mut Work, mut answered: Answered, energy: i64) -> Next {
+        let report = work.plan.guards.look_at(GuardrailStage::Output, &mut answered.completion.text);
+        let next = judge::take_answer(work, answered, energy);
+        let Some(report) = report else { return next };
+        self.note(work, GuardrailStage::Output, &json!({}), &report);
+        if report.blocked { Next::End(Ending::Incomplete("guardrail", None)) } else { next }
     }
 
     /// Calls tools and tells the model what they brought.
@@ -101,9 +114,15 @@ impl RunEngine {
         changed.written = changed.steps.len();
         let done = self.run_tools(work, steps).await;
         let changed = Arc::make_mut(work);
-        for step in done {
+        let mut found = Vec::new();
+        for mut step in done {
+            let report = changed.plan.guards.look_at_result(&mut step);
+            found.extend(report.map(|report| (step.position, report)));
             changed.hear_tool(&step);
             changed.steps.push(step);
+        }
+        for (position, report) in found {
+            self.note(changed, GuardrailStage::ToolResult, &json!({ "position": position }), &report);
         }
         self.go_on(work, 0).await
     }

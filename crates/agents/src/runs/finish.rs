@@ -43,7 +43,7 @@ impl RunEngine {
         if !row.livemode {
             return record_test_execution(tx, &charge, row);
         }
-        let (step, model) = (work.last_position(), work.charged_tier());
+        let (step, model) = work.charged_step();
         let close = Some(Closing { status: &row.status, refund });
         self.0.parts.meter.settle(tx, &charge, &Settlement { step, energy, model, close })
     }

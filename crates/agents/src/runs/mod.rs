@@ -14,6 +14,7 @@ mod effect;
 mod engine;
 mod finish;
 mod fold;
+mod guard;
 mod http_tool;
 mod judge;
 mod memory;

@@ -207,7 +207,7 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`; of a cancelled run `interrupted` or `rolled_back`.
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`; of a cancelled run `interrupted` or `rolled_back`.
     pub reason: String,
 }
 
@@ -255,12 +255,12 @@ pub struct RunStep {
     pub object: &'static str,
     /// Its place in the run, from 1.
     pub position: i64,
-    /// `model`, `tool`, or `memory`: older turns of the conversation were summarised.
+    /// `model`, `tool`, `memory` (older turns of the conversation were summarised) or `guardrail` (something was found).
     #[serde(rename = "type")]
     pub kind: String,
     /// `running`, `completed`, `failed` or `unknown`.
     pub status: String,
-    /// The model, or the tool.
+    /// The model, the tool, or where guardrails found something.
     pub name: String,
     /// What went in; `null` once forgotten.
     #[schema(value_type = Option<Object>)]
@@ -420,7 +420,7 @@ impl StepRow {
     }
 
     pub(super) fn kind(&self) -> StepKind {
-        [StepKind::Model, StepKind::Tool, StepKind::Memory]
+        [StepKind::Model, StepKind::Tool, StepKind::Memory, StepKind::Guardrail]
             .into_iter()
             .find(|kind| kind.as_str() == self.kind)
             .unwrap_or(StepKind::Tool)
@@ -440,6 +440,8 @@ pub(super) enum StepKind {
     Tool,
     /// Older turns were folded.
     Memory,
+    /// Guardrails found something.
+    Guardrail,
 }
 
 impl StepKind {
@@ -448,6 +450,7 @@ impl StepKind {
             Self::Model => "model",
             Self::Tool => "tool",
             Self::Memory => "memory",
+            Self::Guardrail => "guardrail",
         }
     }
 }

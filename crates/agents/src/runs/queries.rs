@@ -130,6 +130,8 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: 
         .filter(runs::status.eq_any([RunStatus::Completed.as_str(), RunStatus::Incomplete.as_str()]).or(
             runs::status.eq(RunStatus::Cancelled.as_str()).and(runs::incomplete_reason.eq("interrupted")),
         ))
+        // What guardrails kept from the model stays kept from it.
+        .filter(runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne("guardrail")))
         .order(runs::id.desc())
         .limit(most)
         .select((runs::id, runs::input, runs::output))

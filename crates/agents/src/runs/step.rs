@@ -5,7 +5,7 @@ use super::model::{StepKind, StepRow, ToolInput, tier_of};
 use super::work::{Asking, Work};
 use super::{effect, fold, prompt, queries};
 use crate::providers::{ToolCall, Usage};
-use model::{Code, Error, JsonText, Result, StepId};
+use model::{Code, Error, JsonText, Random, Result, StepId, Timestamp};
 use operation::ports::Settlement;
 use serde_json::json;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl RunEngine {
     fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<()> {
         write_finished(tx, work)?;
         if energy > 0 && work.row.livemode {
-            let (step, model) = (work.last_position(), work.charged_tier());
+            let (step, model) = work.charged_step();
             let settlement = Settlement { step, energy, model, close: None };
             self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
         }
@@ -133,6 +133,11 @@ impl RunEngine {
 pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
     let now = tx.now();
     for step in work.steps.iter().skip(work.written) {
+        // Nothing is begun with it, so it is written only now.
+        if step.kind() == StepKind::Guardrail {
+            queries::insert_step(tx, step)?;
+            continue;
+        }
         let status = if step.status == "running" { "failed" } else { step.status.as_str() };
         queries::finish_step(tx, step, status, now)?;
         fold::keep(tx, work, step)?;
@@ -149,18 +154,23 @@ pub(super) fn running(
     input: JsonText,
     effect_key: Option<String>,
 ) -> StepRow {
-    let now = tx.now();
+    let step = step_at(tx.now(), &*tx.random(), work, kind);
+    StepRow { position, name, input: Some(input), effect_key, ..step }
+}
+
+/// The next step of a run, of which nothing is known yet.
+pub(super) fn step_at(now: Timestamp, random: &dyn Random, work: &Work, kind: StepKind) -> StepRow {
     StepRow {
         run_id: work.row.id.clone(),
-        position,
+        position: work.next_position(),
         workspace_id: work.row.workspace_id,
-        id: StepId::new(now, &*tx.random()),
+        id: StepId::new(now, random),
         kind: kind.as_str().to_owned(),
         status: "running".to_owned(),
-        name,
-        input: Some(input),
+        name: String::new(),
+        input: None,
         output: None,
-        effect_key,
+        effect_key: None,
         input_tokens: 0,
         output_tokens: 0,
         energy: 0,

@@ -6,12 +6,15 @@ use super::finish::{store_outcome, told};
 use super::memory::{self, Memory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus};
 use super::queries;
+use super::step::write_finished;
 use super::work::{Ended, Plan, Start, Work};
+use crate::agents::guardrails::GuardrailStage;
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use crate::locks;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Read, Tx};
@@ -178,13 +181,27 @@ impl RunEngine {
         let options = options(new, &settings);
         row.options = JsonText::of(&options);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
+        let mut input = row.input.take().unwrap_or_default();
+        let report = plan.guards.look_at(GuardrailStage::Input, &mut input);
+        let blocked = report.as_ref().is_some_and(|report| report.blocked);
+        // What is blocked is stored as it came; the model never sees it.
+        row.input = Some(if blocked { new.input.clone() } else { input });
         let working = self.desk().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);
-        if !waits {
+        if blocked || !waits {
             work.start(tx.now());
         }
         queries::insert(tx, &work.row)?;
-        let start = if waits { None } else { Some(self.begin(tx, &mut work)?) };
+        if let Some(report) = report {
+            self.note(&mut work, GuardrailStage::Input, &json!({}), &report);
+            write_finished(tx, &work)?;
+            work.written = work.steps.len();
+        }
+        let start = match (blocked, waits) {
+            (true, _) => Some(Start::Blocked),
+            (false, true) => None,
+            (false, false) => Some(self.begin(tx, &mut work)?),
+        };
         if let Some(claim) = claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
             if new.background {

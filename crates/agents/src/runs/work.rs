@@ -1,10 +1,13 @@
 //! A run at work: what it is to do, how far it has come, and how it may end.
 
 use super::desk::Working;
+use super::guard::{Guards, Report};
 use super::memory::{Fold, Memory};
 use super::model::{
     MemoryOutput, ModelOutput, RunOptions, RunRow, RunStatus, StepKind, StepRow, ToolInput, ToolOutput,
 };
+use super::prompt;
+use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
 use crate::schema_rules::Schema;
@@ -23,6 +26,7 @@ pub(super) struct Plan {
     pub(super) spec_tokens: i64,
     /// What the answer must fit.
     pub(super) answer: Option<Schema>,
+    pub(super) guards: Guards,
 }
 
 /// A tool that the run may call.
@@ -62,7 +66,8 @@ impl Plan {
             .collect();
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
-        Ok(Self { caller, settings, tools, specs, spec_tokens, answer })
+        let guards = Guards::new(&settings.guardrails)?;
+        Ok(Self { caller, settings, tools, specs, spec_tokens, answer, guards })
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&PlannedTool> {
@@ -88,6 +93,8 @@ pub(super) struct Work {
     pub(super) repairs: usize,
     /// Tool calls whose arguments did not fit.
     pub(super) bad_calls: usize,
+    /// Guardrails let the input go no further.
+    pub(super) blocked: bool,
 }
 
 /// A call of a model that was begun: its step is written, and its Energy held.
@@ -96,6 +103,8 @@ pub(super) enum Start {
     Answer(Asking),
     /// Older turns are folded first.
     Fold(Fold),
+    /// Nothing: guardrails let the input go no further.
+    Blocked,
 }
 
 /// What the model is asked.
@@ -125,7 +134,19 @@ impl Work {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
         let (earlier, steps) = (Vec::new(), Vec::new());
-        Self { plan, working, row, memory, earlier, steps, written: 0, said, repairs: 0, bad_calls: 0 }
+        Self {
+            plan,
+            working,
+            row,
+            memory,
+            earlier,
+            steps,
+            written: 0,
+            said,
+            repairs: 0,
+            bad_calls: 0,
+            blocked: false,
+        }
     }
 
     pub(super) fn charge(&self) -> Charge {
@@ -151,12 +172,14 @@ impl Work {
         self.steps.last().or(self.earlier.last()).map_or(0, |step| step.position)
     }
 
-    /// The tier that the last step is charged by.
-    pub(super) fn charged_tier(&self) -> &str {
-        match self.steps.last().map(StepRow::kind) {
-            Some(StepKind::Memory) => Tier::Fast.as_str(),
-            _ => &self.row.model,
-        }
+    /// The last step that has a price, and the tier that it is charged by.
+    pub(super) fn charged_step(&self) -> (i64, &str) {
+        let priced = self.steps.iter().rev().find_map(|step| match step.kind() {
+            StepKind::Memory => Some((step.position, Tier::Fast.as_str())),
+            StepKind::Model => Some((step.position, self.row.model.as_str())),
+            StepKind::Tool | StepKind::Guardrail => None,
+        });
+        priced.unwrap_or((self.last_position(), &self.row.model))
     }
 
     /// What the model said last.
@@ -207,7 +230,7 @@ impl Work {
             self.bad_calls += 1;
         }
         let call = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
-        let mut message = Message::text(Role::Tool, output.as_str());
+        let mut message = Message::text(Role::Tool, prompt::fenced(&step.name, output));
         message.tool_call_id = call.map(|call| call.call_id);
         self.said.push(message);
     }
@@ -227,6 +250,11 @@ impl Work {
                     let energy = cost(prices, output.usage);
                     self.hear(output, energy);
                 }
+            }
+            StepKind::Guardrail => {
+                let report = output.and_then(|output| output.parse::<Report>().ok());
+                let is_input = step.name == GuardrailStage::Input.as_str();
+                self.blocked |= is_input && report.is_some_and(|report| report.blocked);
             }
             StepKind::Memory => {
                 if let Some(output) = output.and_then(|output| output.parse::<MemoryOutput>().ok()) {

@@ -8,6 +8,7 @@
 mod agents;
 mod conversations;
 mod energy;
+mod guardrails;
 mod limits;
 mod memory;
 mod openai;

@@ -1,0 +1,171 @@
+//! Guardrails as an agent has them: what is looked for, where, and what then happens. How they are applied stands with
+//! the runs.
+
+use model::{Error, FieldError, Result};
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The most memory that a caller's pattern may need, in bytes.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// Where a guardrail looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardrailStage {
+    /// At the input of a run, before the model sees it.
+    Input,
+    /// At what a tool brought, before the model sees it.
+    ToolResult,
+    /// At what the model says, before anybody sees it.
+    Output,
+}
+
+impl GuardrailStage {
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::ToolResult => "tool_result",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// What a guardrail looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardrailKind {
+    /// What `pattern` matches.
+    Regex,
+    /// The `words`, as whole words whatever the case.
+    Blocklist,
+    /// Personal data of the kinds in `pii`.
+    Pii,
+    /// A text longer than `max_characters`.
+    MaxLength,
+}
+
+/// What happens when a guardrail finds something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardrailAction {
+    /// The run ends as `incomplete` with the reason `guardrail`; a tool's result is withheld, and the run goes on.
+    Block,
+    /// What was found is masked; a text that is too long is cut.
+    Mask,
+    /// The whole text becomes `replacement`.
+    Replace,
+    /// Nothing: the finding is in the run's steps.
+    Flag,
+}
+
+/// A kind of personal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PiiKind {
+    /// Addresses of e-mail.
+    Email,
+    /// International bank account numbers with the right check digits.
+    Iban,
+    /// Numbers of payment cards with the right check digit.
+    Card,
+    /// IPv4 addresses.
+    Ip,
+    /// Phone numbers, as `+49 30 1234567`, `030 1234567` or `(555) 123-4567`.
+    Phone,
+}
+
+impl PiiKind {
+    /// All kinds, those that are surest first: what one has found, the next does not see.
+    pub(crate) const ALL: [Self; 5] = [Self::Email, Self::Iban, Self::Card, Self::Ip, Self::Phone];
+}
+
+/// A word or phrase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(min_length = 1, max_length = 100, pattern = r"\S")]
+pub struct GuardrailWord(pub String);
+
+/// A check of what an agent is told or says. An agent's guardrails are applied in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guardrail {
+    /// Where it looks.
+    #[schema(min_items = 1, max_items = 3)]
+    pub on: Vec<GuardrailStage>,
+    /// What it looks for.
+    #[serde(rename = "type")]
+    pub kind: GuardrailKind,
+    /// What happens when it finds something.
+    pub action: GuardrailAction,
+    /// With `regex`: a regular expression without look-around and back-references.
+    #[schema(min_length = 1, max_length = 1000)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// With `blocklist`: the words.
+    #[schema(min_items = 1, max_items = 500)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<Vec<GuardrailWord>>,
+    /// With `pii`: the kinds; all if not given.
+    #[schema(min_items = 1, max_items = 5)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pii: Option<Vec<PiiKind>>,
+    /// With `max_length`: the most characters.
+    #[schema(minimum = 1, maximum = 100_000)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_characters: Option<i64>,
+    /// With `replace`: what the text becomes.
+    #[schema(min_length = 1, max_length = 1000)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<String>,
+}
+
+/// Checks what a schema cannot say.
+pub(crate) fn check(guardrails: &[Guardrail]) -> Result<()> {
+    let errors =
+        guardrails.iter().enumerate().flat_map(|(place, guardrail)| guardrail.errors(place)).collect();
+    Error::all_invalid(errors).map_or(Ok(()), Err)
+}
+
+impl Guardrail {
+    fn errors(&self, place: usize) -> Vec<FieldError> {
+        let kind = self.kind;
+        let fields = [
+            ("pattern", self.pattern.is_some(), kind == GuardrailKind::Regex, true, "`regex`"),
+            ("words", self.words.is_some(), kind == GuardrailKind::Blocklist, true, "`blocklist`"),
+            ("pii", self.pii.is_some(), kind == GuardrailKind::Pii, false, "`pii`"),
+            (
+                "max_characters",
+                self.max_characters.is_some(),
+                kind == GuardrailKind::MaxLength,
+                true,
+                "`max_length`",
+            ),
+            (
+                "replacement",
+                self.replacement.is_some(),
+                self.action == GuardrailAction::Replace,
+                true,
+                "the action `replace`",
+            ),
+        ];
+        let at = |name: &str| format!("guardrails[{place}].{name}");
+        let mut errors = Vec::new();
+        for (name, is_given, belongs, is_needed, with) in fields {
+            if is_given && !belongs {
+                errors.push(FieldError::new(at(name), format_args!("is only for {with}")));
+            } else if !is_given && belongs && is_needed {
+                errors.push(FieldError::new(at(name), format_args!("is required with {with}")));
+            }
+        }
+        if let Some(Err(error)) = self.pattern.as_deref().map(pattern) {
+            errors.push(FieldError::new(at("pattern"), format_args!("cannot be used: {error}")));
+        }
+        errors
+    }
+}
+
+/// Compiles a caller's pattern.
+pub(crate) fn pattern(text: &str) -> std::result::Result<Regex, regex::Error> {
+    RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build()
+}
