@@ -94,6 +94,8 @@ codes! {
     ResourceInUse = 409 "resource_in_use";
     /// The view names fields or options that are gone.
     ViewInvalid = 409 "view_invalid";
+    /// What was given fits several objects.
+    AmbiguousMatch = 409 "ambiguous_match";
     /// The two objects are linked already.
     LinkExists = 409 "link_exists";
     /// Something still uses the field.
@@ -273,6 +275,15 @@ impl Error {
     pub fn retry_after(mut self, seconds: i64) -> Self {
         self.0.retry_after = Some(seconds.max(1));
         self
+    }
+
+    /// What is wrong, part by part: all that were listed, or the one thing that there is.
+    pub fn parts(&self) -> Vec<FieldError> {
+        if !self.0.errors.is_empty() {
+            return self.0.errors.clone();
+        }
+        let param = self.0.param.clone().unwrap_or_default();
+        vec![FieldError { param, message: self.0.message.clone(), code: Some(self.0.code.as_str()) }]
     }
 
     /// The code.

@@ -1,12 +1,15 @@
 //! The activity log: who did what to an item, from what to what.
 
-use crate::author::Author;
+use super::write;
+use crate::author::{Actor, Author, Source};
+use crate::shape::{self, Shapes};
 use diesel::prelude::*;
-use model::{CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Caller, CollectionId, Error, ItemId, JsonText, Result, Timestamp, WorkspaceId};
+use operation::{OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::Tx;
 use store::schema::item_activity;
+use store::{OptInPage, Read, Tx};
 use utoipa::ToSchema;
 
 /// What was done.
@@ -116,4 +119,105 @@ pub fn record(
     };
     diesel::insert_into(item_activity::table).values(row).execute(tx.connection())?;
     Ok(())
+}
+
+/// An entry as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = item_activity)]
+pub(crate) struct ActivityRow {
+    id: i64,
+    collection_id: CollectionId,
+    item_id: Option<ItemId>,
+    action: String,
+    changed: JsonText,
+    actor: JsonText,
+    source: JsonText,
+    operation_id: Option<String>,
+    created_at: Timestamp,
+}
+
+/// Something that was done to an item or a collection.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ActivityEntry {
+    /// The entry.
+    pub id: i64,
+    /// Always `activity`.
+    pub object: &'static str,
+    /// The collection.
+    pub collection_id: CollectionId,
+    /// The item; `null` for what was done to the collection.
+    pub item_id: Option<ItemId>,
+    /// What was done.
+    pub action: Action,
+    /// What changed: by field key, `old` and `new`.
+    #[schema(value_type = Object)]
+    pub changed: JsonText,
+    /// Who did it.
+    pub actor: Actor,
+    /// What caused it.
+    pub source: Source,
+    /// What the changes of one bulk request or import have in common.
+    pub operation_id: Option<String>,
+    /// When it was done.
+    pub created_at: Timestamp,
+}
+
+impl ActivityRow {
+    /// As it goes out.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn entry(self) -> Result<ActivityEntry> {
+        Ok(ActivityEntry {
+            id: self.id,
+            object: "activity",
+            collection_id: self.collection_id,
+            item_id: self.item_id,
+            action: serde_json::from_value(self.action.into())?,
+            changed: self.changed,
+            actor: self.actor.parse()?,
+            source: self.source.parse()?,
+            operation_id: self.operation_id,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Who changed which field, from what to what
+///
+/// Newest first. An item in the trash has its activity still; entries are forgotten after the collection's
+/// `activity_retention_days`.
+#[operation(get "/collections/{collectionId}/items/{itemId}/activity", scope = "items:read", ceiling = 100)]
+pub fn list_item_activity(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    page: OptIn,
+    shapes: State<Shapes>,
+) -> Result<OptInList<ActivityEntry>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let item = write::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
+    let rows = of_item(read, item.workspace_id, item.id, page.page())?;
+    let entries = rows.into_iter().map(ActivityRow::entry).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(entries, |entry| entry.id.to_string()))
+}
+
+fn of_item(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    item: ItemId,
+    page: &OptInPage,
+) -> Result<Vec<ActivityRow>> {
+    let mut query = item_activity::table
+        .filter(item_activity::item_id.eq(item))
+        .filter(item_activity::workspace_id.eq(workspace))
+        .order(item_activity::id.desc())
+        .limit(page.fetch())
+        .select(ActivityRow::as_select())
+        .into_boxed();
+    if let Some(after) = page.after() {
+        query = query.filter(item_activity::id.lt(after.parse::<i64>()?));
+    }
+    Ok(query.load(read.connection())?)
 }

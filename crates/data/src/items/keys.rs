@@ -86,13 +86,12 @@ impl Facts<'_> {
     }
 }
 
-/// The digest by which a unique index knows items with these values; `None` where one of its fields has none.
+/// The digest by which a unique index knows an item with these values; `None` where one is missing.
 pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
     for part in &index.parts {
         let Subject::Field(id) = part.subject else { return None };
-        let value = data.get(&shape.field_by_id(id)?.key)?;
-        let text = match value {
+        let text = match data.get(&shape.field_by_id(id)?.key)? {
             Value::String(text) if text.is_empty() => return None,
             Value::String(text) => Value::from(text::nfc(text).into_owned()).to_string(),
             other => other.to_string(),

@@ -4,8 +4,14 @@
 //! its events in step.
 
 pub mod activity;
+mod bulk;
+mod comments;
 mod desk;
+mod fields;
+mod files;
 mod keys;
+mod lock;
+pub mod matching;
 mod model;
 mod operations;
 mod row;
@@ -26,10 +32,24 @@ use operation::Operations;
 pub(crate) fn operations() -> Operations {
     vec![
         Box::new(operations::CreateItem),
+        Box::new(bulk::BulkCreateItems),
+        Box::new(bulk::BulkUpdateItems),
+        Box::new(bulk::BulkUpsertItems),
+        Box::new(bulk::BulkDeleteItems),
         Box::new(operations::GetItem),
         Box::new(operations::UpdateItem),
         Box::new(operations::ReplaceItem),
         Box::new(trash::DeleteItem),
         Box::new(trash::RestoreItem),
+        Box::new(fields::SetItemField),
+        Box::new(fields::ClearItemField),
+        Box::new(fields::IncrementItemField),
+        Box::new(lock::LockItem),
+        Box::new(lock::UnlockItem),
+        Box::new(comments::ListItemComments),
+        Box::new(comments::CreateItemComment),
+        Box::new(comments::UpdateItemComment),
+        Box::new(comments::DeleteItemComment),
+        Box::new(activity::ListItemActivity),
     ]
 }

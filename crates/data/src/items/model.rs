@@ -2,8 +2,9 @@
 
 use super::row::Data;
 use crate::value::Mode;
-use model::{Error, Patch, Result};
+use model::{CommentId, Error, FileId, Patch, Result};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 /// An item to be created.
@@ -99,4 +100,107 @@ pub fn expected(body: Option<i64>, header: Option<i64>) -> Result<Option<i64>> {
         }
         _ => Ok(body.or(header)),
     }
+}
+
+/// A field's new value.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewFieldValue {
+    /// The value, as the field's type has it; `null` clears the field.
+    pub value: Value,
+    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    #[schema(minimum = 1)]
+    #[serde(default)]
+    pub version: Option<i64>,
+    /// Whether text is read as what the field wants.
+    #[serde(default)]
+    pub typecast: bool,
+}
+
+/// Something to add to a number.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Increment {
+    /// The key of the field.
+    #[schema(min_length = 1, max_length = 63)]
+    pub field: String,
+    /// What to add; a negative number takes away.
+    pub by: f64,
+    /// The least that the sum may be, such as 0 for a stock.
+    #[serde(default)]
+    pub min: Option<f64>,
+    /// The most that the sum may be, such as the seats of a course.
+    #[serde(default)]
+    pub max: Option<f64>,
+}
+
+/// How to unlock an item.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unlocking {
+    /// Whether to unlock what somebody else locked.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// Which comments to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct CommentQuery {
+    /// Only answers to this comment.
+    #[param(value_type = Option<i64>)]
+    #[serde(default)]
+    pub parent_id: Option<CommentId>,
+}
+
+/// A comment to be written.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewComment {
+    /// What it says, in Markdown.
+    #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
+    pub body: String,
+    /// The comment that it answers, which is the first of its thread.
+    #[serde(default)]
+    pub parent_id: Option<CommentId>,
+    /// The key of the field that it is about.
+    #[schema(min_length = 1, max_length = 63)]
+    #[serde(default)]
+    pub field_key: Option<String>,
+    /// The people whom it calls, by their ids.
+    #[schema(max_items = 50)]
+    #[serde(default)]
+    pub mentions: Vec<i64>,
+    /// Files that come with it.
+    #[schema(max_items = 20)]
+    #[serde(default)]
+    pub attachments: Vec<FileId>,
+}
+
+/// A change of a comment. What is not sent stays as it is.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommentPatch {
+    /// What it says.
+    #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
+    #[serde(default)]
+    pub body: Option<String>,
+    /// The people whom it calls.
+    #[schema(max_items = 50)]
+    #[serde(default)]
+    pub mentions: Option<Vec<i64>>,
+    /// Files that come with it.
+    #[schema(max_items = 20)]
+    #[serde(default)]
+    pub attachments: Option<Vec<FileId>>,
+    /// Whether the thread that it begins is resolved.
+    #[serde(default)]
+    pub resolved: Option<bool>,
+}
+
+/// A file to be attached.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewAttachment {
+    /// The file.
+    pub file_id: FileId,
 }

@@ -39,15 +39,13 @@ pub fn merge(
             // What was read may be written back: a value that is set by the service and did not change is no mistake.
             (Some(given), _) if field.kind.is_read_only() && stored == Some(given) => stored.cloned(),
             (Some(given), _) if stored == Some(given) && !is_empty(given) => stored.cloned(),
-            (Some(given), _) => {
-                match value::check(field, given, mode).and_then(|value| allowed(field, value, stored)) {
-                    Ok(value) => value,
-                    Err(problem) => {
-                        errors.push(problem.at(format!("{path}data.{}", field.key)));
-                        continue;
-                    }
+            (Some(given), _) => match checked(field, given, stored, mode) {
+                Ok(value) => value,
+                Err(problem) => {
+                    errors.push(problem.at(format!("{path}data.{}", field.key)));
+                    continue;
                 }
-            }
+            },
             (None, _) if field.kind.is_read_only() => stored.cloned(),
             (None, Missing::Keep) => stored.cloned(),
             (None, Missing::Clear) => None,
@@ -64,6 +62,19 @@ pub fn merge(
         }
     }
     model::Error::all_invalid(errors).map_or(Ok(data), Err)
+}
+
+/// The form in which a field of an item keeps `given`; `None` for an empty one.
+///
+/// # Errors
+/// Why it does not fit.
+pub fn checked(
+    field: &Field,
+    given: &Value,
+    stored: Option<&Value>,
+    mode: Mode,
+) -> Result<Option<Value>, Problem> {
+    value::check(field, given, mode).and_then(|value| allowed(field, value, stored))
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -6,8 +6,12 @@ use super::keys::{self, Facts, creator};
 use super::row::{Data, ItemRow};
 use super::values;
 use crate::author::{Actor, Author};
+<<<<<<< HEAD
 use crate::compute::Extent;
 use crate::shape::{Shape, Shapes};
+=======
+use crate::shape::{FieldType, Shape, Shapes};
+>>>>>>> e0c829f (Items: single fields, increments, locks, comments, activity, and 1,000 at once)
 use crate::{compute, links, search};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
@@ -382,14 +386,57 @@ impl Writer<'_> {
         let facts = Facts { row: old, data: &data };
         keys::reindex(tx, self.shape, Some(facts), None)?;
         search::reindex(tx, self.shape, Some(facts), None)?;
+        let mut row = self.stamped(tx, old, data)?;
+        row.trashed_at = Some(row.updated_at);
+        store(tx, &row)?;
+        links::let_go(tx, self, &row)?;
+        Ok(row)
+    }
+
+    /// Changes something of a live, locked item that is no value and no link, such as its lock. Telling of it is left to
+    /// the caller.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn touch(
+        &self,
+        tx: &mut Tx,
+        old: &ItemRow,
+        change: impl FnOnce(&mut ItemRow, Timestamp),
+    ) -> Result<ItemRow> {
+        let before = old.values()?;
+        let mut row = self.stamped(tx, old, before.clone())?;
+        let now = row.updated_at;
+        change(&mut row, now);
+        store(tx, &row)?;
+        let data = row.values()?;
+        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row: &row, data: &data });
+        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        compute::spread(tx, self, &row)?;
+        Ok(row)
+    }
+
+    /// The next version of a row whose values are `data`: who changed it and when.
+    fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
         let mut row = old.clone();
         row.version += 1;
         row.updated_by = self.author.actor.clone();
         row.updated_at = tx.now();
+<<<<<<< HEAD
         row.trashed_at = Some(row.updated_at);
         store(tx, &row)?;
         let fallout = links::fallout(tx, self, &row)?;
         Ok((row, fallout))
+=======
+        if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
+            let creator = creator(old).unwrap_or_default();
+            values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &creator);
+            compute::formulas(self.shape, &mut data);
+            row.title = values::title(self.shape, &data);
+            row.data = sized(&data)?;
+        }
+        Ok(row)
+>>>>>>> e0c829f (Items: single fields, increments, locks, comments, activity, and 1,000 at once)
     }
 
     /// Deletes an item for good, be it live or in the trash.
@@ -410,10 +457,7 @@ impl Writer<'_> {
     /// # Errors
     /// `duplicate_value` where a value that must be unique is taken by now, or the database's.
     pub fn restore(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
-        let mut row = old.clone();
-        row.version += 1;
-        row.updated_by = self.author.actor.clone();
-        row.updated_at = tx.now();
+        let mut row = self.stamped(tx, old, old.values()?)?;
         row.trashed_at = None;
         store_with_key(tx, self.shape, &row)?;
         links::take_back(tx, self, &row)?;
@@ -527,7 +571,7 @@ fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
     let mut changed = Changes::new();
     for field in &shape.fields {
         let (old, new) = (before.get(&field.key), after.get(&field.key));
-        if old != new && field.kind != crate::shape::FieldType::UpdatedAt {
+        if old != new && field.kind != FieldType::UpdatedAt {
             changed.insert(field.key.clone(), change(old, new));
         }
     }

@@ -128,6 +128,10 @@ async fn seed_items(walk: &Walk) -> (String, String) {
     let collection = made.await.unwrap();
     let item = json!({ "data": { "name": "Full" }, "external_key": "full" });
     let item = app.post(&format!("/collections/{collection}/items"), key, item).await.expect(201);
+    let comment = json!({ "body": "Full", "field_key": "name", "mentions": [1] });
+    app.post(&format!("/collections/{collection}/items/{}/comments", item["id"]), key, comment)
+        .await
+        .expect(201);
     (collection.to_string(), item["id"].to_string())
 }
 

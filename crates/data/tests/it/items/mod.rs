@@ -1,5 +1,8 @@
 //! Items.
 
+mod bulk;
+mod comments;
+mod fields;
 mod one;
 
 use crate::{full, seed};

@@ -1,0 +1,134 @@
+//! Doing the rows of one request, each by itself, and telling what became of them.
+
+use super::super::desk::Desk;
+use super::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
+use crate::shape::IndexKind;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use model::{Code, Error, FieldError, ItemId, Result};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use store::schema::items;
+use store::{AnyConnection, Tx};
+
+/// What became of a row that could be done.
+pub(super) type Done = (BulkStatus, ItemId);
+
+/// Does `rows` one after the other. Each is done in full or not at all.
+///
+/// # Errors
+/// In atomic mode `validation_error` with all mistakes. Failures of the service end the call in both.
+pub(super) fn each_row<R>(
+    tx: &mut Tx,
+    desk: &Desk<'_>,
+    mode: BulkMode,
+    rows: &[R],
+    mut work: impl FnMut(&mut Tx, usize, &R) -> Result<Done>,
+) -> Result<BulkReport> {
+    let mut mistakes: Vec<FieldError> = Vec::new();
+    let mut summary = BulkSummary::default();
+    let mut results = Vec::with_capacity(rows.len());
+    let mut first_row_of: HashMap<ItemId, usize> = HashMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        let result = match tx.savepoint(|tx| work(tx, index, row)) {
+            Ok((status, id)) => {
+                let first = *first_row_of.entry(id).or_insert(index);
+                BulkResult {
+                    index,
+                    status,
+                    id: Some(id),
+                    repeats: (first != index).then_some(first),
+                    error: None,
+                }
+            }
+            Err(error) if error.code() == Code::InternalError => return Err(error),
+            Err(error) => {
+                mistakes.extend(error.parts().into_iter().map(|part| below_row(index, part)));
+                BulkResult {
+                    index,
+                    status: BulkStatus::Error,
+                    id: None,
+                    repeats: None,
+                    error: Some(told(index, &error)),
+                }
+            }
+        };
+        summary.count(result.status);
+        results.push(result);
+    }
+    if mode == BulkMode::Atomic
+        && let Some(error) = Error::all_invalid(mistakes)
+    {
+        return Err(error);
+    }
+    let operation_id = desk.author.operation.clone().unwrap_or_default();
+    Ok(BulkReport { object: "bulk_report", operation_id, summary, results })
+}
+
+/// `data.price` as `rows[3].data.price`.
+fn below(index: usize, param: &str) -> String {
+    match param {
+        "" => format!("rows[{index}]"),
+        full if full.starts_with("rows[") || full.starts_with("ids[") => full.to_owned(),
+        part => format!("rows[{index}].{part}"),
+    }
+}
+
+fn below_row(index: usize, part: FieldError) -> FieldError {
+    FieldError { param: below(index, &part.param), ..part }
+}
+
+/// An error as a row's result shows it.
+fn told(index: usize, error: &Error) -> Value {
+    let mut told = Map::new();
+    told.insert("code".into(), error.code().as_str().into());
+    told.insert("message".into(), error.message().into());
+    told.insert("param".into(), below(index, error.param_name().unwrap_or_default()).into());
+    let mut body = error.body();
+    if let Some(parts) = body.get_mut("errors").and_then(Value::as_array_mut) {
+        for part in parts.iter_mut() {
+            let param = part.get("param").and_then(Value::as_str).map(|param| below(index, param));
+            if let (Some(param), Some(part)) = (param, part.as_object_mut()) {
+                part.insert("param".into(), param.into());
+            }
+        }
+    }
+    for name in ["errors", "details"] {
+        if let Some(value) = body.get_mut(name) {
+            told.insert(name.into(), value.take());
+        }
+    }
+    Value::Object(told)
+}
+
+/// Lets one request at a time write what must be unique in a collection, because each writes many such values, and two
+/// that write the same in another order would wait for each other.
+pub(super) fn alone_if_unique(tx: &mut Tx, desk: &Desk<'_>, has_keys: bool) -> Result<()> {
+    let has_unique = desk.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
+    if has_unique || has_keys { alone(tx, desk) } else { Ok(()) }
+}
+
+/// Lets one such request at a time work on a collection. SQLite has one writer.
+pub(super) fn alone(tx: &mut Tx, desk: &Desk<'_>) -> Result<()> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
+    let thing = format!("items in bulk {}", desk.shape.collection);
+    let digest = ring::digest::digest(&ring::digest::SHA256, thing.as_bytes());
+    let number = digest.as_ref().first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
+    diesel::sql_query("SELECT pg_advisory_xact_lock($1)").bind::<BigInt, _>(number).execute(connection)?;
+    Ok(())
+}
+
+/// Locks items in the order of their ids, so that two requests with the same items in another order do not wait for each
+/// other.
+pub(super) fn lock_in_order(tx: &mut Tx, desk: &Desk<'_>, ids: &[ItemId]) -> Result<()> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
+    items::table
+        .filter(items::id.eq_any(ids))
+        .filter(items::workspace_id.eq(desk.shape.workspace))
+        .filter(items::collection_id.eq(desk.shape.collection))
+        .order(items::id)
+        .select(items::id)
+        .for_update()
+        .execute(connection)?;
+    Ok(())
+}

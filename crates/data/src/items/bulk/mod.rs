@@ -1,0 +1,209 @@
+//! Many items in one request, which is one transaction: creating, changing, creating or changing, deleting.
+
+mod call;
+mod model;
+
+use self::call::{Done, each_row};
+use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, OnMatch, Rows};
+use super::desk::Desk;
+use super::matching::{Found, Matcher};
+use super::model::mode;
+use super::operations::Change;
+use super::row::{Data, ItemRow};
+use super::values::{self, Missing};
+use super::write::{self, Draft};
+use crate::shape::Shapes;
+use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
+use operation::{Json, Path, State, operation};
+use serde_json::json;
+use store::Tx;
+
+/// Create up to 1,000 items
+#[operation(post "/collections/{collectionId}/items/bulk-create", scope = "items:write", body_mib = 16)]
+pub fn bulk_create_items(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    body: Rows<BulkCreate>,
+    shapes: State<Shapes>,
+) -> Result<Json<BulkReport>> {
+    let BulkCreate { mode: bulk_mode, typecast, rows } = &*body.0;
+    let desk = open(tx, caller, &shapes, collection_id)?;
+    call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key.is_some()))?;
+    let mode = mode(*typecast);
+    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+        let data = values::merge(&desk.shape, None, &row.data, Missing::Default, mode, "")?;
+        let draft = Draft { data, external_key: row.external_key.clone(), position: None };
+        Ok((BulkStatus::Created, desk.writer().insert(tx, draft)?.id))
+    })?;
+    Ok(Json(report))
+}
+
+/// Change up to 1,000 items
+///
+/// The rows are done in order, so one may change what another has changed before.
+#[operation(post "/collections/{collectionId}/items/bulk-update", scope = "items:write", body_mib = 16)]
+pub fn bulk_update_items(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    body: Rows<BulkUpdate>,
+    shapes: State<Shapes>,
+) -> Result<Json<BulkReport>> {
+    let BulkUpdate { mode: bulk_mode, typecast, rows } = &*body.0;
+    let desk = open(tx, caller, &shapes, collection_id)?;
+    call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key != Patch::Keep))?;
+    let ids: Vec<ItemId> = rows.iter().map(|row| row.id).collect();
+    call::lock_in_order(tx, &desk, &ids)?;
+    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+        let item = write::live(tx, &desk.shape, row.id).map_err(|error| error.param("id"))?;
+        let change = Change {
+            data: &row.data,
+            missing: Missing::Keep,
+            mode: mode(*typecast),
+            external_key: row.external_key.clone(),
+            version: row.version,
+            path: "",
+        };
+        done(change.make(tx, &desk, item)?)
+    })?;
+    Ok(Json(report))
+}
+
+/// Create or change up to 1,000 items by a key field
+///
+/// A row is for the item with the same values in the fields of `match_on`. Where there is none it becomes a new item,
+/// where there are several it is a mistake (`ambiguous_match`). A row that changes nothing is `unchanged`: its item keeps
+/// its version, and no event tells of it.
+#[operation(post "/collections/{collectionId}/items/bulk-upsert", scope = "items:write", body_mib = 16)]
+pub fn bulk_upsert_items(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    body: Rows<BulkUpsert>,
+    shapes: State<Shapes>,
+) -> Result<Json<BulkReport>> {
+    let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
+    let desk = open(tx, caller, &shapes, collection_id)?;
+    call::alone(tx, &desk)?;
+    let mut upsert = Upsert {
+        desk: &desk,
+        matcher: Matcher::new(&desk.shape, match_on)?,
+        on_match: *on_match,
+        mode: mode(*typecast),
+    };
+    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+        upsert.put(tx, &row.data, row.external_key.as_deref())
+    })?;
+    Ok(Json(report))
+}
+
+/// Delete up to 1,000 items
+///
+/// They are moved to the trash; with `permanent` they are deleted for good, also out of the trash.
+#[operation(post "/collections/{collectionId}/items/bulk-delete", scope = "items:write", body_mib = 16)]
+pub fn bulk_delete_items(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    body: Rows<BulkDelete>,
+    shapes: State<Shapes>,
+) -> Result<Json<BulkReport>> {
+    let BulkDelete { mode, permanent, ids } = &*body.0;
+    let desk = open(tx, caller, &shapes, collection_id)?;
+    call::lock_in_order(tx, &desk, ids)?;
+    let report = each_row(tx, &desk, *mode, ids, |tx, index, id| {
+        let row = write::find(tx, &desk.shape, *id)?
+            .filter(|row| *permanent || row.trashed_at.is_none())
+            .ok_or_else(|| Error::not_found("item").param(format!("ids[{index}]")))?;
+        if *permanent {
+            desk.writer().destroy(tx, &row)?;
+        } else {
+            desk.writer().trash(tx, &row)?;
+        }
+        Ok((BulkStatus::Deleted, *id))
+    })?;
+    Ok(Json(report))
+}
+
+/// Opens a collection for one request, whose changes have their `operation_id` in common. It is the request's own id
+/// under another name, so that a transaction that is run again has the same.
+fn open<'a>(
+    tx: &mut Tx,
+    caller: &Caller,
+    shapes: &'a State<Shapes>,
+    collection: CollectionId,
+) -> Result<Desk<'a>> {
+    let mut desk = Desk::open(tx, caller, &shapes.0, collection)?;
+    let request = caller.request.as_str();
+    desk.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
+    Ok(desk)
+}
+
+fn done(written: write::Written) -> Result<Done> {
+    let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
+    Ok((status, written.row.id))
+}
+
+/// Rows that are matched with items.
+struct Upsert<'a> {
+    desk: &'a Desk<'a>,
+    matcher: Matcher,
+    on_match: OnMatch,
+    mode: crate::value::Mode,
+}
+
+impl Upsert<'_> {
+    /// Does one row.
+    fn put(&mut self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<Done> {
+        let wanted = self.matcher.wanted(&self.desk.shape, given, external_key, self.mode)?;
+        let found = match self.matcher.find(tx, &self.desk.shape, &wanted)? {
+            Found::One(id) => id,
+            Found::Several(ids) => return Err(ambiguous(&ids)),
+            Found::None => match tx.savepoint(|tx| self.create(tx, given, external_key)) {
+                Ok(row) => {
+                    self.matcher.note(&self.desk.shape, &row)?;
+                    return Ok((BulkStatus::Created, row.id));
+                }
+                // Somebody else created it since we looked.
+                Err(error) if error.code() == Code::DuplicateValue => {
+                    match self.matcher.find(tx, &self.desk.shape, &wanted)? {
+                        Found::One(id) => id,
+                        _ => return Err(error),
+                    }
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        match self.on_match {
+            OnMatch::Skip => Ok((BulkStatus::Skipped, found)),
+            OnMatch::Error => Err(Error::new(Code::DuplicateValue, "There is such an item already.")
+                .with("details", json!({ "existing_id": found }))),
+            OnMatch::Update => self.update(tx, found, given, external_key),
+        }
+    }
+
+    fn create(&self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<ItemRow> {
+        let data = values::merge(&self.desk.shape, None, given, Missing::Default, self.mode, "")?;
+        let draft = Draft { data, external_key: external_key.map(str::to_owned), position: None };
+        self.desk.writer().insert(tx, draft)
+    }
+
+    fn update(&self, tx: &mut Tx, id: ItemId, given: &Data, external_key: Option<&str>) -> Result<Done> {
+        let item = write::locked(tx, &self.desk.shape, id)?;
+        let change = Change {
+            data: given,
+            missing: Missing::Keep,
+            mode: self.mode,
+            external_key: external_key.map_or(Patch::Keep, |key| Patch::Set(key.to_owned())),
+            version: None,
+            path: "",
+        };
+        done(change.make(tx, self.desk, item)?)
+    }
+}
+
+fn ambiguous(ids: &[ItemId]) -> Error {
+    Error::new(Code::AmbiguousMatch, "Several items have these values.")
+        .with("details", json!({ "existing_ids": ids }))
+}

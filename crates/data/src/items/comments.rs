@@ -1,0 +1,349 @@
+//! Comments on items: threads of one level, which can be resolved.
+//!
+//! A deleted comment loses its body, mentions and attachments and stays where it was, so that its thread keeps its order.
+//! Whoever speaks with an API key speaks for the workspace, so any key may change what any key of the workspace wrote; what
+//! a person, an agent or a flow wrote is theirs alone (`not_author`). Resolving is open to everybody.
+
+use super::activity::{self, Action, Changes, change};
+use super::desk::Desk;
+use super::model::{CommentPatch, CommentQuery, NewComment};
+use super::row::ItemRow;
+use super::write;
+use crate::author::{Actor, ActorType};
+use crate::shape::{self, Shapes};
+use diesel::prelude::*;
+use model::{
+    Caller, Code, CollectionId, CommentId, Error, FileId, ItemId, JsonText, NewEvent, Result, Timestamp,
+    WorkspaceId,
+};
+use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::schema::{item_comments as table, items};
+use store::{OptInPage, Read, Tx};
+use utoipa::ToSchema;
+
+/// A comment as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = store::schema::item_comments)]
+struct CommentRow {
+    id: CommentId,
+    workspace_id: WorkspaceId,
+    collection_id: CollectionId,
+    item_id: ItemId,
+    parent_id: Option<CommentId>,
+    field_key: Option<String>,
+    body: String,
+    mentions: JsonText,
+    attachments: JsonText,
+    author: JsonText,
+    resolved_at: Option<Timestamp>,
+    edited_at: Option<Timestamp>,
+    deleted: bool,
+    version: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+/// A comment on an item.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ItemComment {
+    /// The comment.
+    pub id: CommentId,
+    /// Always `item_comment`.
+    pub object: &'static str,
+    /// The item that it is on.
+    pub item_id: ItemId,
+    /// The comment that it answers; `null` for the first of a thread.
+    pub parent_id: Option<CommentId>,
+    /// The key of the field that it is about; `null` where it is about the item.
+    pub field_key: Option<String>,
+    /// What it says, in Markdown. Empty for a deleted comment.
+    pub body: String,
+    /// The people whom it calls, by their ids.
+    pub mentions: Vec<i64>,
+    /// The files that come with it.
+    pub attachments: Vec<FileId>,
+    /// Who wrote it.
+    pub author: Actor,
+    /// When its thread was resolved; `null` while it is open, and for answers.
+    pub resolved_at: Option<Timestamp>,
+    /// When what it says was last changed.
+    pub edited_at: Option<Timestamp>,
+    /// Whether it was deleted. It stays for the sake of its thread.
+    pub deleted: bool,
+    /// Raised with every change.
+    pub version: i64,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When anything of it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl CommentRow {
+    fn comment(&self) -> Result<ItemComment> {
+        Ok(ItemComment {
+            id: self.id,
+            object: "item_comment",
+            item_id: self.item_id,
+            parent_id: self.parent_id,
+            field_key: self.field_key.clone(),
+            body: self.body.clone(),
+            mentions: self.mentions.parse()?,
+            attachments: self.attachments.parse()?,
+            author: self.author.parse()?,
+            resolved_at: self.resolved_at,
+            edited_at: self.edited_at,
+            deleted: self.deleted,
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// Comments on the item
+///
+/// Newest first, with the answers among them. Deleted ones are there without what they said.
+#[operation(get "/collections/{collectionId}/items/{itemId}/comments", scope = "items:read", ceiling = 200)]
+pub fn list_item_comments(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Query(query): Query<CommentQuery>,
+    page: OptIn,
+    shapes: State<Shapes>,
+) -> Result<OptInList<ItemComment>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let item = write::live(read, &shape, item_id)?;
+    let rows = list(read, &item, query.parent_id, page.page())?;
+    let comments = rows.iter().map(CommentRow::comment).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(comments, |comment| comment.id.to_string()))
+}
+
+/// Comment on the item
+#[operation(post "/collections/{collectionId}/items/{itemId}/comments", scope = "items:write")]
+pub fn create_item_comment(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(new): Body<NewComment>,
+    shapes: State<Shapes>,
+) -> Result<Created<ItemComment>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let item = write::locked(tx, &desk.shape, item_id)?;
+    if !desk.shape.settings.comments_enabled {
+        return Err(Error::new(Code::InvalidState, "The collection does not take comments.")
+            .with("details", json!({ "state": "comments_disabled" })));
+    }
+    if let Some(parent) = new.parent_id {
+        check_parent(tx, &item, parent)?;
+    }
+    if let Some(key) = new.field_key.as_deref().filter(|key| desk.shape.field(key).is_none()) {
+        let near =
+            desk.shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(Error::invalid("field_key", format_args!("is not a field of this collection{near}")));
+    }
+    super::files::check_all(tx, item.workspace_id, &new.attachments, "attachments")?;
+    let now = tx.now();
+    let row: CommentRow = diesel::insert_into(table::table)
+        .values((
+            (table::workspace_id.eq(item.workspace_id), table::collection_id.eq(item.collection_id)),
+            (table::item_id.eq(item.id), table::parent_id.eq(new.parent_id)),
+            (table::field_key.eq(new.field_key), table::body.eq(&new.body)),
+            (
+                table::mentions.eq(JsonText::of(&once(new.mentions))),
+                table::attachments.eq(JsonText::of(&once(new.attachments))),
+            ),
+            (table::author.eq(&desk.author.actor), table::deleted.eq(false), table::version.eq(1)),
+            (table::created_at.eq(now), table::updated_at.eq(now)),
+        ))
+        .returning(table::all_columns)
+        .get_result(tx.connection())?;
+    count(tx, item.id, 1)?;
+    tell(tx, &desk, "item.comment.created", &row, change(None, Some(&json!(row.id))))?;
+    Ok(Created(row.comment()?))
+}
+
+/// Change a comment
+///
+/// `resolved` closes or reopens the thread that the comment begins, whoever wrote it.
+#[operation(patch "/collections/{collectionId}/items/{itemId}/comments/{commentId}", scope = "items:write")]
+pub fn update_item_comment(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Path(comment_id): Path<CommentId>,
+    Body(patch): Body<CommentPatch>,
+    shapes: State<Shapes>,
+) -> Result<Json<ItemComment>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let item = write::locked(tx, &desk.shape, item_id)?;
+    let old = find(tx, &item, comment_id)?.ok_or_else(|| Error::not_found("comment"))?;
+    refuse_deleted(&old)?;
+    let now = tx.now();
+    let mut row = old.clone();
+    if let Some(resolved) = patch.resolved {
+        if old.parent_id.is_some() {
+            return Err(Error::invalid("resolved", "is for the first comment of a thread"));
+        }
+        row.resolved_at = resolved.then(|| old.resolved_at.unwrap_or(now));
+    }
+    row.body = patch.body.unwrap_or(row.body);
+    if let Some(mentions) = patch.mentions {
+        row.mentions = JsonText::of(&once(mentions));
+    }
+    if let Some(attachments) = patch.attachments {
+        super::files::check_all(tx, item.workspace_id, &attachments, "attachments")?;
+        row.attachments = JsonText::of(&once(attachments));
+    }
+    let says_more =
+        row.body != old.body || row.mentions != old.mentions || row.attachments != old.attachments;
+    if says_more {
+        refuse_stranger(&old, &desk)?;
+        row.edited_at = Some(now);
+    }
+    if !says_more && row.resolved_at == old.resolved_at {
+        return Ok(Json(old.comment()?));
+    }
+    let row = store(tx, &row, now)?;
+    tell(tx, &desk, "item.comment.updated", &row, change(Some(&json!(row.id)), Some(&json!(row.id))))?;
+    Ok(Json(row.comment()?))
+}
+
+/// Delete a comment
+///
+/// What it said is gone; the comment stays, marked `deleted`, so that its thread keeps its order.
+#[operation(delete "/collections/{collectionId}/items/{itemId}/comments/{commentId}", scope = "items:write")]
+pub fn delete_item_comment(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Path(comment_id): Path<CommentId>,
+    shapes: State<Shapes>,
+) -> Result<Deleted<CommentId>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let item = write::locked(tx, &desk.shape, item_id)?;
+    let old = find(tx, &item, comment_id)?.filter(|row| !row.deleted);
+    let mut row = old.ok_or_else(|| Error::not_found("comment"))?;
+    refuse_stranger(&row, &desk)?;
+    row.body = String::new();
+    row.mentions = JsonText::of(&[(); 0]);
+    row.attachments = JsonText::of(&[(); 0]);
+    row.deleted = true;
+    let now = tx.now();
+    let row = store(tx, &row, now)?;
+    count(tx, item.id, -1)?;
+    tell(tx, &desk, "item.comment.deleted", &row, change(Some(&json!(row.id)), None))?;
+    Ok(Deleted::of("item_comment", comment_id))
+}
+
+fn list(
+    read: &mut Read,
+    item: &ItemRow,
+    parent: Option<CommentId>,
+    page: &OptInPage,
+) -> Result<Vec<CommentRow>> {
+    let mut query = table::table
+        .filter(table::item_id.eq(item.id))
+        .filter(table::workspace_id.eq(item.workspace_id))
+        .order(table::id.desc())
+        .limit(page.fetch())
+        .select(CommentRow::as_select())
+        .into_boxed();
+    if let Some(parent) = parent {
+        query = query.filter(table::parent_id.eq(parent));
+    }
+    if let Some(after) = page.after() {
+        query = query.filter(table::id.lt(after.parse::<i64>().map(CommentId)?));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The item is locked by this transaction, and so are its comments.
+fn find(read: &mut Read, item: &ItemRow, id: CommentId) -> Result<Option<CommentRow>> {
+    let found = table::table
+        .filter(table::id.eq(id))
+        .filter(table::workspace_id.eq(item.workspace_id))
+        .filter(table::item_id.eq(item.id))
+        .select(CommentRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+fn check_parent(read: &mut Read, item: &ItemRow, parent: CommentId) -> Result<()> {
+    let row = find(read, item, parent)?.ok_or_else(|| Error::not_found("comment").param("parent_id"))?;
+    if row.parent_id.is_some() {
+        return Err(Error::invalid("parent_id", "must be the first comment of a thread"));
+    }
+    refuse_deleted(&row)
+}
+
+fn refuse_deleted(row: &CommentRow) -> Result<()> {
+    if !row.deleted {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidState, "The comment was deleted.")
+        .with("details", json!({ "state": "deleted" })))
+}
+
+/// # Errors
+/// `not_author`.
+fn refuse_stranger(row: &CommentRow, desk: &Desk<'_>) -> Result<()> {
+    let (author, actor): (Actor, Actor) = (row.author.parse()?, desk.author.actor.parse()?);
+    if author == actor || (author.kind == ActorType::ApiKey && actor.kind == ActorType::ApiKey) {
+        return Ok(());
+    }
+    Err(Error::new(Code::NotAuthor, "Only whoever wrote the comment may change or delete it."))
+}
+
+fn store(tx: &mut Tx, row: &CommentRow, now: Timestamp) -> Result<CommentRow> {
+    Ok(diesel::update(table::table.find(row.id))
+        .set((
+            table::body.eq(&row.body),
+            table::mentions.eq(&row.mentions),
+            table::attachments.eq(&row.attachments),
+            table::resolved_at.eq(row.resolved_at),
+            table::edited_at.eq(row.edited_at),
+            table::deleted.eq(row.deleted),
+            table::version.eq(row.version + 1),
+            table::updated_at.eq(now),
+        ))
+        .returning(table::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// Comments are counted on the item. That is no change of the item: its version stays.
+fn count(tx: &mut Tx, item: ItemId, by: i64) -> Result<()> {
+    diesel::update(items::table.find(item))
+        .set(items::comment_count.eq(items::comment_count + by))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The activity entry and the event. What a comment says stands in neither of the two kept places twice: the entry
+/// names the comment only, so that a deleted one is gone.
+fn tell(tx: &mut Tx, desk: &Desk<'_>, kind: &'static str, row: &CommentRow, changed: Value) -> Result<()> {
+    let changes = Changes::from_iter([("comment".to_owned(), changed)]);
+    activity::record(tx, &desk.author, row.collection_id, Some(row.item_id), Action::Commented, &changes)?;
+    let data =
+        json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
+    let event = NewEvent::new(kind, desk.author.livemode, &data);
+    tx.emit(row.workspace_id, desk.author.request.as_ref(), &event)?;
+    Ok(())
+}
+
+/// Without repetitions, in order.
+fn once<T: PartialEq>(values: Vec<T>) -> Vec<T> {
+    let mut kept = Vec::with_capacity(values.len());
+    for value in values {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+    }
+    kept
+}

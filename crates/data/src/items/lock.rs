@@ -1,0 +1,69 @@
+//! Locking items: a locked item refuses changes, whoever asks, until it is unlocked.
+//!
+//! A lock keeps an item from being changed by mistake while somebody relies on it. It is no right of access: any key that
+//! may write items may take off any lock, but has to say `force` where the lock is somebody else's.
+
+use super::activity::{Action, Changes};
+use super::desk::{self, Desk, Shown};
+use super::model::Unlocking;
+use super::write::{self, refuse_locked};
+use crate::shape::Shapes;
+use model::{Caller, CollectionId, ItemId, Result};
+use operation::{Body, IfMatch, Path, State, operation};
+use store::Tx;
+
+/// Refuse changes until unlocked
+///
+/// The item can be read and commented on, and nothing else: changes are 409 `item_locked`, also those of whoever locked
+/// it. Locking what one locked already changes nothing; what somebody else locked is refused.
+#[operation(post "/collections/{collectionId}/items/{itemId}/lock", scope = "items:write")]
+pub fn lock_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let row = write::locked(tx, &desk.shape, item_id)?;
+    if row.locked_by.as_ref() == Some(&desk.author.actor) {
+        return desk::shown(&desk.shape, &row);
+    }
+    refuse_locked(&row)?;
+    write::expect_version(&row, version)?;
+    let writer = desk.writer();
+    let row = writer.touch(tx, &row, |row, now| {
+        row.locked_by = Some(desk.author.actor.clone());
+        row.locked_at = Some(now);
+    })?;
+    writer.tell(tx, &row, Action::Locked, &Changes::new())?;
+    desk::shown(&desk.shape, &row)
+}
+
+/// Allow changes again
+///
+/// Whoever locked it unlocks it; anybody else must send `force`. Unlocking what is not locked changes nothing.
+#[operation(post "/collections/{collectionId}/items/{itemId}/unlock", scope = "items:write")]
+pub fn unlock_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(how): Body<Unlocking>,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let row = write::locked(tx, &desk.shape, item_id)?;
+    let Some(holder) = &row.locked_by else { return desk::shown(&desk.shape, &row) };
+    if *holder != desk.author.actor && !how.force {
+        refuse_locked(&row)?;
+    }
+    let writer = desk.writer();
+    let row = writer.touch(tx, &row, |row, _| {
+        row.locked_by = None;
+        row.locked_at = None;
+    })?;
+    writer.tell(tx, &row, Action::Unlocked, &Changes::new())?;
+    desk::shown(&desk.shape, &row)
+}

@@ -1,0 +1,296 @@
+//! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
+
+use super::keys;
+use super::row::{Data, ItemRow};
+use super::{holder_of_key, values};
+use crate::shape::{Family, Field, Index, IndexKind, IndexStatus, Shape, Subject};
+use crate::value::{Mode, Problem};
+use crate::{key, text};
+use diesel::prelude::*;
+use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use store::Read;
+use store::schema::{item_keys, items};
+
+/// The most fields to match by.
+const MOST_FIELDS: usize = 3;
+
+/// The most items that are looked at one by one where no index knows the fields.
+const MOST_SCANNED: usize = 200_000;
+
+/// So many of them at a time.
+const SLICE: i64 = 5_000;
+
+/// Finds the items that rows are for.
+#[derive(Debug)]
+pub struct Matcher {
+    fields: Vec<FieldId>,
+    way: Way,
+}
+
+/// How the items are found.
+#[derive(Debug)]
+enum Way {
+    /// By the caller's own key.
+    ExternalKey,
+    /// By the digest of a unique index over just these fields.
+    Unique(IndexId),
+    /// By an index on the one field.
+    Index(IndexId),
+    /// By a table of all items, made when it is first needed.
+    Table(Option<HashMap<String, Vec<ItemId>>>),
+}
+
+/// What a row says of the item that it is for.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Its external key.
+    Key(String),
+    /// Its values in the fields to match by.
+    Values(Data),
+}
+
+/// The items that a row is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// There is none.
+    None,
+    /// There is one.
+    One(ItemId),
+    /// There are several, some of which are here.
+    Several(Vec<ItemId>),
+}
+
+impl Found {
+    fn of(mut ids: Vec<ItemId>) -> Self {
+        match (ids.pop(), ids.is_empty()) {
+            (None, _) => Self::None,
+            (Some(id), true) => Self::One(id),
+            (Some(id), false) => {
+                ids.push(id);
+                Self::Several(ids)
+            }
+        }
+    }
+}
+
+impl Matcher {
+    /// One that goes by `match_on`: `external_key` alone, or the keys of fields.
+    ///
+    /// # Errors
+    /// `validation_error` for what cannot be matched by.
+    pub fn new(shape: &Shape, match_on: &[String]) -> Result<Self> {
+        if match_on == ["external_key"] {
+            return Ok(Self { fields: Vec::new(), way: Way::ExternalKey });
+        }
+        if match_on.is_empty() || match_on.len() > MOST_FIELDS {
+            return Err(Error::invalid("match_on", format_args!("must name 1 to {MOST_FIELDS} fields")));
+        }
+        let mut errors = Vec::new();
+        let mut fields = Vec::new();
+        for (place, name) in match_on.iter().enumerate() {
+            match matchable(shape, name) {
+                Ok(field) if fields.contains(&field.id) => {
+                    errors.push(FieldError::new(format!("match_on[{place}]"), "is there twice"));
+                }
+                Ok(field) => fields.push(field.id),
+                Err(problem) => errors.push(problem.at(format!("match_on[{place}]"))),
+            }
+        }
+        match Error::all_invalid(errors) {
+            Some(error) => Err(error),
+            None => Ok(Self { way: way(shape, &fields), fields }),
+        }
+    }
+
+    /// What a row says of its item, in the form in which items keep it.
+    ///
+    /// # Errors
+    /// `validation_error` where a value is missing or does not fit its field.
+    pub fn wanted(
+        &self,
+        shape: &Shape,
+        given: &Data,
+        external_key: Option<&str>,
+        mode: Mode,
+    ) -> Result<Wanted> {
+        if let Way::ExternalKey = self.way {
+            let missing = || needed("external_key");
+            return external_key.map(|key| Wanted::Key(key.to_owned())).ok_or_else(missing);
+        }
+        let mut data = Data::new();
+        for field in self.fields.iter().filter_map(|id| shape.field_by_id(*id)) {
+            let param = format!("data.{}", field.key);
+            let value = given.get(&field.key).unwrap_or(&Value::Null);
+            let value = values::checked(field, value, Some(value), mode)
+                .map_err(|problem| one_error(problem.at(param.clone())))?;
+            let value = value.filter(|value| value.as_str() != Some("")).ok_or_else(|| needed(&param))?;
+            data.insert(field.key.clone(), value);
+        }
+        Ok(Wanted::Values(data))
+    }
+
+    /// The live items that a row is for.
+    ///
+    /// # Errors
+    /// `query_too_expensive` where no index knows the fields and there are too many items to look at.
+    pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &Wanted) -> Result<Found> {
+        let data = match wanted {
+            Wanted::Key(key) => {
+                return Ok(Found::of(holder_of_key(read, shape, key)?.into_iter().collect()));
+            }
+            Wanted::Values(data) => data,
+        };
+        match &mut self.way {
+            Way::Unique(id) => {
+                let index = shape.indexes.iter().find(|index| index.id == *id);
+                let digest = index.and_then(|index| keys::digest(shape, index, data));
+                let Some(digest) = digest else { return Ok(Found::None) };
+                Ok(Found::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
+            }
+            Way::Index(id) => by_index(read, shape, *id, &self.fields, data),
+            Way::Table(Some(table)) => Ok(found_in(table, &spelled(shape, &self.fields, data))),
+            Way::Table(none) => {
+                let table = none.insert(scan(read, shape, &self.fields)?);
+                Ok(found_in(table, &spelled(shape, &self.fields, data)))
+            }
+            Way::ExternalKey => Ok(Found::None),
+        }
+    }
+
+    /// Tells it of an item that was created since.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn note(&mut self, shape: &Shape, row: &ItemRow) -> Result<()> {
+        if let Way::Table(Some(table)) = &mut self.way
+            && let Some(text) = spelled(shape, &self.fields, &row.values()?)
+        {
+            table.entry(text).or_default().push(row.id);
+        }
+        Ok(())
+    }
+}
+
+fn one_error(error: FieldError) -> Error {
+    let message = error.message.clone();
+    Error::all_invalid(vec![error]).unwrap_or_else(|| Error::invalid("match_on", message))
+}
+
+fn needed(param: &str) -> Error {
+    one_error(Problem::new("required", "is needed to find the item").at(param))
+}
+
+fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
+    let Some(field) = shape.field(name) else {
+        let near = shape.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(Problem::new("unknown_field", format!("is not a field of this collection{near}")));
+    };
+    if field.kind.is_read_only() || !field.family().is_ordered() || field.family() == Family::Json {
+        return Err(Problem::new("not_matchable", "must be a field with one value that can be written"));
+    }
+    Ok(field)
+}
+
+fn way(shape: &Shape, fields: &[FieldId]) -> Way {
+    let covers = |index: &&Index| {
+        index.status == IndexStatus::Ready
+            && index.parts.len() == fields.len()
+            && fields.iter().all(|id| index.has_field(*id))
+    };
+    let of_kind = |kind| shape.indexes.iter().filter(covers).find(|index| index.kind == kind);
+    if let Some(index) = of_kind(IndexKind::Unique) {
+        return Way::Unique(index.id);
+    }
+    match of_kind(IndexKind::Single) {
+        Some(index) => Way::Index(index.id),
+        None => Way::Table(None),
+    }
+}
+
+fn by_index(
+    read: &mut Read,
+    shape: &Shape,
+    index: IndexId,
+    fields: &[FieldId],
+    wanted: &Data,
+) -> Result<Found> {
+    let Some(field) = fields.first().and_then(|id| shape.field_by_id(*id)) else { return Ok(Found::None) };
+    let mut k = Vec::new();
+    key::push_field(&mut k, field, wanted.get(&field.key), false);
+    let candidates: Vec<ItemId> = item_keys::table
+        .filter(item_keys::index_id.eq(index))
+        .filter(item_keys::k.eq(k))
+        .order(item_keys::item_id)
+        .limit(SLICE)
+        .select(item_keys::item_id)
+        .load(read.connection())?;
+    // A key holds the beginning of a text, so its items are looked at.
+    let spelling = spelled(shape, fields, wanted);
+    let rows: Vec<(ItemId, JsonText)> = items::table
+        .filter(items::id.eq_any(&candidates))
+        .select((items::id, items::data))
+        .load(read.connection())?;
+    let mut ids = Vec::new();
+    for (id, data) in rows {
+        if spelled(shape, fields, &data.parse()?) == spelling {
+            ids.push(id);
+        }
+    }
+    Ok(Found::of(ids))
+}
+
+fn found_in(table: &HashMap<String, Vec<ItemId>>, spelling: &Option<String>) -> Found {
+    let ids = spelling.as_ref().and_then(|text| table.get(text));
+    Found::of(ids.cloned().unwrap_or_default())
+}
+
+/// The values of the fields as one text, equal for values that are equal; `None` where one is missing.
+fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
+    let mut values = Vec::with_capacity(fields.len());
+    for id in fields {
+        values.push(match data.get(&shape.field_by_id(*id)?.key)? {
+            Value::String(text) if text.is_empty() => return None,
+            Value::String(text) => Value::from(text::nfc(text).into_owned()),
+            other => other.clone(),
+        });
+    }
+    serde_json::to_string(&values).ok()
+}
+
+/// All live items by their values in the fields.
+fn scan(read: &mut Read, shape: &Shape, fields: &[FieldId]) -> Result<HashMap<String, Vec<ItemId>>> {
+    let mut table: HashMap<String, Vec<ItemId>> = HashMap::new();
+    let (mut after, mut seen) = (ItemId(0), 0);
+    loop {
+        let rows: Vec<(ItemId, JsonText)> = items::table
+            .filter(items::collection_id.eq(shape.collection))
+            .filter(items::trashed_at.is_null())
+            .filter(items::id.gt(after))
+            .order(items::id)
+            .limit(SLICE)
+            .select((items::id, items::data))
+            .load(read.connection())?;
+        let Some((last, _)) = rows.last() else { return Ok(table) };
+        after = *last;
+        seen += rows.len();
+        if seen > MOST_SCANNED {
+            return Err(too_expensive(shape, fields));
+        }
+        for (id, data) in &rows {
+            if let Some(text) = spelled(shape, fields, &data.parse()?) {
+                table.entry(text).or_default().push(*id);
+            }
+        }
+    }
+}
+
+fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
+    let names: Vec<&str> = fields.iter().filter_map(|id| Subject::Field(*id).name(shape)).collect();
+    let message = format!(
+        "The collection has too many items to look at each. Make `{}` unique, or create an index on it.",
+        names.join("`, `")
+    );
+    Error::new(Code::QueryTooExpensive, message).param("match_on").with("details", json!({ "fields": names }))
+}
