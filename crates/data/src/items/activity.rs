@@ -1,6 +1,6 @@
 //! The activity log: who did what to an item, from what to what.
 
-use super::write;
+use super::find;
 use crate::author::{Actor, Author, Source};
 use crate::shape::{self, Shapes};
 use diesel::prelude::*;
@@ -197,7 +197,7 @@ pub fn list_item_activity(
     shapes: State<Shapes>,
 ) -> Result<OptInList<ActivityEntry>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let item = write::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
+    let item = find::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
     let rows = of_item(read, item.workspace_id, item.id, page.page())?;
     let entries = rows.into_iter().map(ActivityRow::entry).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(entries, |entry| entry.id.to_string()))

@@ -6,9 +6,9 @@
 
 use super::activity::{self, Action, Changes, change};
 use super::desk::Desk;
+use super::find;
 use super::model::{CommentPatch, CommentQuery, NewComment};
 use super::row::ItemRow;
-use super::write;
 use crate::author::{Actor, ActorType};
 use crate::shape::{self, Shapes};
 use diesel::prelude::*;
@@ -116,7 +116,7 @@ pub fn list_item_comments(
     shapes: State<Shapes>,
 ) -> Result<OptInList<ItemComment>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let item = write::live(read, &shape, item_id)?;
+    let item = find::live(read, &shape, item_id)?;
     let rows = list(read, &item, query.parent_id, page.page())?;
     let comments = rows.iter().map(CommentRow::comment).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(comments, |comment| comment.id.to_string()))
@@ -133,7 +133,7 @@ pub fn create_item_comment(
     shapes: State<Shapes>,
 ) -> Result<Created<ItemComment>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = write::locked(tx, &desk.shape, item_id)?;
+    let item = find::locked(tx, &desk.shape, item_id)?;
     if !desk.shape.settings.comments_enabled {
         return Err(Error::new(Code::InvalidState, "The collection does not take comments.")
             .with("details", json!({ "state": "comments_disabled" })));
@@ -181,8 +181,8 @@ pub fn update_item_comment(
     shapes: State<Shapes>,
 ) -> Result<Json<ItemComment>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = write::locked(tx, &desk.shape, item_id)?;
-    let old = find(tx, &item, comment_id)?.ok_or_else(|| Error::not_found("comment"))?;
+    let item = find::locked(tx, &desk.shape, item_id)?;
+    let old = find_comment(tx, &item, comment_id)?.ok_or_else(|| Error::not_found("comment"))?;
     refuse_deleted(&old)?;
     let now = tx.now();
     let mut row = old.clone();
@@ -227,8 +227,8 @@ pub fn delete_item_comment(
     shapes: State<Shapes>,
 ) -> Result<Deleted<CommentId>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = write::locked(tx, &desk.shape, item_id)?;
-    let old = find(tx, &item, comment_id)?.filter(|row| !row.deleted);
+    let item = find::locked(tx, &desk.shape, item_id)?;
+    let old = find_comment(tx, &item, comment_id)?.filter(|row| !row.deleted);
     let mut row = old.ok_or_else(|| Error::not_found("comment"))?;
     refuse_stranger(&row, &desk)?;
     row.body = String::new();
@@ -265,7 +265,7 @@ fn list(
 }
 
 /// The item is locked by this transaction, and so are its comments.
-fn find(read: &mut Read, item: &ItemRow, id: CommentId) -> Result<Option<CommentRow>> {
+fn find_comment(read: &mut Read, item: &ItemRow, id: CommentId) -> Result<Option<CommentRow>> {
     let found = table::table
         .filter(table::id.eq(id))
         .filter(table::workspace_id.eq(item.workspace_id))
@@ -276,7 +276,8 @@ fn find(read: &mut Read, item: &ItemRow, id: CommentId) -> Result<Option<Comment
 }
 
 fn check_parent(read: &mut Read, item: &ItemRow, parent: CommentId) -> Result<()> {
-    let row = find(read, item, parent)?.ok_or_else(|| Error::not_found("comment").param("parent_id"))?;
+    let row =
+        find_comment(read, item, parent)?.ok_or_else(|| Error::not_found("comment").param("parent_id"))?;
     if row.parent_id.is_some() {
         return Err(Error::invalid("parent_id", "must be the first comment of a thread"));
     }

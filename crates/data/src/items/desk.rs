@@ -4,10 +4,12 @@ use super::row::{Item, ItemRow};
 use super::write::Writer;
 use crate::author::Author;
 use crate::shape::{self, Shape, Shapes};
+use diesel::RunQueryDsl;
+use diesel::sql_types::BigInt;
 use model::{Caller, CollectionId, Result};
 use operation::{RawCreated, RawJson, With};
 use std::sync::Arc;
-use store::Tx;
+use store::{AnyConnection, Tx};
 
 /// A collection that is open for writing, and who writes.
 pub(crate) struct Desk<'a> {
@@ -29,6 +31,20 @@ impl<'a> Desk<'a> {
     ) -> Result<Self> {
         let shape = shape::for_write(tx, shapes, caller.workspace_id(), collection)?;
         Ok(Self { shapes, shape, author: Author::of(caller) })
+    }
+
+    /// Lets no other transaction do the same in the collection until this one ends. SQLite has one writer.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn alone(&self, tx: &mut Tx, what: &str) -> Result<()> {
+        let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
+        let thing = format!("items {what} {}", self.shape.collection);
+        let digest = ring::digest::digest(&ring::digest::SHA256, thing.as_bytes());
+        let number = digest.as_ref().first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
+        let locking = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
+        locking.bind::<BigInt, _>(number).execute(connection)?;
+        Ok(())
     }
 
     /// What writes there.

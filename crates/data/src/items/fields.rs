@@ -1,11 +1,11 @@
 //! One field of an item: setting it, clearing it, adding to it.
 
 use super::desk::{self, Desk, Shown};
+use super::find;
 use super::model::{Increment, NewFieldValue, expected, mode};
 use super::operations::Change;
 use super::row::Data;
 use super::values::{self, Missing};
-use super::write;
 use crate::shape::{Field, FieldType, Shapes};
 use crate::value::{self, Mode, Problem};
 use model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
@@ -28,7 +28,7 @@ pub fn set_item_field(
 ) -> Result<Shown> {
     let version = expected(new.version, version)?;
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     let field = field_of(&desk, &field_key)?;
     let checked = values::checked(field, &new.value, row.values()?.get(&field_key), mode(new.typecast));
     let value = checked.map_err(|problem| refused(problem, "value"))?.unwrap_or_default();
@@ -48,7 +48,7 @@ pub fn clear_item_field(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     field_of(&desk, &field_key)?;
     let row = set(tx, &desk, row, &field_key, Value::Null, version)?;
     desk::shown(&desk.shape, &row)
@@ -69,7 +69,7 @@ pub fn increment_item_field(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     let field = desk.shape.field(&increment.field).ok_or_else(|| {
         let near = desk.shape.nearest(&increment.field).map(|near| format!("; did you mean `{near}`?"));
         refused(

@@ -3,10 +3,10 @@
 //! A lock keeps an item from being changed by mistake while somebody relies on it. It is no right of access: any key that
 //! may write items may take off any lock, but has to say `force` where the lock is somebody else's.
 
-use super::activity::{Action, Changes};
+use super::activity::Action;
 use super::desk::{self, Desk, Shown};
+use super::find::{self, refuse_locked};
 use super::model::Unlocking;
-use super::write::{self, refuse_locked};
 use crate::shape::Shapes;
 use model::{Caller, CollectionId, ItemId, Result};
 use operation::{Body, IfMatch, Path, State, operation};
@@ -26,18 +26,16 @@ pub fn lock_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     if row.locked_by.as_ref() == Some(&desk.author.actor) {
         return desk::shown(&desk.shape, &row);
     }
     refuse_locked(&row)?;
-    write::expect_version(&row, version)?;
-    let writer = desk.writer();
-    let row = writer.touch(tx, &row, |row, now| {
+    find::expect_version(&row, version)?;
+    let row = desk.writer().touch(tx, &row, Action::Locked, |row, now| {
         row.locked_by = Some(desk.author.actor.clone());
         row.locked_at = Some(now);
     })?;
-    writer.tell(tx, &row, Action::Locked, &Changes::new())?;
     desk::shown(&desk.shape, &row)
 }
 
@@ -54,16 +52,14 @@ pub fn unlock_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     let Some(holder) = &row.locked_by else { return desk::shown(&desk.shape, &row) };
     if *holder != desk.author.actor && !how.force {
         refuse_locked(&row)?;
     }
-    let writer = desk.writer();
-    let row = writer.touch(tx, &row, |row, _| {
+    let row = desk.writer().touch(tx, &row, Action::Unlocked, |row, _| {
         row.locked_by = None;
         row.locked_at = None;
     })?;
-    writer.tell(tx, &row, Action::Unlocked, &Changes::new())?;
     desk::shown(&desk.shape, &row)
 }

@@ -9,23 +9,25 @@ mod comments;
 mod desk;
 mod fields;
 mod files;
+mod find;
 mod keys;
+mod leave;
 mod lock;
 pub mod matching;
 mod model;
 mod operations;
+mod place;
+mod position;
 mod row;
 mod trash;
 mod values;
 mod write;
 
+pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub use keys::{Facts, creator, digest, holder, reindex};
 pub use row::{Data, Item, ItemRow, natural_place};
 pub use values::{Missing, merge};
-pub use write::{
-    Draft, Writer, Written, expect_version, find, find_locked, holder_of_key, live, lock, locked,
-    refuse_locked,
-};
+pub use write::{Draft, Writer, Written};
 
 use operation::Operations;
 
@@ -41,6 +43,7 @@ pub(crate) fn operations() -> Operations {
         Box::new(operations::ReplaceItem),
         Box::new(trash::DeleteItem),
         Box::new(trash::RestoreItem),
+        Box::new(position::SetItemPosition),
         Box::new(fields::SetItemField),
         Box::new(fields::ClearItemField),
         Box::new(fields::IncrementItemField),

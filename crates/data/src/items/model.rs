@@ -2,7 +2,7 @@
 
 use super::row::Data;
 use crate::value::Mode;
-use model::{CommentId, Error, FileId, Patch, Result};
+use model::{CommentId, Error, FileId, ItemId, Patch, Result};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -203,4 +203,29 @@ pub struct CommentPatch {
 pub struct NewAttachment {
     /// The file.
     pub file_id: FileId,
+}
+
+/// Where an item is to stand: one of the three.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemPosition {
+    /// The item that it is to stand before.
+    #[serde(default)]
+    pub before: Option<ItemId>,
+    /// The item that it is to stand behind.
+    #[serde(default)]
+    pub after: Option<ItemId>,
+    /// Before or behind all others.
+    #[serde(default)]
+    pub position: Option<End>,
+}
+
+/// An end of the manual order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Before all others.
+    First,
+    /// Behind all others.
+    Last,
 }

@@ -1,6 +1,7 @@
 //! Creating, reading and changing items.
 
 use super::desk::{self, Desk, Shown};
+use super::find;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, expected, mode};
 use super::row::{Data, Item, ItemRow};
 use super::values::{self, Missing};
@@ -43,9 +44,9 @@ pub fn get_item(
 ) -> Result<Shown> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let row = if query.trashed {
-        write::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?
+        find::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?
     } else {
-        write::live(read, &shape, item_id)?
+        find::live(read, &shape, item_id)?
     };
     desk::shown(&shape, &row)
 }
@@ -74,7 +75,7 @@ pub fn update_item(
         version,
         path: "",
     };
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
 }
 
@@ -101,7 +102,7 @@ pub fn replace_item(
         version,
         path: "",
     };
-    let row = write::locked(tx, &desk.shape, item_id)?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
     desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
 }
 
@@ -122,8 +123,8 @@ impl Change<'_> {
     /// # Errors
     /// `version_conflict`, `item_locked`, `validation_error`, `duplicate_value`.
     pub(crate) fn make(self, tx: &mut Tx, desk: &Desk<'_>, row: ItemRow) -> Result<write::Written> {
-        write::refuse_locked(&row)?;
-        write::expect_version(&row, self.version)?;
+        find::refuse_locked(&row)?;
+        find::expect_version(&row, self.version)?;
         let before = row.values()?;
         let data = values::merge(&desk.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
         let mut external_key = row.external_key.clone();

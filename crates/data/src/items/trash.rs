@@ -1,8 +1,8 @@
 //! Deleting items, and bringing them back.
 
 use super::desk::{self, Desk, Shown};
+use super::find;
 use super::model::ItemDeletion;
-use super::write;
 use crate::shape::Shapes;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Deleted, IfMatch, Path, Query, State, operation};
@@ -22,10 +22,10 @@ pub fn delete_item(
     shapes: State<Shapes>,
 ) -> Result<Deleted<ItemId>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::find_locked(tx, &desk.shape, item_id)?
+    let row = find::find_locked(tx, &desk.shape, item_id)?
         .filter(|row| query.permanent || row.trashed_at.is_none())
         .ok_or_else(|| Error::not_found("item"))?;
-    write::expect_version(&row, version)?;
+    find::expect_version(&row, version)?;
     if query.permanent {
         desk.writer().destroy(tx, &row)?;
     } else {
@@ -46,7 +46,7 @@ pub fn restore_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = write::find_locked(tx, &desk.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
+    let row = find::find_locked(tx, &desk.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
     if row.trashed_at.is_none() {
         return Err(Error::new(Code::InvalidState, "The item is not in the trash.")
             .with("details", serde_json::json!({ "state": "live" })));

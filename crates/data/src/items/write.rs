@@ -2,22 +2,19 @@
 //! event are one transaction, and a change that changes nothing leaves no trace.
 
 use super::activity::{self, Action, Changes, change};
+use super::find::{find, holder_of_key, live, lock, refuse_locked};
 use super::keys::{self, Facts, creator};
 use super::row::{Data, ItemRow};
 use super::values;
 use crate::author::{Actor, Author};
-<<<<<<< HEAD
 use crate::compute::Extent;
-use crate::shape::{Shape, Shapes};
-=======
 use crate::shape::{FieldType, Shape, Shapes};
->>>>>>> e0c829f (Items: single fields, increments, locks, comments, activity, and 1,000 at once)
 use crate::{compute, links, search};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
 use serde_json::{Value, json};
 use store::schema::items;
-use store::{AnyConnection, Cached, Read, Tx, each};
+use store::{Cached, Tx, each};
 
 /// The most bytes of an item's values as JSON.
 const MOST_DATA: usize = 256 * 1024;
@@ -68,89 +65,6 @@ struct Fresh<'a> {
     updated_by: &'a JsonText,
     created_at: Timestamp,
     updated_at: Timestamp,
-}
-
-/// A live item of the collection.
-///
-/// # Errors
-/// `not_found`.
-pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
-    find(read, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
-}
-
-/// An item of the collection, live or in the trash.
-///
-/// # Errors
-/// When the database fails.
-pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
-    let found = items::table
-        .filter(items::id.eq(id))
-        .filter(items::workspace_id.eq(shape.workspace))
-        .filter(items::collection_id.eq(shape.collection))
-        .select(ItemRow::as_select())
-        .get_result(read.connection());
-    Ok(found.optional()?)
-}
-
-/// A live item that nobody else changes until the transaction ends.
-///
-/// # Errors
-/// `not_found`.
-pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
-    find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
-}
-
-/// An item of the collection, live or in the trash, that nobody else changes until the transaction ends. SQLite has
-/// one writer.
-///
-/// # Errors
-/// When the database fails.
-pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
-    let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
-    let found = items::table
-        .filter(items::id.eq(id))
-        .filter(items::workspace_id.eq(shape.workspace))
-        .filter(items::collection_id.eq(shape.collection))
-        .select(ItemRow::as_select())
-        .for_update()
-        .get_result(connection);
-    Ok(found.optional()?)
-}
-
-/// Waits for others that change this item. SQLite has one writer.
-///
-/// # Errors
-/// When the database fails.
-pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
-    }
-    Ok(())
-}
-
-/// Refuses a change of an item that somebody locked.
-///
-/// # Errors
-/// `item_locked`.
-pub fn refuse_locked(row: &ItemRow) -> Result<()> {
-    match &row.locked_by {
-        None => Ok(()),
-        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked; unlock it first.")
-            .with("details", json!({ "locked_by": holder, "locked_at": row.locked_at }))),
-    }
-}
-
-/// Refuses a change by somebody who has not seen the last one.
-///
-/// # Errors
-/// `version_conflict` with the item as it is.
-pub fn expect_version(row: &ItemRow, expected: Option<i64>) -> Result<()> {
-    if expected.is_none_or(|expected| expected == row.version) {
-        return Ok(());
-    }
-    let current: Value = serde_json::from_str(&row.json())?;
-    Err(Error::new(Code::VersionConflict, "The item was changed meanwhile; read it again.")
-        .with("details", json!({ "version": row.version, "current": current })))
 }
 
 impl Writer<'_> {
@@ -353,48 +267,7 @@ impl Writer<'_> {
         Ok(changed)
     }
 
-    /// Moves a live, locked item to the trash.
-    ///
-    /// # Errors
-    /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
-    pub fn trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
-        let (row, fallout) = self.send_to_trash(tx, old)?;
-        self.let_go(tx, &row, fallout)?;
-        Ok(row)
-    }
-
-    /// Moves one item to the trash, and gives what is to follow.
-    ///
-    /// # Errors
-    /// Those of [`Self::trash`].
-    pub(crate) fn send_to_trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
-        let (row, fallout) = self.take_out(tx, old)?;
-        let author = fallout.author(self.author);
-        Writer { author: &author, ..*self }.tell(tx, &row, Action::Trashed, &Changes::new())?;
-        Ok((row, fallout))
-    }
-
-    fn let_go(&self, tx: &mut Tx, row: &ItemRow, fallout: links::Fallout) -> Result<()> {
-        let author = fallout.author(self.author);
-        links::let_go(tx, &Writer { author: &author, ..*self }, row, fallout)
-    }
-
-    /// Takes a live item out of indexes and search.
-    fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
-        refuse_locked(old)?;
-        let data = old.values()?;
-        let facts = Facts { row: old, data: &data };
-        keys::reindex(tx, self.shape, Some(facts), None)?;
-        search::reindex(tx, self.shape, Some(facts), None)?;
-        let mut row = self.stamped(tx, old, data)?;
-        row.trashed_at = Some(row.updated_at);
-        store(tx, &row)?;
-        links::let_go(tx, self, &row)?;
-        Ok(row)
-    }
-
-    /// Changes something of a live, locked item that is no value and no link, such as its lock. Telling of it is left to
-    /// the caller.
+    /// Changes something of a live, locked item that is no value and no link, such as its lock.
     ///
     /// # Errors
     /// The database's.
@@ -402,32 +275,27 @@ impl Writer<'_> {
         &self,
         tx: &mut Tx,
         old: &ItemRow,
+        action: Action,
         change: impl FnOnce(&mut ItemRow, Timestamp),
     ) -> Result<ItemRow> {
-        let before = old.values()?;
-        let mut row = self.stamped(tx, old, before.clone())?;
+        let mut row = self.stamped(tx, old, old.values()?)?;
         let now = row.updated_at;
         change(&mut row, now);
         store(tx, &row)?;
-        let data = row.values()?;
-        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row: &row, data: &data });
-        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
-        compute::spread(tx, self, &row)?;
+        let changed = self.reindex(tx, old, &row)?;
+        self.tell(tx, &row, action, &changed)?;
+        if compute::spread(tx, self, row.id, &changed)? {
+            row = live(tx, self.shape, row.id)?;
+        }
         Ok(row)
     }
 
     /// The next version of a row whose values are `data`: who changed it and when.
-    fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
+    pub(super) fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
         let mut row = old.clone();
         row.version += 1;
         row.updated_by = self.author.actor.clone();
         row.updated_at = tx.now();
-<<<<<<< HEAD
-        row.trashed_at = Some(row.updated_at);
-        store(tx, &row)?;
-        let fallout = links::fallout(tx, self, &row)?;
-        Ok((row, fallout))
-=======
         if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
             let creator = creator(old).unwrap_or_default();
             values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &creator);
@@ -436,60 +304,10 @@ impl Writer<'_> {
             row.data = sized(&data)?;
         }
         Ok(row)
->>>>>>> e0c829f (Items: single fields, increments, locks, comments, activity, and 1,000 at once)
-    }
-
-    /// Deletes an item for good, be it live or in the trash.
-    ///
-    /// # Errors
-    /// `item_locked`, `resource_in_use` where a relation forbids it, or the database's.
-    pub fn destroy(&self, tx: &mut Tx, row: &ItemRow) -> Result<()> {
-        if row.trashed_at.is_some() {
-            return self.purge(tx, row);
-        }
-        let (row, fallout) = self.take_out(tx, row)?;
-        self.let_go(tx, &row, fallout)?;
-        self.purge(tx, &row)
-    }
-
-    /// Brings an item back from the trash. Its computed values are brought up to date.
-    ///
-    /// # Errors
-    /// `duplicate_value` where a value that must be unique is taken by now, or the database's.
-    pub fn restore(&self, tx: &mut Tx, old: &ItemRow) -> Result<ItemRow> {
-        let mut row = self.stamped(tx, old, old.values()?)?;
-        row.trashed_at = None;
-        store_with_key(tx, self.shape, &row)?;
-        links::take_back(tx, self, &row)?;
-        let mut row = self.refresh(tx, row, Extent::Bounded)?;
-        let data = row.values()?;
-        let facts = Facts { row: &row, data: &data };
-        keys::reindex(tx, self.shape, None, Some(facts))?;
-        search::reindex(tx, self.shape, None, Some(facts))?;
-        self.tell(tx, &row, Action::Restored, &Changes::new())?;
-        if links::return_to(tx, self, &row)? {
-            row = live(tx, self.shape, row.id)?;
-        }
-        Ok(row)
-    }
-
-    /// Deletes an item in the trash for good, with its links, comments and attachments. Its activity stays until its
-    /// time is over.
-    ///
-    /// # Errors
-    /// The database's.
-    pub fn purge(&self, tx: &mut Tx, row: &ItemRow) -> Result<()> {
-        use store::schema::{item_comments, item_files};
-        links::forget(tx, row)?;
-        diesel::delete(item_comments::table.filter(item_comments::item_id.eq(row.id)))
-            .execute(tx.connection())?;
-        diesel::delete(item_files::table.filter(item_files::item_id.eq(row.id))).execute(tx.connection())?;
-        diesel::delete(items::table.find(row.id)).execute(tx.connection())?;
-        self.tell(tx, row, Action::Deleted, &Changes::new())
     }
 
     /// Computes a row's own values anew and stores them, without telling anybody.
-    fn refresh(&self, tx: &mut Tx, mut row: ItemRow, extent: Extent) -> Result<ItemRow> {
+    pub(super) fn refresh(&self, tx: &mut Tx, mut row: ItemRow, extent: Extent) -> Result<ItemRow> {
         let before = row.values()?;
         let mut data = before.clone();
         let more = links::inline(tx, self.shape, &row, &mut data)?;
@@ -543,7 +361,7 @@ impl Writer<'_> {
 }
 
 /// Stores all that may change of a row.
-fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+pub(super) fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     let statement = Cached(
         diesel::update(items::table.find(row.id))
             .set((
@@ -592,27 +410,12 @@ fn sized(data: &Data) -> Result<JsonText> {
     Ok(text)
 }
 
-/// The live item with an external key.
-///
-/// # Errors
-/// When the database fails.
-pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
-    let found = items::table
-        .filter(items::collection_id.eq(shape.collection))
-        .filter(items::external_key.eq(key))
-        .filter(items::external_key.is_not_null())
-        .filter(items::trashed_at.is_null())
-        .select(items::id)
-        .get_result(read.connection());
-    Ok(found.optional()?)
-}
-
 /// Stores a row whose external key is new to the live items. Another transaction may have taken the key and not be
 /// through yet, which only the index knows.
 ///
 /// # Errors
 /// `duplicate_value`.
-fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
+pub(super) fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
     use diesel::result::{DatabaseErrorKind::UniqueViolation, Error as Diesel};
     let Some(key) = row.external_key.as_deref() else { return store(tx, row) };
     let Err(error) = tx.savepoint(|tx| store(tx, row)) else { return Ok(()) };

@@ -4,12 +4,14 @@ use super::super::desk::Desk;
 use super::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
 use crate::shape::IndexKind;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
 use model::{Code, Error, FieldError, ItemId, Result};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use store::schema::items;
 use store::{AnyConnection, Tx};
+
+/// What such requests do one at a time in a collection.
+pub(super) const IN_BULK: &str = "in bulk";
 
 /// What became of a row that could be done.
 pub(super) type Done = (BulkStatus, ItemId);
@@ -105,17 +107,7 @@ fn told(index: usize, error: &Error) -> Value {
 /// that write the same in another order would wait for each other.
 pub(super) fn alone_if_unique(tx: &mut Tx, desk: &Desk<'_>, has_keys: bool) -> Result<()> {
     let has_unique = desk.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
-    if has_unique || has_keys { alone(tx, desk) } else { Ok(()) }
-}
-
-/// Lets one such request at a time work on a collection. SQLite has one writer.
-pub(super) fn alone(tx: &mut Tx, desk: &Desk<'_>) -> Result<()> {
-    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
-    let thing = format!("items in bulk {}", desk.shape.collection);
-    let digest = ring::digest::digest(&ring::digest::SHA256, thing.as_bytes());
-    let number = digest.as_ref().first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
-    diesel::sql_query("SELECT pg_advisory_xact_lock($1)").bind::<BigInt, _>(number).execute(connection)?;
-    Ok(())
+    if has_unique || has_keys { desk.alone(tx, IN_BULK) } else { Ok(()) }
 }
 
 /// Locks items in the order of their ids, so that two requests with the same items in another order do not wait for each

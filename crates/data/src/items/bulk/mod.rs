@@ -6,6 +6,7 @@ mod model;
 use self::call::{Done, each_row};
 use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, OnMatch, Rows};
 use super::desk::Desk;
+use super::find;
 use super::matching::{Found, Matcher};
 use super::model::mode;
 use super::operations::Change;
@@ -56,7 +57,7 @@ pub fn bulk_update_items(
     let ids: Vec<ItemId> = rows.iter().map(|row| row.id).collect();
     call::lock_in_order(tx, &desk, &ids)?;
     let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
-        let item = write::live(tx, &desk.shape, row.id).map_err(|error| error.param("id"))?;
+        let item = find::live(tx, &desk.shape, row.id).map_err(|error| error.param("id"))?;
         let change = Change {
             data: &row.data,
             missing: Missing::Keep,
@@ -85,7 +86,7 @@ pub fn bulk_upsert_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
     let desk = open(tx, caller, &shapes, collection_id)?;
-    call::alone(tx, &desk)?;
+    desk.alone(tx, call::IN_BULK)?;
     let mut upsert = Upsert {
         desk: &desk,
         matcher: Matcher::new(&desk.shape, match_on)?,
@@ -113,7 +114,7 @@ pub fn bulk_delete_items(
     let desk = open(tx, caller, &shapes, collection_id)?;
     call::lock_in_order(tx, &desk, ids)?;
     let report = each_row(tx, &desk, *mode, ids, |tx, index, id| {
-        let row = write::find(tx, &desk.shape, *id)?
+        let row = find::find(tx, &desk.shape, *id)?
             .filter(|row| *permanent || row.trashed_at.is_none())
             .ok_or_else(|| Error::not_found("item").param(format!("ids[{index}]")))?;
         if *permanent {
@@ -190,7 +191,7 @@ impl Upsert<'_> {
     }
 
     fn update(&self, tx: &mut Tx, id: ItemId, given: &Data, external_key: Option<&str>) -> Result<Done> {
-        let item = write::locked(tx, &self.desk.shape, id)?;
+        let item = find::locked(tx, &self.desk.shape, id)?;
         let change = Change {
             data: given,
             missing: Missing::Keep,

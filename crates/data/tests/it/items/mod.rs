@@ -4,6 +4,7 @@ mod bulk;
 mod comments;
 mod fields;
 mod one;
+mod order;
 
 use crate::{full, seed};
 use model::CollectionId;

@@ -1,0 +1,107 @@
+//! Finding items, locking their rows, and the refusals that every change begins with.
+
+use super::row::ItemRow;
+use crate::shape::Shape;
+use diesel::prelude::*;
+use model::{Code, Error, ItemId, Result};
+use serde_json::{Value, json};
+use store::schema::items;
+use store::{AnyConnection, Read, Tx};
+
+/// A live item of the collection.
+///
+/// # Errors
+/// `not_found`.
+pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    find(read, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash.
+///
+/// # Errors
+/// When the database fails.
+pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    let found = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// A live item that nobody else changes until the transaction ends.
+///
+/// # Errors
+/// `not_found`.
+pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash, that nobody else changes until the transaction ends. SQLite has
+/// one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
+    let found = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .for_update()
+        .get_result(connection);
+    Ok(found.optional()?)
+}
+
+/// Waits for others that change this item. SQLite has one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
+    }
+    Ok(())
+}
+
+/// Refuses a change of an item that somebody locked.
+///
+/// # Errors
+/// `item_locked`.
+pub fn refuse_locked(row: &ItemRow) -> Result<()> {
+    match &row.locked_by {
+        None => Ok(()),
+        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked; unlock it first.")
+            .with("details", json!({ "locked_by": holder, "locked_at": row.locked_at }))),
+    }
+}
+
+/// Refuses a change by somebody who has not seen the last one.
+///
+/// # Errors
+/// `version_conflict` with the item as it is.
+pub fn expect_version(row: &ItemRow, expected: Option<i64>) -> Result<()> {
+    if expected.is_none_or(|expected| expected == row.version) {
+        return Ok(());
+    }
+    let current: Value = serde_json::from_str(&row.json())?;
+    Err(Error::new(Code::VersionConflict, "The item was changed meanwhile; read it again.")
+        .with("details", json!({ "version": row.version, "current": current })))
+}
+
+/// The live item with an external key.
+///
+/// # Errors
+/// When the database fails.
+pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
+    let found = items::table
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::external_key.eq(key))
+        .filter(items::external_key.is_not_null())
+        .filter(items::trashed_at.is_null())
+        .select(items::id)
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}

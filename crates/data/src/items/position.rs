@@ -1,0 +1,152 @@
+//! Where items stand in the manual order of their collection.
+
+use super::desk::{self, Desk, Shown};
+use super::find;
+use super::model::{End, ItemPosition};
+use super::place;
+use super::row::natural_place;
+use super::write::Draft;
+use crate::shape::Shapes;
+use diesel::dsl::{max, min};
+use diesel::prelude::*;
+use model::{Caller, Code, CollectionId, Error, ItemId, Result};
+use operation::{Body, IfMatch, Path, State, operation};
+use store::Tx;
+use store::schema::items;
+
+/// Places are ordered by their first 256 bytes; longer ones than this are not given out.
+const LONGEST: usize = 200;
+
+/// Place an item in the manual order
+///
+/// `before` or `after` another item, or `position: "first"` or `"last"`. No other item is changed: `position` is a text
+/// that stands between those of its neighbours. Items that were never moved stand in the order of their birth.
+#[operation(put "/collections/{collectionId}/items/{itemId}/position", scope = "items:write")]
+pub fn set_item_position(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(wanted): Body<ItemPosition>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Shown> {
+    let spot = Spot::of(&wanted)?;
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    desk.alone(tx, "in order")?;
+    let row = find::locked(tx, &desk.shape, item_id)?;
+    find::refuse_locked(&row)?;
+    find::expect_version(&row, version)?;
+    let (low, high) = spot.neighbours(tx, &desk, item_id)?;
+    let now = row.place();
+    let is_there = low.as_ref().is_none_or(|low| *low < now) && high.as_ref().is_none_or(|high| now < *high);
+    if is_there {
+        return desk::shown(&desk.shape, &row);
+    }
+    let place = place::between(low.as_deref(), high.as_deref());
+    if place.len() > LONGEST {
+        let message = "There is no room left between the two items; move one of them.";
+        return Err(Error::new(Code::LimitReached, message));
+    }
+    let draft = Draft { data: row.values()?, external_key: row.external_key.clone(), position: Some(place) };
+    let row = desk.writer().update(tx, row, draft)?.row;
+    desk::shown(&desk.shape, &row)
+}
+
+/// A spot in the order.
+enum Spot {
+    First,
+    Last,
+    Before(ItemId),
+    After(ItemId),
+}
+
+impl Spot {
+    fn of(wanted: &ItemPosition) -> Result<Self> {
+        match (wanted.before, wanted.after, wanted.position) {
+            (Some(id), None, None) => Ok(Self::Before(id)),
+            (None, Some(id), None) => Ok(Self::After(id)),
+            (None, None, Some(End::First)) => Ok(Self::First),
+            (None, None, Some(End::Last)) => Ok(Self::Last),
+            _ => Err(Error::invalid("position", "say one of `before`, `after` and `position`")),
+        }
+    }
+
+    /// The places between which the spot is, with no other item's between them. Items in the trash keep the places that
+    /// they were given, so that they come back to them.
+    fn neighbours(
+        &self,
+        tx: &mut Tx,
+        desk: &Desk<'_>,
+        item: ItemId,
+    ) -> Result<(Option<String>, Option<String>)> {
+        match self {
+            Self::First => Ok((None, first_behind(tx, desk, item, None)?)),
+            Self::Last => Ok((last_before(tx, desk, item, None)?, None)),
+            Self::Before(other) => {
+                let high = place_of(tx, desk, item, *other, "before")?;
+                Ok((last_before(tx, desk, item, Some(&high))?, Some(high)))
+            }
+            Self::After(other) => {
+                let low = place_of(tx, desk, item, *other, "after")?;
+                let high = first_behind(tx, desk, item, Some(&low))?;
+                Ok((Some(low), high))
+            }
+        }
+    }
+}
+
+fn place_of(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, other: ItemId, param: &str) -> Result<String> {
+    if other == item {
+        return Err(Error::invalid(param, "must be another item"));
+    }
+    let row = find::live(tx, &desk.shape, other).map_err(|error| error.param(param))?;
+    Ok(row.place())
+}
+
+/// The last place before `high`, or of all, but the item's own. An item that was moved away leaves its natural place
+/// behind: it is nobody's then, and as good a neighbour.
+fn last_before(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, high: Option<&str>) -> Result<Option<String>> {
+    let mut placed = items::table
+        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::position.is_not_null())
+        .filter(items::id.ne(item))
+        .select(max(items::position))
+        .into_boxed();
+    let mut born = items::table
+        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::trashed_at.is_null())
+        .filter(items::id.ne(item))
+        .select(max(items::id))
+        .into_boxed();
+    if let Some(high) = high {
+        placed = placed.filter(items::position.lt(high.to_owned()));
+        born = born.filter(items::id.lt(place::first_born_from(high)));
+    }
+    let placed: Option<String> = placed.get_result(tx.connection())?;
+    let born: Option<ItemId> = born.get_result(tx.connection())?;
+    Ok(placed.into_iter().chain(born.map(natural_place)).max())
+}
+
+/// The first place behind `low`, or of all, but the item's own.
+fn first_behind(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, low: Option<&str>) -> Result<Option<String>> {
+    let mut placed = items::table
+        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::position.is_not_null())
+        .filter(items::id.ne(item))
+        .select(min(items::position))
+        .into_boxed();
+    let mut born = items::table
+        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::trashed_at.is_null())
+        .filter(items::id.ne(item))
+        .select(min(items::id))
+        .into_boxed();
+    if let Some(low) = low {
+        placed = placed.filter(items::position.gt(low.to_owned()));
+        born = born.filter(items::id.gt(place::last_born_to(low)));
+    }
+    let placed: Option<String> = placed.get_result(tx.connection())?;
+    let born: Option<ItemId> = born.get_result(tx.connection())?;
+    Ok(placed.into_iter().chain(born.map(natural_place)).min())
+}
