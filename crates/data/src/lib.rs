@@ -4,6 +4,7 @@ pub mod author;
 pub mod collections;
 pub mod compute;
 pub mod items;
+pub mod jobs;
 pub mod links;
 
 mod key;

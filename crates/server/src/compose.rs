@@ -179,16 +179,7 @@ fn received(runner: Runner, receiver: &Receiver) -> Runner {
 fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
-    let (recomputing, cascading) = (shapes.clone(), shapes.clone());
-    Runner::new(db.clone())
-        .handle(data::compute::RECOMPUTE, move |job| {
-            let shapes = recomputing.clone();
-            async move { Ok(data::compute::recompute(&shapes, job).await?) }
-        })
-        .handle(data::links::CASCADE, move |job| {
-            let shapes = cascading.clone();
-            async move { Ok(data::links::cascade(&shapes, job).await?) }
-        })
+    data::jobs::handle(Runner::new(db.clone()), shapes)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();
             async move {

@@ -116,6 +116,7 @@ CREATE TABLE items (
 );
 CREATE INDEX items_live ON items (collection_id, id) WHERE trashed_at IS NULL;
 CREATE INDEX items_in_trash ON items (collection_id, id) WHERE trashed_at IS NOT NULL;
+CREATE INDEX items_by_trashing ON items (trashed_at) WHERE trashed_at IS NOT NULL;
 CREATE INDEX items_by_position ON items (collection_id, position, id) WHERE position IS NOT NULL;
 CREATE UNIQUE INDEX items_by_external_key ON items (collection_id, external_key)
     WHERE external_key IS NOT NULL AND trashed_at IS NULL;

@@ -2,11 +2,12 @@
 
 use super::activity::{Action, Changes};
 use super::find::{live, refuse_locked};
-use super::keys::{self, Facts};
+use super::keys::{self, Facts, creator};
 use super::row::ItemRow;
-use super::write::{Writer, store, store_with_key};
+use super::values;
+use super::write::{Draft, Writer, sized, store, store_with_key};
 use crate::compute::Extent;
-use crate::{links, search};
+use crate::{compute, links, search};
 use diesel::prelude::*;
 use model::Result;
 use store::Tx;
@@ -42,11 +43,8 @@ impl Writer<'_> {
     /// Takes a live item out of indexes and search.
     fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
         refuse_locked(old)?;
-        let data = old.values()?;
-        let facts = Facts { row: old, data: &data };
-        keys::reindex(tx, self.shape, Some(facts), None)?;
-        search::reindex(tx, self.shape, Some(facts), None)?;
-        let mut row = self.stamped(tx, old, data)?;
+        self.leave(tx, old)?;
+        let mut row = self.stamped(tx, old, old.values()?)?;
         row.trashed_at = Some(row.updated_at);
         store(tx, &row)?;
         let fallout = links::fallout(tx, self, &row)?;
@@ -99,5 +97,59 @@ impl Writer<'_> {
         diesel::delete(item_files::table.filter(item_files::item_id.eq(row.id))).execute(tx.connection())?;
         diesel::delete(items::table.find(row.id)).execute(tx.connection())?;
         self.tell(tx, row, Action::Deleted, &Changes::new())
+    }
+
+    /// Takes a live item out of the collection's indexes and search.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) fn leave(&self, tx: &mut Tx, old: &ItemRow) -> Result<()> {
+        let data = old.values()?;
+        let facts = Facts { row: old, data: &data };
+        keys::reindex(tx, self.shape, Some(facts), None)?;
+        search::reindex(tx, self.shape, Some(facts), None)
+    }
+
+    /// Takes an item in that left another collection.
+    ///
+    /// # Errors
+    /// `duplicate_value`, `validation_error`, or the database's.
+    pub(super) fn arrive(
+        &self,
+        tx: &mut Tx,
+        old: &ItemRow,
+        draft: Draft,
+        changed: &Changes,
+    ) -> Result<ItemRow> {
+        let now = tx.now();
+        let mut data = draft.data;
+        compute::number(tx, self.shape, &mut data)?;
+        values::stamp(self.shape, &mut data, old.created_at, now, &creator(old).unwrap_or_default());
+        let references = links::take_references(tx, self.shape, None, &mut data)?;
+        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
+        let mut row = ItemRow {
+            collection_id: self.shape.collection,
+            title: values::title(self.shape, &data),
+            data: sized(&data)?,
+            more: None,
+            position: draft.position,
+            external_key: draft.external_key,
+            version: old.version + 1,
+            updated_by: self.author.actor.clone(),
+            updated_at: now,
+            ..old.clone()
+        };
+        store_with_key(tx, self.shape, &row)?;
+        let others = links::point(tx, self, &row, references)?;
+        if others.is_some() {
+            row = self.refresh(tx, row, Extent::Bounded)?;
+        }
+        let data = row.values()?;
+        let facts = Facts { row: &row, data: &data };
+        keys::reindex(tx, self.shape, None, Some(facts))?;
+        search::reindex(tx, self.shape, None, Some(facts))?;
+        self.tell(tx, &row, Action::Moved, changed)?;
+        compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
+        Ok(row)
     }
 }

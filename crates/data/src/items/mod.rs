@@ -7,6 +7,7 @@ pub mod activity;
 mod bulk;
 mod comments;
 mod desk;
+mod duplicate;
 mod fields;
 mod files;
 mod find;
@@ -15,9 +16,11 @@ mod leave;
 mod lock;
 pub mod matching;
 mod model;
+mod moving;
 mod operations;
 mod place;
 mod position;
+pub mod purge;
 mod row;
 mod trash;
 mod values;
@@ -43,6 +46,9 @@ pub(crate) fn operations() -> Operations {
         Box::new(operations::ReplaceItem),
         Box::new(trash::DeleteItem),
         Box::new(trash::RestoreItem),
+        Box::new(purge::EmptyItemTrash),
+        Box::new(duplicate::DuplicateItem),
+        Box::new(moving::MoveItem),
         Box::new(position::SetItemPosition),
         Box::new(fields::SetItemField),
         Box::new(fields::ClearItemField),

@@ -2,9 +2,10 @@
 
 use super::row::Data;
 use crate::value::Mode;
-use model::{CommentId, Error, FileId, ItemId, Patch, Result};
+use model::{CollectionId, CommentId, Error, FileId, ItemId, Patch, Result};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// An item to be created.
@@ -228,4 +229,38 @@ pub enum End {
     First,
     /// Behind all others.
     Last,
+}
+
+/// What is to be different in a copy of an item.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemCopy {
+    /// Values that the copy has instead of the item's; `null` clears one.
+    #[schema(value_type = Object)]
+    #[serde(default)]
+    pub data: Data,
+    /// The copy's own external key.
+    #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
+    #[serde(default)]
+    pub external_key: Option<String>,
+    /// Whether text is read as what a field wants.
+    #[serde(default)]
+    pub typecast: bool,
+}
+
+/// Where an item is to be moved.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemMove {
+    /// The collection that it is to go to.
+    pub collection_id: CollectionId,
+    /// For fields whose values are to go to a field with another key: that key; `null` leaves the value out.
+    #[serde(default)]
+    pub mapping: BTreeMap<String, Option<String>>,
+    /// Whether only to tell what would be done.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Whether to move it even if something is lost.
+    #[serde(default)]
+    pub force: bool,
 }

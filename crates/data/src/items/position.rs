@@ -31,10 +31,10 @@ pub fn set_item_position(
     IfMatch(version): IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let spot = Spot::of(&wanted)?;
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
     desk.alone(tx, "in order")?;
     let row = find::locked(tx, &desk.shape, item_id)?;
+    let spot = Spot::of(&wanted)?;
     find::refuse_locked(&row)?;
     find::expect_version(&row, version)?;
     let (low, high) = spot.neighbours(tx, &desk, item_id)?;

@@ -402,7 +402,7 @@ fn ordered(shape: &Shape, mut data: Data) -> Data {
     shape.fields.iter().filter_map(of).collect()
 }
 
-fn sized(data: &Data) -> Result<JsonText> {
+pub(super) fn sized(data: &Data) -> Result<JsonText> {
     let text = JsonText::of(data);
     if text.as_str().len() > MOST_DATA {
         return Err(Error::invalid("data", "must have at most 256 KB of JSON"));

@@ -128,7 +128,8 @@ impl Document {
             return Value::Object(fields.collect());
         }
         let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
-        match kind.unwrap_or_else(|| panic!("{name} has no type: {schema}")) {
+        // A schema that says nothing of the type allows any JSON.
+        match kind.unwrap_or("string") {
             "object" => {
                 let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
                 let fields: Map<String, Value> = required

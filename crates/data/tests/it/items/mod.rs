@@ -5,6 +5,7 @@ mod comments;
 mod fields;
 mod one;
 mod order;
+mod trash;
 
 use crate::{full, seed};
 use model::CollectionId;

@@ -1,0 +1,57 @@
+//! Copying an item.
+
+use super::desk::{self, Desk};
+use super::find;
+use super::model::{ItemCopy, mode};
+use super::row::{Data, Item, ItemRow};
+use super::values::{self, Missing};
+use super::write::Draft;
+use crate::links::table::pointed_to;
+use crate::shape::{FieldType, Shape, Shapes};
+use crate::value::MOST_RELATED;
+use model::{Caller, CollectionId, ItemId, Result};
+use operation::{Body, Path, RawCreated, State, With, operation};
+use store::{Read, Tx};
+
+/// Copy an item
+///
+/// The copy has the item's values, and what relation fields point to; `data` says what is to be different. A value that
+/// must be unique has to be given anew or cleared, or the copy is refused with 409 `duplicate_value`. The external key,
+/// comments, files and free links are not copied.
+#[operation(post "/collections/{collectionId}/items/{itemId}/duplicate", scope = "items:write")]
+pub fn duplicate_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(copy): Body<ItemCopy>,
+    shapes: State<Shapes>,
+) -> Result<With<RawCreated<Item>>> {
+    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let row = find::live(tx, &desk.shape, item_id)?;
+    let given = written_values(tx, &desk.shape, &row)?;
+    // As a change of what the item holds, so that an archived choice may be kept.
+    let mode = mode(copy.typecast);
+    let data = values::merge(&desk.shape, Some(&given), &copy.data, Missing::Keep, mode, "")?;
+    let draft = Draft { data, external_key: copy.external_key, position: None };
+    let row = desk.writer().insert(tx, draft)?;
+    desk::created(&desk.shape, &row)
+}
+
+/// The values of an item that callers wrote, with relations in full.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(super) fn written_values(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<Data> {
+    let mut data = row.values()?;
+    data.retain(|key, _| shape.field(key).is_some_and(|field| !field.kind.is_read_only()));
+    for field in shape.fields.iter().filter(|field| field.kind == FieldType::Relation) {
+        let ids = pointed_to(read, row.id, field.id, MOST_RELATED)?;
+        if ids.is_empty() {
+            data.remove(&field.key);
+        } else {
+            data.insert(field.key.clone(), ids.iter().map(|id| id.0).collect());
+        }
+    }
+    Ok(data)
+}

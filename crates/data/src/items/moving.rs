@@ -1,0 +1,270 @@
+//! Moving an item to another collection.
+//!
+//! Its values go to the fields that have the same keys there, or that a mapping names. Comments, files, free links, the
+//! external key and the activity go along. What points to it by relation fields loses it, because those fields hold items
+//! of the collection that it leaves.
+
+use super::activity::{self, Action, Changes, change};
+use super::desk::Desk;
+use super::duplicate::written_values;
+use super::find;
+use super::model::ItemMove;
+use super::row::{Data, ItemRow};
+use super::values::{self, Missing};
+use super::write::Draft;
+use crate::links::table::ITEM;
+use crate::shape::{Field, FieldType, Shape, Shapes};
+use crate::value::{Mode, Problem};
+use diesel::prelude::*;
+use model::{Caller, Code, CollectionId, Error, FieldError, ItemId, Result};
+use operation::{Body, IfMatch, Json, Path, State, operation};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use store::schema::item_links;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// What a move does, or would do.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ItemMoveReport {
+    /// Always `item_move`.
+    pub object: &'static str,
+    /// The item, which keeps its id.
+    pub item_id: ItemId,
+    /// The collection that it goes to.
+    pub collection_id: CollectionId,
+    /// Whether this only tells what would be done.
+    pub dry_run: bool,
+    /// The fields whose values are kept, and where.
+    pub kept: BTreeMap<String, String>,
+    /// What is lost.
+    pub lost: Vec<LostValue>,
+    /// How many items point to it by relation fields, and lose it.
+    pub detached: usize,
+    /// The item as it is now; `null` after a dry run.
+    #[schema(value_type = Option<super::row::Item>)]
+    pub item: Option<Value>,
+}
+
+/// A value that a move loses.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LostValue {
+    /// The field that held it.
+    pub field: String,
+    /// The value.
+    pub value: Value,
+    /// Why, as a word: `left_out` where the mapping says so, `no_field`, `read_only_field`, `other_target`, or why it
+    /// does not fit, such as `unknown_option`.
+    pub reason: &'static str,
+}
+
+/// Move an item to another collection
+///
+/// Values go to the fields with the same keys, or where `mapping` says. A move that loses anything but what the mapping
+/// leaves out is refused with 409 `invalid_state`, which lists it, unless `force` is set; `dry_run` only tells.
+#[operation(post "/collections/{collectionId}/items/{itemId}/move", scope = "items:write")]
+pub fn move_item(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(wanted): Body<ItemMove>,
+    IfMatch(version): IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Json<ItemMoveReport>> {
+    let (from, to) = open_both(tx, caller, &shapes.0, collection_id, wanted.collection_id)?;
+    let row = find::locked(tx, &from.shape, item_id)?;
+    find::refuse_locked(&row)?;
+    find::expect_version(&row, version)?;
+    let plan = Plan::of(&from.shape, &to.shape, &written_values(tx, &from.shape, &row)?, &wanted.mapping)?;
+    let pointing = pointing_to(tx, &row)?;
+    let mut report = ItemMoveReport {
+        object: "item_move",
+        item_id,
+        collection_id: to.shape.collection,
+        dry_run: wanted.dry_run,
+        kept: plan.kept,
+        detached: pointing.len(),
+        lost: plan.lost,
+        item: None,
+    };
+    let data = values::merge(&to.shape, None, &plan.data, Missing::Default, Mode::Strict, "")?;
+    if wanted.dry_run {
+        return Ok(Json(report));
+    }
+    let loses = report.detached > 0 || report.lost.iter().any(|lost| lost.reason != LEFT_OUT);
+    if loses && !wanted.force {
+        let details = json!({ "state": "lossy", "lost": report.lost, "detached": report.detached });
+        let message = "The move would lose something; send `force` to move the item all the same.";
+        return Err(Error::new(Code::InvalidState, message).with("details", details));
+    }
+    let row = carry(tx, &from, &to, &row, data, pointing)?;
+    report.item = Some(serde_json::from_str(&row.json())?);
+    Ok(Json(report))
+}
+
+const LEFT_OUT: &str = "left_out";
+
+/// Opens both collections, the one with the lower id first, so that two moves do not wait for each other.
+fn open_both<'a>(
+    tx: &mut Tx,
+    caller: &Caller,
+    shapes: &'a Shapes,
+    from: CollectionId,
+    to: CollectionId,
+) -> Result<(Desk<'a>, Desk<'a>)> {
+    if from == to {
+        return Err(Error::invalid("collection_id", "must be another collection"));
+    }
+    let target =
+        |error: Error| if error.code() == Code::NotFound { error.param("collection_id") } else { error };
+    if from < to {
+        let from = Desk::open(tx, caller, shapes, from)?;
+        return Ok((from, Desk::open(tx, caller, shapes, to).map_err(target)?));
+    }
+    let to = Desk::open(tx, caller, shapes, to).map_err(target)?;
+    Ok((Desk::open(tx, caller, shapes, from)?, to))
+}
+
+/// Which value goes where.
+#[derive(Default)]
+struct Plan {
+    data: Data,
+    kept: BTreeMap<String, String>,
+    lost: Vec<LostValue>,
+}
+
+impl Plan {
+    fn of(from: &Shape, to: &Shape, data: &Data, mapping: &BTreeMap<String, Option<String>>) -> Result<Self> {
+        let mut errors = Vec::new();
+        for (source, target) in mapping {
+            let param = format!("mapping.{source}");
+            let target = target.as_deref();
+            if from.field(source).is_none() {
+                errors.push(FieldError::new(param, "is not a field of the item's collection"));
+            } else if target.is_some_and(|target| to.field(target).is_none()) {
+                errors.push(FieldError::new(param, "must name a field of the other collection"));
+            }
+        }
+        if let Some(error) = Error::all_invalid(errors) {
+            return Err(error);
+        }
+        let mut plan = Self::default();
+        for field in &from.fields {
+            let Some(value) = data.get(&field.key) else { continue };
+            match mapping.get(&field.key) {
+                Some(None) => plan.lose(field, value, LEFT_OUT),
+                Some(Some(target)) => plan.put(field, value, to.field(target)),
+                None => plan.put(field, value, to.field(&field.key)),
+            }
+        }
+        Ok(plan)
+    }
+
+    fn lose(&mut self, field: &Field, value: &Value, reason: &'static str) {
+        self.lost.push(LostValue { field: field.key.clone(), value: value.clone(), reason });
+    }
+
+    fn put(&mut self, field: &Field, value: &Value, target: Option<&Field>) {
+        let Some(target) = target else { return self.lose(field, value, "no_field") };
+        let taken = self.data.contains_key(&target.key);
+        match fitted(field, value, target) {
+            _ if taken => self.lose(field, value, "field_taken"),
+            Ok(Some(fitted)) => {
+                self.data.insert(target.key.clone(), fitted);
+                self.kept.insert(field.key.clone(), target.key.clone());
+            }
+            Ok(None) => {}
+            Err(problem) => self.lose(field, value, problem.code),
+        }
+    }
+}
+
+/// A value as another field keeps it: as it is, or read as text is.
+fn fitted(field: &Field, value: &Value, target: &Field) -> Result<Option<Value>, Problem> {
+    let is_reference = field.kind.is_reference() || target.kind.is_reference();
+    let other_target = field.options.target_collection_id != target.options.target_collection_id;
+    if is_reference && (field.kind != target.kind || other_target) {
+        return Err(Problem::new("other_target", "points to something else"));
+    }
+    if let Ok(value) = values::checked(target, value, None, Mode::Strict) {
+        return Ok(value);
+    }
+    // The label of a choice may be a choice there, or text.
+    let label =
+        value.as_str().and_then(|key| field.options.choice(key)).map(|(_, choice)| choice.label.as_str());
+    let value = label.filter(|_| field.kind == FieldType::Select).map_or_else(|| value.clone(), Value::from);
+    values::checked(target, &value, None, Mode::Typecast)
+}
+
+/// The items that point to an item by relation fields. A field that points back is such a field too.
+fn pointing_to(read: &mut Read, row: &ItemRow) -> Result<Vec<(CollectionId, ItemId)>> {
+    Ok(item_links::table
+        .filter(item_links::to_kind.eq(ITEM))
+        .filter(item_links::to_id.eq(row.id.to_string()))
+        .filter(item_links::workspace_id.eq(row.workspace_id))
+        .filter(item_links::field_id.ne(0))
+        .filter(item_links::item_id.ne(row.id))
+        .select((item_links::collection_id, item_links::item_id))
+        .distinct()
+        .load(read.connection())?)
+}
+
+/// Moves a locked item.
+fn carry(
+    tx: &mut Tx,
+    from: &Desk<'_>,
+    to: &Desk<'_>,
+    old: &ItemRow,
+    data: Data,
+    pointing: Vec<(CollectionId, ItemId)>,
+) -> Result<ItemRow> {
+    let writer = from.writer();
+    writer.leave(tx, old)?;
+    unlink(tx, old)?;
+    let changed = Changes::from_iter([(
+        "collection_id".to_owned(),
+        change(Some(&json!(old.collection_id)), Some(&json!(to.shape.collection))),
+    )]);
+    let draft = Draft { data, external_key: old.external_key.clone(), position: None };
+    let row = to.writer().arrive(tx, old, draft, &changed)?;
+    follow(tx, &row)?;
+    activity::record(tx, &from.author, old.collection_id, Some(old.id), Action::Moved, &changed)?;
+    crate::compute::renew(tx, &writer, pointing, Action::Updated)?;
+    find::live(tx, &to.shape, row.id)
+}
+
+/// Removes the links of relation fields, at both ends.
+fn unlink(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+    let of_it = item_links::table.filter(item_links::item_id.eq(row.id)).filter(item_links::field_id.ne(0));
+    diesel::delete(of_it).execute(tx.connection())?;
+    let to_it = item_links::table
+        .filter(item_links::to_kind.eq(ITEM))
+        .filter(item_links::to_id.eq(row.id.to_string()))
+        .filter(item_links::workspace_id.eq(row.workspace_id))
+        .filter(item_links::field_id.ne(0));
+    diesel::delete(to_it).execute(tx.connection())?;
+    Ok(())
+}
+
+/// Takes comments, files and free links along.
+fn follow(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+    use store::schema::{item_comments, item_files};
+    let home = row.collection_id;
+    diesel::update(item_comments::table.filter(item_comments::item_id.eq(row.id)))
+        .set(item_comments::collection_id.eq(home))
+        .execute(tx.connection())?;
+    diesel::update(item_files::table.filter(item_files::item_id.eq(row.id)))
+        .set(item_files::collection_id.eq(home))
+        .execute(tx.connection())?;
+    diesel::update(item_links::table.filter(item_links::item_id.eq(row.id)))
+        .set(item_links::collection_id.eq(home))
+        .execute(tx.connection())?;
+    let to_it = item_links::table
+        .filter(item_links::to_kind.eq(ITEM))
+        .filter(item_links::to_id.eq(row.id.to_string()))
+        .filter(item_links::workspace_id.eq(row.workspace_id));
+    diesel::update(to_it).set(item_links::to_collection_id.eq(home)).execute(tx.connection())?;
+    Ok(())
+}
