@@ -52,6 +52,25 @@ pub fn push_id(out: &mut Vec<u8>, id: i64, desc: bool) {
     }
 }
 
+/// The id that [`push_id`] wrote.
+pub fn id_of(bytes: &[u8], desc: bool) -> Option<i64> {
+    let bytes: [u8; 8] = bytes.try_into().ok()?;
+    let bytes = if desc { bytes.map(|byte| !byte) } else { bytes };
+    Some(i64::from_be_bytes(bytes) ^ i64::MIN)
+}
+
+/// The whole number whose key these bytes are or begin with.
+pub fn integer_of(key: &[u8]) -> Option<i64> {
+    id_of(key.strip_prefix(&[VALUE])?.get(..8)?, false)
+}
+
+/// The number whose key this is.
+pub fn number_of(key: &[u8]) -> Option<f64> {
+    let bytes: [u8; 8] = key.strip_prefix(&[VALUE])?.try_into().ok()?;
+    let sortable = u64::from_be_bytes(bytes);
+    Some(f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable }))
+}
+
 /// The keys of a set's elements.
 pub fn elements(field: &Field, value: Option<&Value>) -> Vec<Vec<u8>> {
     let elements = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -109,7 +128,8 @@ fn close(out: &mut Vec<u8>, start: usize, known: bool, desc: bool) {
     }
 }
 
-fn invert(out: &mut [u8], from: usize) {
+/// Turns bytes round, so that their order is the other one.
+pub fn invert(out: &mut [u8], from: usize) {
     for byte in out.iter_mut().skip(from) {
         *byte = !*byte;
     }
@@ -132,7 +152,7 @@ fn integer_bytes(out: &mut Vec<u8>, value: i64) {
 /// The sign turned round for numbers above zero, all bits for those below: then bytes are in the order of numbers.
 fn number_bytes(out: &mut Vec<u8>, value: f64) {
     let bits = (value + 0.0).to_bits();
-    let sortable = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    let sortable = if bits >> 63 == 1 { !bits } else { bits | (1 << 63) };
     out.extend_from_slice(&sortable.to_be_bytes());
 }
 
@@ -186,6 +206,19 @@ mod tests {
         for desc in [false, true] {
             assert!(of_text(Some("\u{10ffff}"), desc) < of_text(None, desc));
             assert!(of_text(Some(""), desc) < of_text(None, desc));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_read_back(value in -1e15f64..1e15, id: i64, desc: bool) {
+            prop_assert_eq!(number_of(&of_number(value, false)), Some(value + 0.0));
+            let mut key = Vec::new();
+            push_integer(&mut key, id, false);
+            prop_assert_eq!(integer_of(&key), Some(id));
+            let mut key = Vec::new();
+            push_id(&mut key, id, desc);
+            prop_assert_eq!(id_of(&key, desc), Some(id));
         }
     }
 

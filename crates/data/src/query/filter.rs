@@ -103,6 +103,11 @@ impl Range {
         self.from.as_slice() <= key && key < self.to.as_slice()
     }
 
+    /// Whether it is one key.
+    pub fn is_one(&self) -> bool {
+        self.to.strip_suffix(&[0]) == Some(self.from.as_slice())
+    }
+
     /// Whether there can be none.
     pub fn is_empty(&self) -> bool {
         self.from >= self.to
@@ -338,7 +343,21 @@ impl Condition {
     /// The one key that all values that fit have.
     pub fn only_key(&self) -> Option<Vec<u8>> {
         match self.ranges()?.as_slice() {
-            [range] if range.to == behind(&range.from) => Some(range.from.clone()),
+            [range] if range.is_one() => Some(range.from.clone()),
+            _ => None,
+        }
+    }
+
+    /// The one value that all values that fit have, where it can be told from the condition.
+    pub fn only_value(&self) -> Option<Value> {
+        match &self.test {
+            Test::Text(texts) => match texts.as_slice() {
+                [text] => Some(text.as_str().into()),
+                _ => None,
+            },
+            Test::Within(_) if self.family == Family::Number => {
+                key::number_of(&self.only_key()?).map(crate::value::json_of)
+            }
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The order of a list.
 
+use super::Filter;
 use super::tree::{name_of, subject};
 use crate::items::Facts;
 use crate::key;
@@ -38,6 +39,23 @@ impl Sort {
         }
         key::push_id(&mut key, facts.row.id.0, self.newest_first);
         key
+    }
+
+    /// The parts of a place in this order, and the id that it ends in.
+    pub fn split<'a>(&self, place: &'a [u8]) -> Option<(&'a [u8], i64)> {
+        let (parts, id) = place.split_at_checked(place.len().checked_sub(8)?)?;
+        Some((parts, key::id_of(id, self.newest_first)?))
+    }
+
+    /// The same order without what a filter lets have one value only.
+    #[must_use]
+    pub fn under(mut self, filter: &Filter) -> Self {
+        let musts = filter.musts();
+        let is_fixed = |part: &Part| {
+            musts.iter().any(|condition| condition.subject == part.subject && condition.only_key().is_some())
+        };
+        self.parts.retain(|part| !is_fixed(part));
+        self
     }
 
     /// The fields that it looks at.
