@@ -8,6 +8,7 @@ pub mod jobs;
 pub mod links;
 
 mod key;
+mod output;
 pub mod query;
 pub mod search;
 pub mod shape;
@@ -34,7 +35,9 @@ impl Domain for Items {
     const AREA: &'static str = "Items";
 
     fn operations() -> Operations {
-        items::operations()
+        let mut all = query::operations();
+        all.extend(items::operations());
+        all
     }
 }
 

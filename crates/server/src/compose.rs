@@ -5,6 +5,7 @@ use agents::runs::RunEngineParts;
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
+use data::query::Planner;
 use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
@@ -119,7 +120,8 @@ impl Service {
             .with(engine.clone())
             .with(receiver.clone())
             .with(settings)
-            .with_shared(shapes.clone());
+            .with_shared(shapes.clone())
+            .with(Planner::default());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
         let jobs = received(background(&db, &engine, &shapes), &receiver);

@@ -78,6 +78,10 @@ pub struct Item {
     pub updated_at: Timestamp,
     /// When it was moved to the trash; `null` for a live item.
     pub trashed_at: Option<Timestamp>,
+    /// With `expand` only: the items that relation fields point to, by field key, at most 25 each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub expanded: Option<Value>,
 }
 
 impl ItemRow {

@@ -7,8 +7,10 @@
 pub mod aggregate;
 mod filter;
 mod like;
+mod list;
 mod op;
 mod operand;
+mod params;
 mod pick;
 mod plan;
 mod planner;
@@ -22,8 +24,17 @@ mod walk;
 pub use filter::{Condition, Filter, Range, Test};
 pub use like::Pattern;
 pub use op::Op;
+pub use params::{Asked, Meant};
+pub(crate) use pick::pick;
 pub use planner::{Budget, Planner};
 pub use run::{Found, Page, Query, Report};
 pub use saved::{SavedQuery, SavedQueryText};
 pub use sort::{Sort, read_list};
 pub use tree::{Comparison, Node};
+pub(crate) use walk::rows;
+
+use operation::Operations;
+
+pub(crate) fn operations() -> Operations {
+    vec![Box::new(list::ListItems)]
+}

@@ -141,7 +141,7 @@ impl Plan {
 }
 
 /// The conditions that must hold, one for each thing that an index could cover.
-fn must<'a>(filter: &'a Filter, subject: Subject) -> impl Iterator<Item = &'a Condition> {
+fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
     filter.musts().into_iter().filter(move |condition| condition.subject == subject)
 }
 

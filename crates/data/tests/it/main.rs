@@ -7,6 +7,7 @@
 
 mod items;
 mod links;
+mod query;
 mod seed;
 
 use diesel::prelude::*;

@@ -135,3 +135,32 @@ pub fn choices(keys: &[&str]) -> Value {
     };
     json!({ "choices": keys.iter().enumerate().map(choice).collect::<Vec<_>>() })
 }
+
+/// An index on these fields and system columns, each with whether greater values come first. Made before there are
+/// items.
+pub async fn index_on(
+    app: &TestApp,
+    key: &Key,
+    collection: CollectionId,
+    parts: &[(String, bool)],
+) -> IndexId {
+    let (workspace, parts) = (key.workspace, parts.to_vec());
+    let made = app.db().write(move |tx| {
+        let shape = svc_data::shape::for_read(tx, &Default::default(), workspace, collection)?;
+        let part = |(name, desc): &(String, bool)| Part {
+            subject: Subject::named(&shape, name).unwrap(),
+            desc: *desc,
+        };
+        let parts: Vec<Part> = parts.iter().map(part).collect();
+        let is_set = parts[0].subject.family(&shape).unwrap().is_set();
+        let kind = match parts.len() {
+            1 if is_set => IndexKind::Set,
+            1 => IndexKind::Single,
+            _ => IndexKind::Composite,
+        };
+        let id = index(tx, workspace, collection, kind, "user", &parts)?;
+        svc_data::shape::bump(tx, collection)?;
+        Ok(id)
+    });
+    made.await.unwrap()
+}

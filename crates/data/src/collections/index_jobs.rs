@@ -1,0 +1,301 @@
+//! Building and emptying indexes beside other work, a slice of items at a time.
+//!
+//! Each slice is a transaction that remembers how far it got, so a job that was killed goes on where it was; keys that
+//! are there already stay. On PostgreSQL a slice locks its items against changes while it writes their keys, so that a key
+//! never says what its item has ceased to be.
+
+use super::indexes::drop_index;
+use crate::items::{Facts, ItemRow, digest};
+use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes, Subject};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use jobs::{JobError, Runner};
+use model::{CollectionId, IndexId, ItemId, NewEvent, Result};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use store::schema::{collection_indexes, collections, item_keys, item_unique, items};
+use store::{AnyConnection, Db, Tx, each};
+
+/// The job that builds an index, or empties one that was dropped or has failed.
+pub const JOB: &str = "data.index.build";
+
+/// Items of one slice of a build.
+const SLICE: i64 = 5_000;
+/// Keys of one slice of emptying: a few milliseconds.
+const EMPTIED: i64 = 2_000;
+/// The most clashes that a failed index tells of.
+const MOST_EXAMPLES: usize = 5;
+/// Days without use after which an index goes that the service made by itself.
+const IDLE_DAYS: i64 = 60;
+
+/// Asks for an index to be built or emptied, whichever its state asks for.
+///
+/// # Errors
+/// When the database fails.
+pub fn ask(tx: &mut Tx, index: IndexId) -> Result<()> {
+    let now = tx.now();
+    tx.enqueue(JOB, Some(&format!("index:{index}")), &json!({ "index_id": index }), now)
+}
+
+/// How many live items a collection has.
+///
+/// # Errors
+/// When the database fails.
+pub fn count(tx: &mut Tx, collection: CollectionId) -> Result<i64> {
+    Ok(items::table
+        .filter(items::collection_id.eq(collection))
+        .filter(items::trashed_at.is_null())
+        .count()
+        .get_result(tx.connection())?)
+}
+
+/// Gives a runner the handlers of these jobs.
+#[must_use]
+pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
+    #[derive(Deserialize)]
+    struct Payload {
+        index_id: IndexId,
+    }
+    let shapes = shapes.clone();
+    runner
+        .handle(JOB, move |job| {
+            let shapes = shapes.clone();
+            async move {
+                let Payload { index_id } = job.payload.parse().map_err(JobError::give_up)?;
+                while step(&job.db, &shapes, index_id).await? {
+                    if job.soft.is_cancelled() {
+                        return Err(JobError::hand_back());
+                    }
+                }
+                Ok(())
+            }
+        })
+        .every("data.index.retire", Duration::from_secs(24 * 3600), |job| async move {
+            job.db.write(retire).await?;
+            Ok(())
+        })
+}
+
+/// Does a slice; whether there is more.
+async fn step(db: &Db, shapes: &Arc<Shapes>, id: IndexId) -> Result<bool> {
+    let shapes = shapes.clone();
+    db.write(move |tx| slice(tx, &shapes, id)).await
+}
+
+fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<bool> {
+    let found: Option<IndexRow> = collection_indexes::table
+        .filter(collection_indexes::id.eq(id))
+        .select(IndexRow::as_select())
+        .get_result(tx.connection())
+        .optional()?;
+    let Some(row) = found else { return Ok(false) };
+    match IndexStatus::parse(&row.status) {
+        Some(IndexStatus::Building) => build(tx, shapes, &row),
+        Some(IndexStatus::Failed) => empty(tx, id),
+        Some(IndexStatus::Dropping) => {
+            let more = empty(tx, id)?;
+            if !more {
+                diesel::delete(collection_indexes::table.find(id)).execute(tx.connection())?;
+            }
+            Ok(more)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Puts the next items into an index; after the last it is ready.
+fn build(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        let held = collections::table.filter(collections::id.eq(row.collection_id)).select(collections::id);
+        held.for_key_share().execute(connection)?;
+    }
+    let shape = match shape::for_read(tx, shapes, row.workspace_id, row.collection_id) {
+        Ok(shape) => shape,
+        // The collection is in the trash: it comes back with the index unfinished, or goes with it.
+        Err(error) if error.code() == model::Code::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let index = Index::of(row)?;
+    let rows = next_items(tx, row)?;
+    let clashes = match index.kind {
+        IndexKind::Unique => put_unique(tx, &shape, &index, &rows)?,
+        _ => {
+            put_keys(tx, &shape, &index, &rows)?;
+            Vec::new()
+        }
+    };
+    if !clashes.is_empty() {
+        return fail(tx, row, &shape, &index, &clashes);
+    }
+    let done = row.rows_done + i64::try_from(rows.len()).unwrap_or_default();
+    let built_to = rows.last().map_or(row.built_to, |last| last.id.0);
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(row.id))
+        .set((
+            collection_indexes::built_to.eq(built_to),
+            collection_indexes::rows_done.eq(done),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    if rows.len() < usize::try_from(SLICE).unwrap_or(usize::MAX) {
+        return finish(tx, row);
+    }
+    Ok(true)
+}
+
+fn next_items(tx: &mut Tx, row: &IndexRow) -> Result<Vec<ItemRow>> {
+    let next = items::table
+        .filter(items::collection_id.eq(row.collection_id))
+        .filter(items::trashed_at.is_null())
+        .filter(items::id.gt(row.built_to))
+        .order(items::id)
+        .limit(SLICE)
+        .select(items::all_columns);
+    Ok(match tx.connection() {
+        AnyConnection::Sqlite(connection) => next.load(connection)?,
+        AnyConnection::Postgres(connection) => next.for_share().load(connection)?,
+    })
+}
+
+fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<()> {
+    let mut keys = Vec::with_capacity(rows.len());
+    for row in rows {
+        let data = row.values()?;
+        let facts = Facts { row, data: &data };
+        for key in facts.keys(shape, index) {
+            keys.push((
+                item_keys::index_id.eq(index.id),
+                item_keys::k.eq(key),
+                item_keys::item_id.eq(row.id),
+            ));
+        }
+    }
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for key in keys {
+                diesel::insert_into(item_keys::table)
+                    .values(key)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            // A statement takes at most 65,535 values.
+            for some in keys.chunks(10_000) {
+                diesel::insert_into(item_keys::table)
+                    .values(some)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts items into a unique index; gives pairs of items that clash.
+fn put_unique(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<Vec<(ItemId, ItemId)>> {
+    let mut clashes = Vec::new();
+    for row in rows {
+        let Some(digest) = digest(shape, index, &row.values()?) else { continue };
+        let new = (
+            item_unique::index_id.eq(index.id),
+            item_unique::h.eq(&digest),
+            item_unique::item_id.eq(row.id),
+        );
+        let put = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
+            .values(new)
+            .on_conflict_do_nothing()
+            .execute(connection))?;
+        if put > 0 {
+            continue;
+        }
+        let holder = crate::items::holder(tx, index.id, &digest)?;
+        clashes.extend(holder.filter(|holder| *holder != row.id).map(|holder| (holder, row.id)));
+        if clashes.len() >= MOST_EXAMPLES {
+            break;
+        }
+    }
+    Ok(clashes)
+}
+
+/// Gives an index up whose values are not unique, and goes on to empty it.
+fn fail(
+    tx: &mut Tx,
+    row: &IndexRow,
+    shape: &Shape,
+    index: &Index,
+    clashes: &[(ItemId, ItemId)],
+) -> Result<bool> {
+    let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(shape)).collect();
+    let pairs: Vec<String> = clashes.iter().map(|(one, other)| format!("{one} and {other}")).collect();
+    let error = format!("Items have the same `{}`: {}.", names.join("`, `"), pairs.join("; "));
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(row.id))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Failed.as_str()),
+            collection_indexes::error.eq(error),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    shape::bump(tx, row.collection_id)?;
+    Ok(true)
+}
+
+/// Lets queries use an index from now on.
+fn finish(tx: &mut Tx, row: &IndexRow) -> Result<bool> {
+    shape::for_change(tx, row.workspace_id, row.collection_id)?;
+    let now = tx.now();
+    let ready = diesel::update(collection_indexes::table)
+        .filter(collection_indexes::id.eq(row.id))
+        .filter(collection_indexes::status.eq(IndexStatus::Building.as_str()))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Ready.as_str()),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    if ready > 0 {
+        shape::bump(tx, row.collection_id)?;
+        let data = json!({ "index": {
+            "id": row.id, "object": "index", "collection_id": row.collection_id, "kind": row.kind,
+            "origin": row.origin, "status": IndexStatus::Ready,
+        } });
+        let event = NewEvent::printed("index.ready", true, data.to_string());
+        tx.emit(row.workspace_id, None, &event)?;
+    }
+    Ok(false)
+}
+
+/// Takes some rows of an index away; whether there may be more.
+fn empty(tx: &mut Tx, id: IndexId) -> Result<bool> {
+    let mut gone = 0;
+    for (table, key) in [("item_keys", "index_id, k, item_id"), ("item_unique", "index_id, h")] {
+        // Neither database deletes with a limit, so the rows are named by their primary key.
+        let some = format!(
+            "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = $1 LIMIT {EMPTIED})"
+        );
+        gone += diesel::sql_query(some).bind::<BigInt, _>(id.0).execute(tx.connection())?;
+    }
+    Ok(gone > 0)
+}
+
+/// Lets indexes go that the service made and that no query has used for 60 days.
+fn retire(tx: &mut Tx) -> Result<()> {
+    let before = tx.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
+    let idle: Vec<IndexRow> = collection_indexes::table
+        .filter(collection_indexes::origin.eq(IndexOrigin::Auto.as_str()))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready.as_str()))
+        .filter(collection_indexes::created_at.lt(before))
+        .filter(collection_indexes::last_used_at.is_null().or(collection_indexes::last_used_at.lt(before)))
+        .select(IndexRow::as_select())
+        .load(tx.connection())?;
+    for row in idle {
+        match shape::for_change(tx, row.workspace_id, row.collection_id) {
+            Ok(_) => drop_index(tx, row.collection_id, row.id)?,
+            Err(error) if error.code() == model::Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

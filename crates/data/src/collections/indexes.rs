@@ -1,0 +1,304 @@
+//! Indexes of a collection's items, as callers ask for them.
+//!
+//! Writes keep an index up from the moment it is there; a job ([`super::index_jobs`]) fills in what was there before, and
+//! only then do queries use it.
+
+use super::index_jobs;
+use crate::query::subject;
+use crate::shape::{
+    self, Family, FieldType, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Shapes, Subject,
+};
+use diesel::prelude::*;
+use model::{Caller, Code, CollectionId, Error, IndexId, JsonText, Result, Timestamp};
+use operation::{Body, Created, Deleted, Json, Path, State, operation};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::schema::collection_indexes;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// The most indexes of a collection.
+pub const MOST_INDEXES: usize = 20;
+
+/// An index of a collection's items.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = CollectionIndex)]
+pub struct CollectionIndex {
+    /// The index.
+    pub id: IndexId,
+    /// Always `index`.
+    pub object: &'static str,
+    /// The collection.
+    pub collection_id: CollectionId,
+    /// What it holds.
+    pub kind: IndexKind,
+    /// What it goes by, the most important first.
+    pub fields: Vec<IndexPart>,
+    /// Whether no two live items may have the same values.
+    pub unique: bool,
+    /// Who asked for it.
+    pub origin: IndexOrigin,
+    /// How far it is.
+    pub status: IndexStatus,
+    /// How much of the items that were there before it holds.
+    pub progress: IndexProgress,
+    /// Why it could not be built.
+    pub error: Option<String>,
+    /// When a query last used it, give or take an hour.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its state last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A field of an index.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IndexPart {
+    /// The field's key, or `created_at`, `updated_at`, `created_by`, `position`, `version`, `external_key`.
+    #[schema(min_length = 1, max_length = 63)]
+    pub field: String,
+    /// In which direction several fields are ordered; an index of one field serves both.
+    #[serde(default)]
+    pub direction: Direction,
+}
+
+/// A direction of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Lesser values first.
+    #[default]
+    Asc,
+    /// Greater values first.
+    Desc,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct IndexProgress {
+    /// Items that are in.
+    pub done: i64,
+    /// Items that there were at the beginning.
+    pub total: i64,
+}
+
+/// An index to be made.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewIndex {
+    /// What it goes by, the most important first. Several make an index for filters on the first of them with an order by
+    /// the others, exactly in these directions.
+    #[schema(min_items = 1, max_items = 4)]
+    pub fields: Vec<IndexPart>,
+    /// Whether no two live items may have the same values.
+    #[serde(default)]
+    pub unique: bool,
+}
+
+/// Indexes that speed up filters and sorts
+#[operation(get "/collections/{collectionId}/indexes", scope = "collections:read")]
+pub fn list_indexes(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    shapes: State<Shapes>,
+) -> Result<Json<Vec<CollectionIndex>>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let rows = rows(read, collection_id)?;
+    Ok(Json(rows.into_iter().map(|row| shown(&shape, row)).collect::<Result<_>>()?))
+}
+
+/// Index a field, optionally unique
+///
+/// The index is built beside other work; queries use it once its status is `ready`. Values that are there twice make a
+/// unique one `failed`, with examples.
+#[operation(post "/collections/{collectionId}/indexes", scope = "collections:write")]
+pub fn create_index(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Body(new): Body<NewIndex>,
+    shapes: State<Shapes>,
+) -> Result<Created<CollectionIndex>> {
+    shape::for_change(tx, caller.workspace_id(), collection_id)?;
+    let shape = shape::for_write(tx, &shapes.0, caller.workspace_id(), collection_id)?;
+    let (kind, parts) = meant(&shape, &new)?;
+    let row = create(tx, &shape, kind, &parts, IndexOrigin::User)?;
+    Ok(Created(shown(&shape, row)?))
+}
+
+/// Drop an index
+#[operation(delete "/collections/{collectionId}/indexes/{indexId}", scope = "collections:write")]
+pub fn delete_index(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(index_id): Path<IndexId>,
+) -> Result<Json<Deleted<IndexId>>> {
+    shape::for_change(tx, caller.workspace_id(), collection_id)?;
+    let row = rows(tx, collection_id)?
+        .into_iter()
+        .find(|row| row.id == index_id)
+        .ok_or_else(|| Error::not_found("index"))?;
+    let holder = match IndexOrigin::parse(&row.origin) {
+        Some(IndexOrigin::Unique) => Some("A unique field or unique key stands on this index; change that instead."),
+        Some(IndexOrigin::View) => Some("A view with `materialized_sort` stands on this index; change that instead."),
+        _ => None,
+    };
+    if let Some(message) = holder {
+        return Err(Error::new(Code::ResourceInUse, message));
+    }
+    drop_index(tx, collection_id, index_id)?;
+    Ok(Json(Deleted::of("index", index_id)))
+}
+
+/// The indexes of a collection that are not on their way out.
+fn rows(read: &mut Read, collection: CollectionId) -> Result<Vec<IndexRow>> {
+    Ok(collection_indexes::table
+        .filter(collection_indexes::collection_id.eq(collection))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .order(collection_indexes::id)
+        .select(IndexRow::as_select())
+        .load(read.connection())?)
+}
+
+/// Begins an index. The caller holds the collection ([`shape::for_change`]).
+///
+/// # Errors
+/// 409 `duplicate_value`, `limit_reached`.
+pub fn create(
+    tx: &mut Tx,
+    shape: &Shape,
+    kind: IndexKind,
+    parts: &[Part],
+    origin: IndexOrigin,
+) -> Result<IndexRow> {
+    let there = rows(tx, shape.collection)?;
+    let text = JsonText::of(&parts);
+    if let Some(row) = there.iter().find(|row| row.kind == kind.as_str() && row.parts == text) {
+        return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
+            .with("details", json!({ "existing_id": row.id })));
+    }
+    if there.len() >= MOST_INDEXES {
+        let message = format!("A collection has at most {MOST_INDEXES} indexes, unique ones included.");
+        return Err(Error::new(Code::LimitReached, message).with("details", json!({ "limit": MOST_INDEXES })));
+    }
+    let now = tx.now();
+    let total = index_jobs::count(tx, shape.collection)?;
+    let row: IndexRow = diesel::insert_into(collection_indexes::table)
+        .values((
+            collection_indexes::workspace_id.eq(shape.workspace),
+            collection_indexes::collection_id.eq(shape.collection),
+            collection_indexes::kind.eq(kind.as_str()),
+            collection_indexes::parts.eq(text),
+            collection_indexes::origin.eq(origin.as_str()),
+            collection_indexes::status.eq(IndexStatus::Building.as_str()),
+            collection_indexes::built_to.eq(0),
+            collection_indexes::rows_done.eq(0),
+            collection_indexes::rows_total.eq(total),
+            collection_indexes::created_at.eq(now),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .returning(collection_indexes::all_columns)
+        .get_result(tx.connection())?;
+    shape::bump(tx, shape.collection)?;
+    index_jobs::ask(tx, row.id)?;
+    Ok(row)
+}
+
+/// Lets an index go: no query and no write looks at it from now on, and a job takes its rows away.
+///
+/// # Errors
+/// When the database fails.
+pub fn drop_index(tx: &mut Tx, collection: CollectionId, index: IndexId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(index))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Dropping.as_str()),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    shape::bump(tx, collection)?;
+    index_jobs::ask(tx, index)
+}
+
+/// What index the fields make.
+fn meant(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
+    let mut parts: Vec<Part> = Vec::with_capacity(new.fields.len());
+    for (place, part) in new.fields.iter().enumerate() {
+        let param = format!("fields[{place}].field");
+        let subject = subject(shape, &part.field, &param)?;
+        if parts.iter().any(|other| other.subject == subject) {
+            return Err(Error::invalid(param, "is there twice"));
+        }
+        let rule = refusal(shape, subject, new.unique, new.fields.len() > 1);
+        if let Some(rule) = rule {
+            return Err(Error::invalid(param, rule));
+        }
+        parts.push(Part { subject, desc: part.direction == Direction::Desc });
+    }
+    let is_set = parts.first().and_then(|part| part.subject.family(shape)).is_some_and(Family::is_set);
+    let kind = match parts.as_mut_slice() {
+        _ if new.unique => IndexKind::Unique,
+        [_] if is_set => IndexKind::Set,
+        // It is walked both ways.
+        [part] => {
+            part.desc = false;
+            IndexKind::Single
+        }
+        _ => IndexKind::Composite,
+    };
+    if kind == IndexKind::Unique {
+        parts.iter_mut().for_each(|part| part.desc = false);
+    }
+    Ok((kind, parts))
+}
+
+/// Why a field cannot be part of an index.
+fn refusal(shape: &Shape, subject: Subject, unique: bool, several: bool) -> Option<&'static str> {
+    let field = match subject {
+        Subject::Field(id) => shape.field_by_id(id),
+        Subject::System(shape::System::Id) => return Some("needs no index: items are kept by id"),
+        Subject::System(_) if unique => return Some("cannot be unique: it is no field of the collection"),
+        Subject::System(_) => None,
+    };
+    if field.is_some_and(|field| field.kind == FieldType::Relation) {
+        return Some("needs no index: items are found by their links");
+    }
+    let family = subject.family(shape)?;
+    match family {
+        Family::Json => Some("cannot be indexed: its values have no order"),
+        _ if unique && (family.is_set() || field.is_some_and(|field| field.kind.is_computed())) => {
+            Some("cannot be unique: its type does not allow it")
+        }
+        _ if several && family.is_set() => Some("can be indexed by itself only: its values are lists"),
+        _ => None,
+    }
+}
+
+fn shown(shape: &Shape, row: IndexRow) -> Result<CollectionIndex> {
+    let damaged = || Error::internal(format!("index {} is damaged", row.id));
+    let parts: Vec<Part> = row.parts.parse()?;
+    let part = |part: &Part| IndexPart {
+        field: crate::query::name_of(part.subject, shape),
+        direction: if part.desc { Direction::Desc } else { Direction::Asc },
+    };
+    let kind = IndexKind::parse(&row.kind).ok_or_else(damaged)?;
+    Ok(CollectionIndex {
+        id: row.id,
+        object: "index",
+        collection_id: row.collection_id,
+        kind,
+        fields: parts.iter().map(part).collect(),
+        unique: kind == IndexKind::Unique,
+        origin: IndexOrigin::parse(&row.origin).ok_or_else(damaged)?,
+        status: IndexStatus::parse(&row.status).ok_or_else(damaged)?,
+        progress: IndexProgress { done: row.rows_done, total: row.rows_total.max(row.rows_done) },
+        error: row.error,
+        last_used_at: row.last_used_at,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}

@@ -1,0 +1,111 @@
+//! The list of a collection's items.
+
+use super::params::Asked;
+use super::pick::pick;
+use super::planner::Planner;
+use super::run::{self, Found};
+use crate::items::{Facts, Item, find};
+use crate::output::Shown;
+use crate::shape::{self, Shape, Shapes};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::{Caller, CollectionId, Cursor, Error, ItemId, Result};
+use operation::{Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use store::{CursorPage, Read};
+use utoipa::IntoParams;
+
+const KIND: &str = "listItems";
+
+/// Which items are listed, and what of them.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    asked: Asked,
+    shown: Shown,
+    trashed: bool,
+}
+
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+struct TrashedQuery {
+    /// `true` lists the items in the trash instead.
+    #[serde(default)]
+    trashed: bool,
+}
+
+impl FromInput for Listing {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
+        let Query(TrashedQuery { trashed }) = Query::from_input(input, name)?;
+        Ok(Self { asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)?, trashed })
+    }
+
+    fn describe(describe: &mut Describe, name: &'static str) {
+        Asked::describe(describe, name);
+        Shown::describe(describe, name);
+        describe.query_parameters::<TrashedQuery>();
+    }
+}
+
+/// List items with filters and sort
+///
+/// `starting_after` takes the id of the last item, or better the `next_cursor` of the page before: that one remembers where
+/// the item stood, so that a page goes on rightly even where the item has changed meanwhile. The header
+/// `X-Svc-Query-Plan` tells how the items were found, and at how many the service looked.
+#[operation(get "/collections/{collectionId}/items", scope = "items:read")]
+pub fn list_items(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    listing: Listing,
+    page: CursorPage,
+    shapes: State<Shapes>,
+    planner: State<Planner>,
+) -> Result<With<RawCursorList<Item>>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let Listing { asked, shown, trashed } = listing;
+    let meant = asked.read(read, &shape, trashed)?;
+    let after = place(read, &shape, &meant.query, &meant.seal, page.starting_after.as_deref())?;
+    let need = usize::try_from(page.fetch()).unwrap_or(1);
+    let found = meant.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
+    let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
+    let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &rows)?;
+    let mut printed = Vec::with_capacity(found.found.len());
+    for found in &found.found {
+        let mut text = String::with_capacity(found.row.data.as_str().len() + 512);
+        printer.print(&found.row, &mut text)?;
+        printed.push((found, text));
+    }
+    let cursor = |last: &(&Found, String)| {
+        Cursor::encode(KIND, shape.workspace, &meant.seal, &URL_SAFE_NO_PAD.encode(&last.0.place))
+    };
+    let answer = RawCursorList::of(&page, &printed, |(_, text), out| out.push_str(text), cursor);
+    Ok(With { answer, headers: vec![found.report.header()] })
+}
+
+/// The place that a page goes on behind: that of an item as it is now, or the one in a cursor.
+fn place(
+    read: &mut Read,
+    shape: &Shape,
+    query: &run::Query,
+    seal: &str,
+    after: Option<&str>,
+) -> Result<Option<Vec<u8>>> {
+    let Some(after) = after else { return Ok(None) };
+    if let Ok(id) = after.parse::<i64>() {
+        let row = find(read, shape, ItemId(id))?
+            .ok_or_else(|| Error::invalid("starting_after", "is not an item of this collection"))?;
+        let mut fields = BTreeSet::new();
+        query.sort.fields(&mut fields);
+        let keys: Vec<&str> = shape
+            .fields
+            .iter()
+            .filter(|field| fields.contains(&field.id))
+            .map(|field| field.key.as_str())
+            .collect();
+        let data = pick(row.data.as_str(), &keys)?;
+        return Ok(Some(query.sort.key(shape, Facts { row: &row, data: &data })));
+    }
+    let position = Cursor::decode(KIND, shape.workspace, seal, after)?;
+    let place = URL_SAFE_NO_PAD.decode(position).map_err(Error::internal)?;
+    Ok(Some(place))
+}

@@ -1,0 +1,218 @@
+//! What the query string says of filters, order and the like.
+
+use super::Op;
+use super::filter::Filter;
+use super::run::Query;
+use super::saved::SavedQuery;
+use super::sort::{self, Sort};
+use super::tree::{Comparison, MOST_CONDITIONS, Node, subject, unknown_op};
+use crate::shape::{Family, Shape, Subject};
+use diesel::prelude::*;
+use model::{Error, JsonText, Result, Timestamp};
+use operation::{Describe, FromInput, Input};
+use serde::Deserialize;
+use serde_json::Value;
+use store::Read;
+use store::schema::collection_views;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
+
+/// The parameters that say which items are meant, and in which order.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    pairs: Vec<(String, String)>,
+}
+
+/// All but `filter`, which no plain type describes.
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name below; the type tells the contract")]
+struct AskedQuery {
+    /// Conditions as JSON: `{"and": […]}`, `{"or": […]}`, `{"not": {…}}` or `{"field": "price", "op": "gt", "value": 5}`,
+    /// at most 5 levels deep and 100 conditions in all. They hold beside those of `filter`.
+    filter_tree: Option<String>,
+    /// Up to 4 fields, the most important first, with `-` before those whose greater values come first:
+    /// `-price,name`. Items without a value come last. Without it the newest come first.
+    sort: Option<String>,
+    /// A saved view: its conditions hold beside those given here, its order where none is given here.
+    view_id: Option<i64>,
+}
+
+const NAMES: [&str; 3] = ["filter_tree", "sort", "view_id"];
+
+impl FromInput for Asked {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let is_ours = |name: &str| NAMES.contains(&name) || name == "filter" || name.starts_with("filter[");
+        let pairs = input.query.iter().filter(|(name, _)| is_ours(name)).cloned().collect();
+        Ok(Self { pairs })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        let values = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(true)));
+        let filter = ParameterBuilder::new()
+            .name("filter")
+            .parameter_in(ParameterIn::Query)
+            .style(Some(ParameterStyle::DeepObject))
+            .explode(Some(true))
+            .description(Some(
+                "Conditions that must all hold: `filter[status]=open`, `filter[price][gt]=5`, \
+                 `filter[tag][in][]=a&filter[tag][in][]=b`. The operators are `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, \
+                 `like`, `ilike` and `in`; `GET /items/filter-operators` tells which type takes which.",
+            ))
+            .schema(Some(values));
+        describe.parameter(filter.build());
+        describe.query_parameters::<AskedQuery>();
+    }
+}
+
+/// What was asked for, read.
+#[derive(Debug)]
+pub struct Meant {
+    /// The query.
+    pub query: Query,
+    /// What its cursors are bound to.
+    pub seal: String,
+    /// The fields that a view shows; `None` for all.
+    pub visible: Option<Vec<Subject>>,
+    /// The text that a view looks for.
+    pub search: Option<String>,
+}
+
+impl Asked {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All of it, and the view as it is now, in one spelling: what a cursor is bound to.
+    fn seal(&self, shape: &Shape, view: Option<&JsonText>, trashed: bool) -> String {
+        let mut pairs = self.pairs.clone();
+        pairs.sort_unstable();
+        let view = view.map(JsonText::as_str);
+        serde_json::to_string(&(shape.collection, pairs, view, trashed)).unwrap_or_default()
+    }
+
+    /// The conditions of `filter`.
+    fn comparisons(&self, shape: &Shape) -> Result<Vec<Comparison>> {
+        let mut comparisons: Vec<Comparison> = Vec::new();
+        for (name, text) in
+            self.pairs.iter().filter(|(name, _)| name.starts_with("filter[") || name == "filter")
+        {
+            let (field, op, is_element) = parts(name)?;
+            let param = format!("filter[{}]", cut(field));
+            let subject = subject(shape, field, &param)?;
+            let op = match op {
+                None => Op::Eq,
+                Some(op) => Op::parse(op).ok_or_else(|| unknown_op(param.clone()))?,
+            };
+            if is_element && op != Op::In {
+                return Err(Error::invalid(param, "takes a list with the operator `in` only"));
+            }
+            let is_json = subject.family(shape) == Some(Family::Json);
+            let value = match text.as_str() {
+                "" if is_json => Value::Null,
+                text if is_json => {
+                    serde_json::from_str(text).map_err(|_| Error::invalid(&param, "must be JSON"))?
+                }
+                text => Value::from(text),
+            };
+            if is_element {
+                let started =
+                    comparisons.iter_mut().find(|one| one.subject == subject && one.value.is_array());
+                match started.map(|one| &mut one.value) {
+                    Some(Value::Array(elements)) => elements.push(value),
+                    _ => comparisons.push(Comparison { subject, op, value: vec![value].into(), param }),
+                }
+            } else {
+                comparisons.push(Comparison { subject, op, value, param });
+            }
+        }
+        if comparisons.len() > MOST_CONDITIONS {
+            return Err(Error::invalid(
+                "filter",
+                format_args!("must have at most {MOST_CONDITIONS} conditions"),
+            ));
+        }
+        Ok(comparisons)
+    }
+
+    /// The query, and what its cursors are bound to.
+    ///
+    /// # Errors
+    /// 400 `validation_error`, 404 for a view that is not there, 409 `view_invalid`.
+    pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<Meant> {
+        let now = read.now();
+        let mut nodes: Vec<Node> = self.comparisons(shape)?.into_iter().map(Node::Is).collect();
+        if let Some(text) = self.value("filter_tree").filter(|text| !text.is_empty()) {
+            let tree: Value = serde_json::from_str(text)
+                .map_err(|error| Error::invalid("filter_tree", format_args!("is not valid JSON: {error}")))?;
+            nodes.push(Node::from_api(shape, &tree, "filter_tree")?);
+        }
+        let mut parts = sort::read_list(shape, self.value("sort").unwrap_or_default(), "sort")?;
+        let view = self.value("view_id").map(|id| view(read, shape, id, now)).transpose()?;
+        let mut search = None;
+        if let Some((saved, _)) = &view {
+            nodes.extend(saved.filter.clone());
+            if parts.is_empty() {
+                parts.clone_from(&saved.sort);
+            }
+            search.clone_from(&saved.search);
+        }
+        let filter = Filter::of(shape, &Node::And(nodes), now)?;
+        let seal = self.seal(shape, view.as_ref().map(|(_, text)| text), trashed);
+        let visible = view.and_then(|(saved, _)| saved.visible);
+        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), seal, visible, search })
+    }
+}
+
+/// `filter[field]`, `filter[field][op]` or `filter[field][in][]`: the field, the operator, and whether it is one of a
+/// list.
+fn parts(name: &str) -> Result<(&str, Option<&str>, bool)> {
+    let wrong = || {
+        let shown = cut(name).to_owned();
+        Error::invalid(shown, "must be filter[field], filter[field][op] or filter[field][in][]")
+    };
+    let inner = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).ok_or_else(wrong)?;
+    let parts: Vec<&str> = inner.split("][").collect();
+    match parts.as_slice() {
+        [field] => Ok((field, None, false)),
+        [field, op] => Ok((field, Some(op), false)),
+        [field, op, ""] => Ok((field, Some(op), true)),
+        _ => Err(wrong()),
+    }
+}
+
+/// Enough of a name to be recognised.
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(80).map_or(name, |(end, _)| name.get(..end).unwrap_or(name))
+}
+
+/// A view of the collection, and its text, which changes when it does.
+fn view(read: &mut Read, shape: &Shape, id: &str, now: Timestamp) -> Result<(SavedQuery, JsonText)> {
+    let id: i64 = id.parse().map_err(|_| Error::invalid("view_id", "must be the id of a view"))?;
+    let settings: JsonText = collection_views::table
+        .filter(collection_views::id.eq(id))
+        .filter(collection_views::workspace_id.eq(shape.workspace))
+        .filter(collection_views::collection_id.eq(shape.collection))
+        .select(collection_views::settings)
+        .get_result(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("view").param("view_id"))?;
+    let saved: SavedQuery = settings.parse()?;
+    saved.check(shape, now)?;
+    Ok((saved, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart() {
+        assert_eq!(parts("filter[a]").unwrap(), ("a", None, false));
+        assert_eq!(parts("filter[a][gt]").unwrap(), ("a", Some("gt"), false));
+        assert_eq!(parts("filter[a][in][]").unwrap(), ("a", Some("in"), true));
+        for wrong in ["filter", "filter[", "filter[a", "filter[a][in][][]", "filter[a][b][c]", "filter[a]x"] {
+            assert!(parts(wrong).is_err(), "{wrong}");
+        }
+    }
+}

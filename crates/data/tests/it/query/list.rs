@@ -1,0 +1,1 @@
+//! The list: its parameters, its pages, its refusals.
