@@ -181,7 +181,8 @@ fn received(runner: Runner, receiver: &Receiver) -> Runner {
 fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
-    data::jobs::handle(Runner::new(db.clone()), shapes)
+    let runner = data::collections::handle_index_jobs(Runner::new(db.clone()), shapes);
+    data::jobs::handle(runner, shapes)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();
             async move {

@@ -6,7 +6,7 @@
 
 use super::indexes::drop_index;
 use crate::items::{Facts, ItemRow, digest};
-use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes, Subject};
+use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jobs::{JobError, Runner};
@@ -199,11 +199,8 @@ fn put_unique(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Re
     let mut clashes = Vec::new();
     for row in rows {
         let Some(digest) = digest(shape, index, &row.values()?) else { continue };
-        let new = (
-            item_unique::index_id.eq(index.id),
-            item_unique::h.eq(&digest),
-            item_unique::item_id.eq(row.id),
-        );
+        let new =
+            (item_unique::index_id.eq(index.id), item_unique::h.eq(&digest), item_unique::item_id.eq(row.id));
         let put = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
             .values(new)
             .on_conflict_do_nothing()

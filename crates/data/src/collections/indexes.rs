@@ -143,8 +143,12 @@ pub fn delete_index(
         .find(|row| row.id == index_id)
         .ok_or_else(|| Error::not_found("index"))?;
     let holder = match IndexOrigin::parse(&row.origin) {
-        Some(IndexOrigin::Unique) => Some("A unique field or unique key stands on this index; change that instead."),
-        Some(IndexOrigin::View) => Some("A view with `materialized_sort` stands on this index; change that instead."),
+        Some(IndexOrigin::Unique) => {
+            Some("A unique field or unique key stands on this index; change that instead.")
+        }
+        Some(IndexOrigin::View) => {
+            Some("A view with `materialized_sort` stands on this index; change that instead.")
+        }
         _ => None,
     };
     if let Some(message) = holder {

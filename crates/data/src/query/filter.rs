@@ -1,5 +1,6 @@
 //! Conditions, ready to be tested on items.
 
+use super::words::Words;
 use super::{Node, Pattern, operand};
 use crate::items::Facts;
 use crate::key;
@@ -20,6 +21,8 @@ pub enum Filter {
     Not(Box<Filter>),
     /// A condition.
     One(Condition),
+    /// It contains these words.
+    Finds(Words),
 }
 
 /// One condition.
@@ -189,6 +192,7 @@ impl Filter {
             }
             Self::Not(filter) => Ok(!filter.fits(shape, facts, links)?),
             Self::One(condition) => condition.fits(shape, facts, links),
+            Self::Finds(words) => Ok(words.fit(shape, facts)),
         }
     }
 
@@ -200,18 +204,33 @@ impl Filter {
                 [one] => one.musts(),
                 _ => Vec::new(),
             },
-            Self::Not(_) => Vec::new(),
+            Self::Not(_) | Self::Finds(_) => Vec::new(),
             Self::One(condition) => vec![condition],
         }
     }
 
+    /// Whether every item fits.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::All(filters) if filters.iter().all(Self::is_empty))
+    }
+
+    /// Whether it is nothing but conditions that must all hold.
+    pub fn is_conjunction(&self) -> bool {
+        match self {
+            Self::All(filters) => filters.iter().all(Self::is_conjunction),
+            Self::One(_) => true,
+            Self::Any(_) | Self::Not(_) | Self::Finds(_) => false,
+        }
+    }
+
     /// Everything that it looks at.
-    pub fn subjects(&self, into: &mut BTreeSet<FieldId>) {
+    pub fn subjects(&self, shape: &Shape, into: &mut BTreeSet<FieldId>) {
         match self {
             Self::All(filters) | Self::Any(filters) => {
-                filters.iter().for_each(|filter| filter.subjects(into));
+                filters.iter().for_each(|filter| filter.subjects(shape, into));
             }
-            Self::Not(filter) => filter.subjects(into),
+            Self::Not(filter) => filter.subjects(shape, into),
+            Self::Finds(_) => into.extend(super::words::searchable(shape).map(|field| field.id)),
             Self::One(condition) => {
                 if let Subject::Field(id) = condition.subject {
                     into.insert(id);

@@ -10,6 +10,7 @@ mod like;
 mod list;
 mod op;
 mod operand;
+mod operators;
 mod params;
 mod pick;
 mod plan;
@@ -17,9 +18,11 @@ mod planner;
 mod relative;
 mod run;
 mod saved;
+mod search;
 mod sort;
 mod tree;
 mod walk;
+mod words;
 
 pub use filter::{Condition, Filter, Range, Test};
 pub use like::Pattern;
@@ -31,10 +34,16 @@ pub use run::{Found, Page, Query, Report};
 pub use saved::{SavedQuery, SavedQueryText};
 pub use sort::{Sort, read_list};
 pub use tree::{Comparison, Node};
+pub(crate) use tree::{name_of, subject};
 pub(crate) use walk::rows;
 
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {
-    vec![Box::new(list::ListItems)]
+    vec![
+        Box::new(list::ListItems),
+        Box::new(search::SearchItems),
+        Box::new(aggregate::AggregateItems),
+        Box::new(operators::ListItemFilterOperators),
+    ]
 }

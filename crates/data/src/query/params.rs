@@ -6,6 +6,7 @@ use super::run::Query;
 use super::saved::SavedQuery;
 use super::sort::{self, Sort};
 use super::tree::{Comparison, MOST_CONDITIONS, Node, subject, unknown_op};
+use super::words::Words;
 use crate::shape::{Family, Shape, Subject};
 use diesel::prelude::*;
 use model::{Error, JsonText, Result, Timestamp};
@@ -74,8 +75,8 @@ pub struct Meant {
     pub seal: String,
     /// The fields that a view shows; `None` for all.
     pub visible: Option<Vec<Subject>>,
-    /// The text that a view looks for.
-    pub search: Option<String>,
+    /// Whether somebody said in which order.
+    pub is_sorted: bool,
 }
 
 impl Asked {
@@ -157,10 +158,14 @@ impl Asked {
             }
             search.clone_from(&saved.search);
         }
-        let filter = Filter::of(shape, &Node::And(nodes), now)?;
+        let mut filter = Filter::of(shape, &Node::And(nodes), now)?;
+        if let Some(text) = search.filter(|text| !text.trim().is_empty()) {
+            filter = Filter::All(vec![filter, Filter::Finds(Words::read(shape, &text))]);
+        }
+        let is_sorted = !parts.is_empty();
         let seal = self.seal(shape, view.as_ref().map(|(_, text)| text), trashed);
         let visible = view.and_then(|(saved, _)| saved.visible);
-        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), seal, visible, search })
+        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), seal, visible, is_sorted })
     }
 }
 

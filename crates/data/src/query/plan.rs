@@ -171,8 +171,7 @@ pub fn choose(read: &mut Read, planner: &Planner, wanted: Wanted<'_>) -> Result<
 
 /// Prices the plans and takes the cheapest.
 fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<Plan>) -> Result<Plan> {
-    let musts = wanted.filter.musts().len();
-    let is_plain = musts == 0 && matches!(wanted.filter, Filter::All(all) if all.is_empty());
+    let is_plain = wanted.filter.is_empty();
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
         return Ok(plans.swap_remove(place));
     }

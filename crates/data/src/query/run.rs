@@ -159,7 +159,7 @@ impl<'a> Visit<'a> {
         sort: Option<&'a Sort>,
         mut fields: BTreeSet<FieldId>,
     ) -> Self {
-        filter.subjects(&mut fields);
+        filter.subjects(shape, &mut fields);
         let keys = shape.fields.iter().filter(|field| fields.contains(&field.id));
         let keys = keys.map(|field| field.key.as_str()).collect();
         Self { shape, filter, sort, keys, budget: planner.budget(), began: Instant::now(), visited: 0 }

@@ -386,7 +386,7 @@ pub fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) 
     for range in ranges {
         let query = store::Cached(
             diesel::sql_query(
-                "SELECT count(*) AS n FROM (SELECT 1 FROM item_keys WHERE index_id = $1 AND k >= $2 AND k < $3 LIMIT $4) AS some",
+                "SELECT count(*) AS n FROM (SELECT 1 FROM item_keys WHERE index_id = $1 AND k >= $2 AND k < $3 LIMIT $4) AS counted",
             )
             .bind::<BigInt, _>(index.0)
             .bind::<Binary, _>(range.from.as_slice())
@@ -415,7 +415,7 @@ pub fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
     }
     let query = store::Cached(
         diesel::sql_query(
-            "SELECT count(*) AS n FROM (SELECT 1 FROM items WHERE collection_id = $1 AND trashed_at IS NULL LIMIT $2) AS some",
+            "SELECT count(*) AS n FROM (SELECT 1 FROM items WHERE collection_id = $1 AND trashed_at IS NULL LIMIT $2) AS counted",
         )
         .bind::<BigInt, _>(shape.collection.0)
         .bind::<BigInt, _>(most),
@@ -423,13 +423,13 @@ pub fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
     Ok(store::each!(read.connection(), |connection| query.get_result::<Count>(connection))?.n)
 }
 
-/// Whether an item points to one of some items by a relation field.
+/// Whether an item points to one of some live items by a relation field.
 ///
 /// # Errors
 /// When the database fails.
 pub fn points_to(read: &mut Read, item: ItemId, field: FieldId, to: &[serde_json::Value]) -> Result<bool> {
-    for target in to {
-        let found: Option<i64> = item_links::table
+    for target in to.iter().filter_map(serde_json::Value::as_i64) {
+        let link: Option<i64> = item_links::table
             .filter(item_links::item_id.eq(item))
             .filter(item_links::field_id.eq(field))
             .filter(item_links::to_kind.eq("item"))
@@ -437,7 +437,17 @@ pub fn points_to(read: &mut Read, item: ItemId, field: FieldId, to: &[serde_json
             .select(item_links::id)
             .get_result(read.connection())
             .optional()?;
-        if found.is_some() {
+        if link.is_none() {
+            continue;
+        }
+        // Links of items in the trash wait for them to come back.
+        let live: Option<i64> = items::table
+            .filter(items::id.eq(target))
+            .filter(items::trashed_at.is_null())
+            .select(items::id)
+            .get_result(read.connection())
+            .optional()?;
+        if live.is_some() {
             return Ok(true);
         }
     }

@@ -6,7 +6,7 @@
 pub(crate) mod table;
 mod terms;
 
-pub use terms::{Terms, tokens};
+pub use terms::{Terms, prefix, tokens};
 
 use crate::items::Facts;
 use crate::shape::{FieldType, Shape};

@@ -126,6 +126,8 @@ async fn seed_items(walk: &Walk) -> (String, String) {
         Ok(id)
     });
     let collection = made.await.unwrap();
+    let index = json!({ "fields": [{ "field": "name" }, { "field": "updated_at", "direction": "desc" }] });
+    app.post(&format!("/collections/{collection}/indexes"), key, index).await.expect(201);
     let item = json!({ "data": { "name": "Full" }, "external_key": "full" });
     let item = app.post(&format!("/collections/{collection}/items"), key, item).await.expect(201);
     let comment = json!({ "body": "Full", "field_key": "name", "mentions": [1] });
@@ -166,6 +168,9 @@ testkit::on_both! {
             let mut queries = vec![String::new()];
             if document.answer_schema(&op, 200).is_some_and(|schema| schema.to_string().contains("next_cursor")) {
                 queries.push("?paginate=true&limit=1".to_owned());
+            }
+            if op.id == "searchItems" {
+                queries = vec!["?q=full".to_owned(), "?q=full&page=1&limit=1".to_owned()];
             }
             if op.id == "getRun" {
                 queries.push("?include=steps".to_owned());

@@ -1,1 +1,160 @@
 //! The list: its parameters, its pages, its refusals.
+
+use super::{create, ids, list, query};
+use crate::{full, number, seed};
+use ::model::CollectionId;
+use serde_json::{Value, json};
+use svc_data::query::{Budget, Planner};
+use testkit::{Key, TestApp};
+
+/// Products: name, price, category, tags.
+async fn products(app: &TestApp, key: &Key) -> CollectionId {
+    let fields = json!([
+        { "key": "name", "type": "text" },
+        { "key": "price", "type": "number" },
+        { "key": "category", "type": "select", "options": seed::choices(&["toys", "books"]) },
+        { "key": "tags", "type": "multi_select", "options": seed::choices(&["new", "sale"]) },
+        { "key": "notes", "type": "json" },
+    ]);
+    seed::collection(app, key, fields).await
+}
+
+async fn ask(app: &TestApp, key: &Key, collection: CollectionId, pairs: &[(&str, &str)]) -> testkit::Answer {
+    let pairs: Vec<(String, String)> =
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    list(app, key, collection, &query(&pairs)).await
+}
+
+testkit::on_both! {
+    async fn a_list_has_items_as_they_are_read_one_by_one(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let first = create(&app, &key, collection, json!({ "name": "Ä \"x\"", "notes": { "a": [1.5, null] } })).await;
+        let second = create(&app, &key, collection, json!({ "name": "b", "price": 5, "tags": ["new"] })).await;
+        let answer = ask(&app, &key, collection, &[]).await;
+        assert_eq!(answer.expect(200), json!([second, first]));
+        assert_eq!(answer.headers["x-svc-query-plan"], "scan; visited=2");
+        assert_eq!((&answer.body["has_more"], &answer.body["next_cursor"]), (&json!(false), &Value::Null));
+        let some = ask(&app, &key, collection, &[("fields", "price, name"), ("include", "comment_count")]).await;
+        assert_eq!(some.expect(200)[0]["data"], json!({ "name": "b", "price": 5 }));
+        app.delete(&format!("/collections/{collection}/items/{}", second["id"]), &key).await.expect(200);
+        assert_eq!(ids(&ask(&app, &key, collection, &[]).await), [first["id"].as_i64().unwrap()]);
+        let trash = ask(&app, &key, collection, &[("trashed", "true"), ("filter[price]", "5")]).await;
+        assert_eq!(ids(&trash), [second["id"].as_i64().unwrap()]);
+        // A page may go on behind an item that went to the trash since.
+        let after = second["id"].to_string();
+        assert_eq!(ids(&ask(&app, &key, collection, &[("starting_after", &after)]).await).len(), 1);
+    }
+
+    async fn what_is_wrong_is_named(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let other = products(&app, &key).await;
+        let foreign = create(&app, &key, other, json!({ "name": "x" })).await["id"].to_string();
+        create(&app, &key, collection, json!({ "name": "x" })).await;
+        create(&app, &key, collection, json!({ "name": "y" })).await;
+        let cursor = ask(&app, &key, collection, &[("limit", "1")]).await.body["next_cursor"].clone();
+        let cursor = cursor.as_str().unwrap();
+        for (pairs, param) in [
+            (vec![("filter[prize]", "5")], "filter[prize]"),
+            (vec![("filter[price][is]", "5")], "filter[price]"),
+            (vec![("filter[price][like]", "5%")], "filter[price]"),
+            (vec![("filter[price]", "five")], "filter[price]"),
+            (vec![("filter[price][gt]", "")], "filter[price]"),
+            (vec![("filter[category]", "shoes")], "filter[category]"),
+            (vec![("filter[tags][gt]", "new")], "filter[tags]"),
+            (vec![("filter[notes]", "{")], "filter[notes]"),
+            (vec![("filter[name][in][]", "a"), ("filter[name][eq][]", "b")], "filter[name]"),
+            (vec![("filter", "5")], "filter"),
+            (vec![("filter[name", "5")], "filter[name"),
+            (vec![("filter[name]", "a\0")], "filter[name]"),
+            (vec![("filter_tree", "[")], "filter_tree"),
+            (vec![("filter_tree", "{\"and\":[{\"field\":\"x\",\"op\":\"eq\"}]}")], "filter_tree.and[0].field"),
+            (vec![("sort", "tags")], "sort"),
+            (vec![("sort", "-notes")], "sort"),
+            (vec![("sort", "-nam")], "sort"),
+            (vec![("sort", "name,price,category,id,version")], "sort"),
+            (vec![("limit", "0")], "limit"),
+            (vec![("fields", "nope")], "fields"),
+            (vec![("expand", "name")], "expand"),
+            (vec![("include", "links")], "include"),
+            (vec![("view_id", "x")], "view_id"),
+            (vec![("trashed", "maybe")], "trashed"),
+            (vec![("starting_after", "x")], "starting_after"),
+            (vec![("starting_after", "999999")], "starting_after"),
+            (vec![("starting_after", &foreign)], "starting_after"),
+            (vec![("starting_after", cursor), ("sort", "name")], "starting_after"),
+            (vec![("starting_after", cursor), ("filter[name]", "x")], "starting_after"),
+        ] {
+            let answer = ask(&app, &key, collection, &pairs).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{pairs:?}");
+        }
+        let near = ask(&app, &key, collection, &[("filter[prize]", "5")]).await;
+        assert!(near.text.contains("did you mean `price`?"), "{}", near.text);
+        ask(&app, &key, collection, &[("view_id", "99")]).await.expect_error(404, "not_found");
+        let stranger = full(&app).await;
+        ask(&app, &stranger, collection, &[]).await.expect_error(404, "not_found");
+        assert_eq!(ids(&ask(&app, &key, collection, &[("starting_after", cursor)]).await).len(), 1);
+    }
+
+    async fn a_row_that_moves_neither_skips_nor_doubles_its_neighbours(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        seed::index_on(&app, &key, collection, &[("price".to_owned(), false)]).await;
+        let mut made = Vec::new();
+        for price in 0..10 {
+            made.push(create(&app, &key, collection, json!({ "price": price })).await["id"].as_i64().unwrap());
+        }
+        let page = ask(&app, &key, collection, &[("sort", "price"), ("limit", "4")]).await;
+        assert_eq!(ids(&page), made[..4]);
+        // The last of the page is moved to the end, and one is put before it.
+        let last = format!("/collections/{collection}/items/{}", made[3]);
+        app.patch(&last, &key, json!({ "data": { "price": 100 } })).await.expect(200);
+        create(&app, &key, collection, json!({ "price": 1 })).await;
+        let cursor = page.body["next_cursor"].as_str().unwrap().to_owned();
+        let rest = ask(&app, &key, collection, &[("sort", "price"), ("starting_after", &cursor)]).await;
+        assert_eq!(ids(&rest), [&made[4..], &made[3..4]].concat());
+        let purged = format!("DELETE FROM items WHERE id = {}", made[3]);
+        app.sql(purged).await;
+        let gone = ask(&app, &key, collection, &[("starting_after", &made[3].to_string())]).await;
+        assert_eq!(gone.expect_error(400, "validation_error").as_deref(), Some("starting_after"));
+    }
+
+    async fn a_query_beyond_the_budget_names_what_to_index(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        for price in 0..40 {
+            create(&app, &key, collection, json!({ "price": price, "category": "toys" })).await;
+        }
+        let planner = app.service.pipeline.services.get::<Planner>().unwrap();
+        planner.set_budget(Budget { rows: 10, ..Budget::default() });
+        let answer = ask(&app, &key, collection, &[("filter[price]", "99"), ("sort", "name")]).await;
+        // A walk that came to its end is answered, whatever it looked at: what counts is what would still come.
+        assert_eq!(ids(&answer), [0_i64; 0]);
+        app.sql(
+            "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) \
+             INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
+             updated_by, created_at, updated_at) SELECT workspace_id, collection_id, \
+             '{\"price\":' || i || ',\"category\":\"toys\"}', title, 0, 1, created_by, updated_by, created_at, \
+             updated_at FROM n, (SELECT * FROM items LIMIT 1) AS one",
+        )
+        .await;
+        let answer = ask(&app, &key, collection, &[("filter[price]", "99"), ("sort", "name")]).await;
+        answer.expect_error(400, "query_too_expensive");
+        assert_eq!(answer.body["error"]["details"]["fields"], json!(["price", "name"]));
+        assert!(answer.body["error"]["details"]["visited"].as_i64().unwrap() >= 10);
+        planner.set_budget(Budget::default());
+        let index = json!({ "fields": [{ "field": "price" }] });
+        app.post(&format!("/collections/{collection}/indexes"), &key, index).await.expect(201);
+        app.service.jobs.run_due().await.unwrap();
+        planner.set_budget(Budget { rows: 10, ..Budget::default() });
+        let answer = ask(&app, &key, collection, &[("filter[price]", "99"), ("sort", "name")]).await;
+        assert_eq!(ids(&answer).len(), 1);
+        assert_eq!(answer.headers["x-svc-query-plan"], "index(price); visited=1");
+        assert!(number(&app, "SELECT count(*) AS n FROM item_keys").await >= 1_040);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod list;
 mod model;
+mod operators;
 mod property;
 
 use serde_json::Value;

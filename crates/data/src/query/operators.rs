@@ -1,0 +1,73 @@
+//! The operators, as callers look them up.
+
+use super::Op;
+use crate::shape::{Family, FieldType};
+use model::Result;
+use operation::{Json, operation};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What a type of field can be compared with, and how.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FilterOperators {
+    /// The type of the field.
+    #[serde(rename = "type")]
+    pub kind: FieldType,
+    /// The operators that it takes.
+    pub operators: Vec<Op>,
+    /// How an operand is written.
+    pub value_format: &'static str,
+    /// What decides the order of values; `null` for types that have none.
+    pub order: Option<&'static str>,
+    /// Whether lists can be sorted by it.
+    pub sortable: bool,
+}
+
+/// The operators that each field type takes
+///
+/// Formulas, rollups and lookups take the operators of their result's type.
+#[operation(get "/items/filter-operators", scope = any_key)]
+pub fn list_item_filter_operators() -> Result<Json<Vec<FilterOperators>>> {
+    let of_type = |kind: FieldType| {
+        let family = kind.own_family();
+        FilterOperators {
+            kind,
+            operators: Op::ALL.into_iter().filter(|op| op.fits(family)).collect(),
+            value_format: format_of(family),
+            order: order_of(family),
+            sortable: family.is_ordered(),
+        }
+    };
+    Ok(Json(FieldType::ALL.into_iter().filter(|kind| !kind.is_computed()).map(of_type).collect()))
+}
+
+fn format_of(family: Family) -> &'static str {
+    match family {
+        Family::Text => "text; in a list, `\\,` is a comma",
+        Family::Number => "a number as JSON writes it",
+        Family::Boolean => "`true` or `false`",
+        Family::Date => {
+            "`2026-11-21`, or relative: `today`, `today-7d`, `yesterday`, `tomorrow+1m` (d, w, m, y)"
+        }
+        Family::Datetime => {
+            "RFC 3339, or a date: `eq` and `in` take the whole day, others its midnight; or relative: `now-2h` (min, h, d, w), `today-7d`"
+        }
+        Family::Time => "`09:30` or `09:30:15`",
+        Family::Select | Family::Choices => "the key of a choice, or a label that no other choice has",
+        Family::Ids => "an id",
+        Family::Json => "JSON",
+    }
+}
+
+fn order_of(family: Family) -> Option<&'static str> {
+    match family {
+        Family::Text => {
+            Some("by letters without regard to case, then by code points; the first 256 bytes decide")
+        }
+        Family::Number => Some("by size"),
+        Family::Boolean => Some("false before true"),
+        Family::Date | Family::Datetime | Family::Time => Some("by time"),
+        Family::Select => Some("by the place of the choice"),
+        Family::Choices | Family::Ids | Family::Json => None,
+    }
+}

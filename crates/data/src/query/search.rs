@@ -1,0 +1,322 @@
+//! Full-text search of a collection's items.
+//!
+//! The full-text index finds candidates; like with other indexes, each is tested, so that both databases find the same. A
+//! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
+//! ranking would have to look at all of them.
+
+use super::filter::Filter;
+use super::params::Asked;
+use super::planner::Planner;
+use super::run::Report;
+use super::sort::Sort;
+use super::walk::rows;
+use super::words::{Words, field_tokens, searchable};
+use crate::items::{Facts, Item, ItemRow};
+use crate::output::Shown;
+use crate::shape::{self, Shape, Shapes};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use model::{Caller, CollectionId, Error, Result};
+use operation::{Describe, FromInput, Input, Path, RawPageList, State, With, operation};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+use store::{AnyConnection, Cached, PageNumber, Read};
+use utoipa::{IntoParams, ToSchema};
+
+/// Up to so many are ranked.
+const MOST_RANKED: usize = 2_000;
+/// Up to so many are counted.
+const MOST_COUNTED: usize = 100_000;
+/// Pages end here.
+const LAST: i64 = 10_000;
+/// Items that are fetched at a time.
+const FETCHED: usize = 500;
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct Sought {
+    q: String,
+    asked: Asked,
+    shown: Shown,
+}
+
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+struct SoughtQuery {
+    /// Words that items must all contain; the last may be the beginning of one. `"…"` is a phrase, and `name:` before
+    /// either looks in that field only.
+    #[param(min_length = 1, max_length = 500)]
+    q: String,
+}
+
+impl FromInput for Sought {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
+        let operation::Query(SoughtQuery { q }) = operation::Query::from_input(input, name)?;
+        if q.contains('\0') {
+            return Err(Error::invalid("q", "must not contain the NUL character"));
+        }
+        Ok(Self { q, asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)? })
+    }
+
+    fn describe(describe: &mut Describe, name: &'static str) {
+        describe.query_parameters::<SoughtQuery>();
+        Asked::describe(describe, name);
+        Shown::describe(describe, name);
+    }
+}
+
+/// How items were found.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct SearchFacts {
+    /// Whether `total` counts all; otherwise there are more.
+    pub total_is_exact: bool,
+    /// What decides the order.
+    pub ranking: Ranking,
+}
+
+/// What decides the order of what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ranking {
+    /// How well items fit.
+    Relevance,
+    /// The newest come first, because too many fit.
+    Recency,
+    /// What `sort` says.
+    Sort,
+}
+
+/// Full-text search of the items
+///
+/// Search looks at text, e-mail, address, telephone and select fields. A change is found as soon as it is made.
+#[operation(get "/collections/{collectionId}/items/search", scope = "items:read")]
+pub fn search_items(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    sought: Sought,
+    page: PageNumber,
+    shapes: State<Shapes>,
+    planner: State<Planner>,
+) -> Result<With<RawPageList<Item, SearchFacts>>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    if page.page.saturating_mul(page.limit) > LAST {
+        let rule =
+            format!("times `limit` must be at most {LAST}; list items with a filter and a cursor instead");
+        return Err(Error::invalid("page", rule));
+    }
+    let Sought { q, asked, shown } = sought;
+    let meant = asked.read(read, &shape, false)?;
+    let words = Words::read(&shape, &q);
+    let mut search = Search {
+        shape: &shape,
+        planner: &planner.0,
+        words: &words,
+        filter: &meant.query.filter,
+        sort: meant.is_sorted.then_some(&meant.query.sort),
+        began: Instant::now(),
+        visited: 0,
+    };
+    let (skip, most) = (page.offset(), page.limit);
+    let hits = search.run(
+        read,
+        usize::try_from(skip).unwrap_or_default(),
+        usize::try_from(most).unwrap_or_default(),
+    )?;
+    let report = search.report();
+    let found: Vec<&ItemRow> = hits.rows.iter().collect();
+    let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &found)?;
+    let printed = printer.rows(found.into_iter())?;
+    let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
+    let total = i64::try_from(hits.total).unwrap_or(i64::MAX);
+    let answer = RawPageList::of(page, printed, total, facts);
+    Ok(With { answer, headers: vec![report.header()] })
+}
+
+struct Search<'a> {
+    shape: &'a Shape,
+    planner: &'a Planner,
+    words: &'a Words,
+    filter: &'a Filter,
+    sort: Option<&'a Sort>,
+    began: Instant,
+    visited: usize,
+}
+
+/// A page of what was found.
+struct Hits {
+    rows: Vec<ItemRow>,
+    total: usize,
+    is_exact: bool,
+    ranking: Ranking,
+}
+
+impl Search<'_> {
+    fn report(&self) -> Report {
+        Report {
+            plan: "search".to_owned(),
+            uses: Vec::new(),
+            visited: self.visited,
+            took: self.began.elapsed(),
+        }
+    }
+
+    fn run(&mut self, read: &mut Read, skip: usize, most: usize) -> Result<Hits> {
+        if self.words.0.is_empty() {
+            return Ok(Hits { rows: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance });
+        }
+        let candidates = candidates(read, self.shape, self.words, MOST_COUNTED + 1)?;
+        self.visited = candidates.len();
+        if candidates.len() <= MOST_RANKED || self.sort.is_some() {
+            return self.ordered(read, &candidates, skip, most);
+        }
+        let is_plain = self.filter.is_empty() && self.words.0.iter().all(|clause| clause.field.is_none());
+        if is_plain {
+            let is_exact = candidates.len() <= MOST_COUNTED;
+            let shown: Vec<i64> = candidates.iter().skip(skip).take(most).copied().collect();
+            let rows = rows(read, self.shape, &shown)?;
+            let total = candidates.len().min(MOST_COUNTED);
+            return Ok(Hits { rows, total, is_exact, ranking: Ranking::Recency });
+        }
+        let (mut shown, mut total, mut is_exact) = (Vec::new(), 0, candidates.len() <= MOST_COUNTED);
+        for some in candidates.chunks(FETCHED) {
+            for row in self.fitting(read, some)? {
+                if total >= skip && shown.len() < most {
+                    shown.push(row);
+                }
+                total += 1;
+            }
+            if self.is_beyond_budget() {
+                is_exact = is_exact && some.last() == candidates.last();
+                break;
+            }
+        }
+        Ok(Hits { rows: shown, total, is_exact, ranking: Ranking::Recency })
+    }
+
+    /// All that fit, the best first, or in the order that was asked for.
+    fn ordered(&mut self, read: &mut Read, candidates: &[i64], skip: usize, most: usize) -> Result<Hits> {
+        let mut found = Vec::with_capacity(candidates.len().min(MOST_RANKED));
+        let mut is_exact = candidates.len() <= MOST_COUNTED;
+        for some in candidates.chunks(FETCHED) {
+            found.append(&mut self.fitting(read, some)?);
+            if self.is_beyond_budget() && some.last() != candidates.last() {
+                is_exact = false;
+                break;
+            }
+        }
+        let total = found.len();
+        let (mut placed, ranking): (Vec<(Vec<u8>, ItemRow)>, Ranking) = match self.sort {
+            Some(sort) => {
+                if !is_exact {
+                    return Err(too_many_to_sort());
+                }
+                let place = |row: ItemRow| -> Result<_> {
+                    let data = row.values()?;
+                    Ok((sort.key(self.shape, Facts { row: &row, data: &data }), row))
+                };
+                (found.into_iter().map(place).collect::<Result<_>>()?, Ranking::Sort)
+            }
+            None => (self.ranked(found)?, Ranking::Relevance),
+        };
+        placed.sort_by(|one, other| one.0.cmp(&other.0));
+        let rows = placed.into_iter().skip(skip).take(most).map(|(_, row)| row).collect();
+        Ok(Hits { rows, total, is_exact, ranking })
+    }
+
+    /// The items among `ids` that fit.
+    fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<ItemRow>> {
+        let mut fitting = Vec::with_capacity(ids.len());
+        for row in rows(read, self.shape, ids)? {
+            let data = row.values()?;
+            let facts = Facts { row: &row, data: &data };
+            let item = row.id;
+            let is_found = self.words.fit(self.shape, facts)
+                && self.filter.fits(self.shape, facts, &mut |field, to| {
+                    super::walk::points_to(read, item, field, to)
+                })?;
+            if is_found {
+                fitting.push(row);
+            }
+        }
+        self.visited += ids.len();
+        Ok(fitting)
+    }
+
+    fn is_beyond_budget(&self) -> bool {
+        let budget = self.planner.budget();
+        self.visited >= budget.rows || self.began.elapsed() >= budget.time
+    }
+
+    /// Items with a key that is the less the better they fit: by how often the words stand in them for their length
+    /// (BM25), where the title counts thrice; of equal ones the newest first.
+    fn ranked(&self, found: Vec<ItemRow>) -> Result<Vec<(Vec<u8>, ItemRow)>> {
+        const SATURATION: f64 = 1.2;
+        const LENGTH: f64 = 0.75;
+        let mut counted = Vec::with_capacity(found.len());
+        let mut all = 0;
+        for row in found {
+            let data = row.values()?;
+            let facts = Facts { row: &row, data: &data };
+            let mut counts = vec![0_usize; self.words.0.len()];
+            let mut length = 0;
+            for field in searchable(self.shape) {
+                let tokens = field_tokens(field, facts);
+                let weight = if self.shape.primary == Some(field.id) { 3 } else { 1 };
+                length += tokens.len();
+                for (count, clause) in counts.iter_mut().zip(&self.words.0) {
+                    if clause.field.is_none_or(|id| id == field.id) {
+                        *count += weight * clause.count_in(&tokens);
+                    }
+                }
+            }
+            all += length;
+            counted.push((counts, length, row));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "texts are far shorter than 2^53 words")]
+        let as_number = |count: usize| count as f64;
+        let average = (as_number(all) / as_number(counted.len().max(1))).max(1.0);
+        let score = |counts: &[usize], length: usize| -> f64 {
+            let norm = SATURATION * (1.0 - LENGTH + LENGTH * as_number(length) / average);
+            counts.iter().map(|count| as_number(*count)).map(|count| count / (count + norm)).sum()
+        };
+        let keyed = counted.into_iter().map(|(counts, length, row)| {
+            let mut key = Vec::with_capacity(16);
+            // Scores are not negative, so their bits are in their order.
+            key.extend((!score(&counts, length).to_bits()).to_be_bytes());
+            crate::key::push_id(&mut key, row.id.0, true);
+            (key, row)
+        });
+        Ok(keyed.collect())
+    }
+}
+
+fn too_many_to_sort() -> Error {
+    let message = "The search finds too many items to sort; leave `sort` out or look for more words.";
+    Error::new(model::Code::QueryTooExpensive, message)
+}
+
+/// The items that the full-text index knows, the newest first.
+fn candidates(read: &mut Read, shape: &Shape, words: &Words, most: usize) -> Result<Vec<i64>> {
+    #[derive(QueryableByName)]
+    struct Hit {
+        #[diesel(sql_type = BigInt)]
+        id: i64,
+    }
+    let found: Vec<Hit> = match read.connection() {
+        AnyConnection::Sqlite(connection) => Cached(
+            diesel::sql_query(format!(
+                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid DESC LIMIT {most}"
+            ))
+            .bind::<Text, _>(words.fts5(shape.collection)),
+        )
+        .load(connection)?,
+        AnyConnection::Postgres(connection) => Cached(
+            diesel::sql_query(format!(
+                "SELECT item_id AS id FROM item_search WHERE terms @@ $1::tsquery ORDER BY item_id DESC LIMIT {most}"
+            ))
+            .bind::<Text, _>(words.tsquery(shape.collection)),
+        )
+        .load(connection)?,
+    };
+    Ok(found.into_iter().map(|hit| hit.id).collect())
+}
