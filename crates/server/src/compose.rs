@@ -121,7 +121,7 @@ impl Service {
             .with(receiver.clone())
             .with(settings)
             .with_shared(shapes.clone())
-            .with(Planner::default());
+            .with(Planner::new(db.clone()));
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
         let jobs = received(background(&db, &engine, &shapes), &receiver);

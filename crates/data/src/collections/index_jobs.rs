@@ -4,8 +4,9 @@
 //! are there already stay. On PostgreSQL a slice locks its items against changes while it writes their keys, so that a key
 //! never says what its item has ceased to be.
 
-use super::indexes::drop_index;
+use super::indexes::{create, drop_index};
 use crate::items::{Facts, ItemRow, digest};
+use crate::query::{Due, LARGE, Wish};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -20,6 +21,9 @@ use store::{AnyConnection, Db, Tx, each};
 
 /// The job that builds an index, or empties one that was dropped or has failed.
 pub const JOB: &str = "data.index.build";
+
+/// The job that makes an index which queries wished for.
+const WISH: &str = "data.index.wish";
 
 /// Items of one slice of a build.
 const SLICE: i64 = 5_000;
@@ -58,7 +62,7 @@ pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
     struct Payload {
         index_id: IndexId,
     }
-    let shapes = shapes.clone();
+    let (shapes, wishing) = (shapes.clone(), shapes.clone());
     runner
         .handle(JOB, move |job| {
             let shapes = shapes.clone();
@@ -72,10 +76,61 @@ pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
                 Ok(())
             }
         })
+        .handle(WISH, move |job| {
+            let shapes = wishing.clone();
+            async move {
+                let wish: Wish = job.payload.parse().map_err(JobError::give_up)?;
+                job.db.write(move |tx| grant(tx, &shapes, &wish)).await?;
+                Ok(())
+            }
+        })
         .every("data.index.retire", Duration::from_secs(24 * 3600), |job| async move {
             job.db.write(retire).await?;
             Ok(())
         })
+}
+
+/// Asks for indexes that queries wished for, and notes that others are used.
+///
+/// # Errors
+/// When the database fails.
+pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
+    let now = tx.now();
+    for wish in &due.wishes {
+        let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
+        tx.enqueue(WISH, Some(&key), wish, now)?;
+    }
+    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&due.used)))
+        .set(collection_indexes::last_used_at.eq(now))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Makes an index that queries wished for, where the collection is large enough and has room for it.
+fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<()> {
+    use model::Code::{DuplicateValue, InvalidState, LimitReached, NotFound};
+    let mut attempt = || -> Result<()> {
+        shape::for_change(tx, wish.workspace_id, wish.collection_id)?;
+        let shape = shape::for_write(tx, shapes, wish.workspace_id, wish.collection_id)?;
+        let families: Option<Vec<_>> = wish.parts.iter().map(|part| part.subject.family(&shape)).collect();
+        let kind = match families.as_deref() {
+            Some([family]) if family.is_set() => IndexKind::Set,
+            Some([family]) if family.is_ordered() => IndexKind::Single,
+            Some(all @ [_, _, ..]) if all.iter().all(|family| family.is_ordered()) => IndexKind::Composite,
+            // The fields have changed since.
+            _ => return Ok(()),
+        };
+        if count(tx, wish.collection_id)? <= LARGE {
+            return Ok(());
+        }
+        create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(drop)
+    };
+    match attempt() {
+        Err(error) if matches!(error.code(), DuplicateValue | InvalidState | LimitReached | NotFound) => {
+            Ok(())
+        }
+        result => result,
+    }
 }
 
 /// Does a slice; whether there is more.

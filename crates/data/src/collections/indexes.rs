@@ -10,7 +10,7 @@ use crate::shape::{
 };
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, IndexId, JsonText, Result, Timestamp};
-use operation::{Body, Created, Deleted, Json, Path, State, operation};
+use operation::{Body, Created, Deleted, Path, Rows, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::schema::collection_indexes;
@@ -104,10 +104,10 @@ pub fn list_indexes(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     shapes: State<Shapes>,
-) -> Result<Json<Vec<CollectionIndex>>> {
+) -> Result<Rows<CollectionIndex>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let rows = rows(read, collection_id)?;
-    Ok(Json(rows.into_iter().map(|row| shown(&shape, row)).collect::<Result<_>>()?))
+    Ok(Rows(rows.into_iter().map(|row| shown(&shape, row)).collect::<Result<_>>()?))
 }
 
 /// Index a field, optionally unique
@@ -136,7 +136,7 @@ pub fn delete_index(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Path(index_id): Path<IndexId>,
-) -> Result<Json<Deleted<IndexId>>> {
+) -> Result<Deleted<IndexId>> {
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
     let row = rows(tx, collection_id)?
         .into_iter()
@@ -155,7 +155,7 @@ pub fn delete_index(
         return Err(Error::new(Code::ResourceInUse, message));
     }
     drop_index(tx, collection_id, index_id)?;
-    Ok(Json(Deleted::of("index", index_id)))
+    Ok(Deleted::of("index", index_id))
 }
 
 /// The indexes of a collection that are not on their way out.

@@ -1,6 +1,6 @@
 //! Collections: what shape items have, and how they are looked at.
 
-mod index_jobs;
+pub(crate) mod index_jobs;
 pub mod indexes;
 
 pub use index_jobs::handle_index_jobs;

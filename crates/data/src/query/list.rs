@@ -67,6 +67,7 @@ pub fn list_items(
     let after = place(read, &shape, &meant.query, &meant.seal, page.starting_after.as_deref())?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
     let found = meant.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
+    planner.0.note(&shape, &meant.query, &found.report, need - 1, read.now());
     let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
     let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &rows)?;
     let mut printed = Vec::with_capacity(found.found.len());

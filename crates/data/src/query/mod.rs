@@ -21,6 +21,7 @@ mod saved;
 mod search;
 mod sort;
 mod tree;
+mod usage;
 mod walk;
 mod words;
 
@@ -35,6 +36,7 @@ pub use saved::{SavedQuery, SavedQueryText};
 pub use sort::{Sort, read_list};
 pub use tree::{Comparison, Node};
 pub(crate) use tree::{name_of, subject};
+pub(crate) use usage::{Due, LARGE, Wish};
 pub(crate) use walk::rows;
 
 use operation::Operations;

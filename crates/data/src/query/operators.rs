@@ -3,7 +3,7 @@
 use super::Op;
 use crate::shape::{Family, FieldType};
 use model::Result;
-use operation::{Json, operation};
+use operation::{Rows, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,7 +27,7 @@ pub struct FilterOperators {
 ///
 /// Formulas, rollups and lookups take the operators of their result's type.
 #[operation(get "/items/filter-operators", scope = any_key)]
-pub fn list_item_filter_operators() -> Result<Json<Vec<FilterOperators>>> {
+pub fn list_item_filter_operators() -> Result<Rows<FilterOperators>> {
     let of_type = |kind: FieldType| {
         let family = kind.own_family();
         FilterOperators {
@@ -38,7 +38,7 @@ pub fn list_item_filter_operators() -> Result<Json<Vec<FilterOperators>>> {
             sortable: family.is_ordered(),
         }
     };
-    Ok(Json(FieldType::ALL.into_iter().filter(|kind| !kind.is_computed()).map(of_type).collect()))
+    Ok(Rows(FieldType::ALL.into_iter().filter(|kind| !kind.is_computed()).map(of_type).collect()))
 }
 
 fn format_of(family: Family) -> &'static str {

@@ -2,13 +2,16 @@
 
 use super::filter::Range;
 use super::plan::MOST_COUNTED;
+use super::run::{Query, Report};
+use super::usage::{Due, Usage};
 use super::walk;
+use crate::collections::index_jobs;
 use crate::shape::Shape;
-use model::{CollectionId, IndexId, Result};
+use model::{CollectionId, IndexId, Result, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use store::Read;
+use store::{Db, Read};
 
 /// How long a count is good for.
 const FRESH: Duration = Duration::from_secs(10);
@@ -33,8 +36,9 @@ impl Default for Budget {
 }
 
 /// What planning remembers, per process.
-#[derive(Debug, Default)]
 pub struct Planner {
+    db: Db,
+    usage: Usage,
     budget: Mutex<Budget>,
     counts: Mutex<HashMap<Counted, (Instant, i64)>>,
 }
@@ -46,6 +50,27 @@ enum Counted {
 }
 
 impl Planner {
+    /// A planner that knows nothing yet.
+    pub fn new(db: Db) -> Self {
+        Self { db, usage: Usage::default(), budget: Mutex::default(), counts: Mutex::default() }
+    }
+
+    /// Counts a query, and sees to what that calls for: an index that should be there, or a note that one is used. That
+    /// happens beside the query, and is lost with no harm.
+    pub(crate) fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) {
+        let due = self.usage.note(shape, query, report, shown, now);
+        if due == Due::default() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let db = self.db.clone();
+        runtime.spawn(async move {
+            if let Err(error) = db.write(move |tx| index_jobs::see_to(tx, &due)).await {
+                tracing::warn!(?error, "what queries need could not be noted");
+            }
+        });
+    }
+
     /// How much a query may look at.
     pub fn budget(&self) -> Budget {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner)

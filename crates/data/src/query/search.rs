@@ -44,17 +44,18 @@ pub struct Sought {
 struct SoughtQuery {
     /// Words that items must all contain; the last may be the beginning of one. `"…"` is a phrase, and `name:` before
     /// either looks in that field only.
-    #[param(min_length = 1, max_length = 500)]
-    q: String,
+    #[param(required = true, min_length = 1, max_length = 500)]
+    q: Option<String>,
 }
 
 impl FromInput for Sought {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let operation::Query(SoughtQuery { q }) = operation::Query::from_input(input, name)?;
-        if q.contains('\0') {
-            return Err(Error::invalid("q", "must not contain the NUL character"));
-        }
-        Ok(Self { q, asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)? })
+        Ok(Self {
+            q: q.unwrap_or_default(),
+            asked: Asked::from_input(input, name)?,
+            shown: Shown::from_input(input, name)?,
+        })
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {
@@ -105,6 +106,9 @@ pub fn search_items(
         return Err(Error::invalid("page", rule));
     }
     let Sought { q, asked, shown } = sought;
+    if q.is_empty() {
+        return Err(Error::invalid("q", "is required"));
+    }
     let meant = asked.read(read, &shape, false)?;
     let words = Words::read(&shape, &q);
     let mut search = Search {

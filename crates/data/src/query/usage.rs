@@ -1,0 +1,233 @@
+//! What queries would have needed: counted per process, until it is worth an index.
+//!
+//! A field, or some fields with a value each and an order, that many queries of a day go by, in a large collection, at a
+//! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
+
+use super::filter::Condition;
+use super::run::{Query, Report};
+use crate::shape::{Family, FieldType, IndexKind, IndexStatus, Part, Shape, Subject, System};
+use model::{CollectionId, IndexId, Timestamp, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Queries of a day that make an index worth it.
+const OFTEN: u32 = 20;
+/// Only collections with more items than this get indexes by themselves.
+pub const LARGE: i64 = 20_000;
+/// Only where a query took longer than this.
+const SLOW: Duration = Duration::from_millis(50);
+/// Where an order is walked, looking at so many times the items that were wanted is as good as slow.
+const WASTE: usize = 20;
+/// How often it is noted that an index is used.
+const NOTED_EVERY_SECONDS: i64 = 3_600;
+/// The most fields with a value each in one index.
+const MOST_EQUAL: usize = 3;
+/// More wishes are not kept.
+const MOST_KEPT: usize = 10_000;
+
+/// An index that would help.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Wish {
+    /// The tenant.
+    pub workspace_id: WorkspaceId,
+    /// The collection.
+    pub collection_id: CollectionId,
+    /// What it goes by.
+    pub parts: Vec<Part>,
+}
+
+/// What is to be done about what was seen.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// Indexes to be made.
+    pub wishes: Vec<Wish>,
+    /// Indexes whose use is to be noted.
+    pub used: Vec<IndexId>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    day: i64,
+    times: u32,
+    was_slow: bool,
+    is_asked: bool,
+}
+
+/// What this process has seen.
+#[derive(Debug, Default)]
+pub struct Usage {
+    wishes: Mutex<HashMap<Wish, Counted>>,
+    noted: Mutex<HashMap<IndexId, Timestamp>>,
+}
+
+impl Usage {
+    /// Counts a query.
+    pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) -> Due {
+        Due { wishes: self.wishes(shape, query, report, shown, now), used: self.used(report, now) }
+    }
+
+    fn used(&self, report: &Report, now: Timestamp) -> Vec<IndexId> {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.len() >= MOST_KEPT {
+            noted.clear();
+        }
+        let is_due =
+            |id: &&IndexId| noted.get(id).is_none_or(|last| last.plus_seconds(NOTED_EVERY_SECONDS) <= now);
+        let due: Vec<IndexId> = report.uses.iter().filter(is_due).copied().collect();
+        noted.extend(due.iter().map(|id| (*id, now)));
+        due
+    }
+
+    fn wishes(
+        &self,
+        shape: &Shape,
+        query: &Query,
+        report: &Report,
+        shown: usize,
+        now: Timestamp,
+    ) -> Vec<Wish> {
+        if query.trashed || report.visited <= shown.max(1) * 2 {
+            return Vec::new();
+        }
+        let is_slow = report.took >= SLOW || report.visited >= shown.max(1) * WASTE;
+        let day = now.seconds() / 86_400;
+        let mut kept = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        let mut due = Vec::new();
+        for parts in helpful(shape, query) {
+            let wish = Wish { workspace_id: shape.workspace, collection_id: shape.collection, parts };
+            let counted = kept.entry(wish.clone()).or_default();
+            if counted.day != day {
+                *counted = Counted { day, ..Counted::default() };
+            }
+            counted.times += 1;
+            counted.was_slow |= is_slow;
+            if counted.times >= OFTEN && counted.was_slow && !counted.is_asked {
+                counted.is_asked = true;
+                due.push(wish);
+            }
+        }
+        due
+    }
+}
+
+/// The indexes that are not there and would help a query: one for each thing that it goes by, and one over those with a
+/// single value and the order.
+fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
+    let musts = query.filter.musts();
+    let asc = |subject: Subject| Part { subject, desc: false };
+    let mut wishes: Vec<Vec<Part>> = Vec::new();
+    let mut wish = |parts: Vec<Part>| {
+        let can = parts.iter().all(|part| can_be_indexed(shape, part.subject, parts.len() > 1));
+        if can && !wishes.contains(&parts) && !exists(shape, &parts) {
+            wishes.push(parts);
+        }
+    };
+    for condition in &musts {
+        if is_narrow(condition) {
+            wish(vec![asc(condition.subject)]);
+        }
+    }
+    if let [only] = query.sort.parts.as_slice() {
+        wish(vec![asc(only.subject)]);
+    }
+    let mut equal: Vec<Subject> = musts
+        .iter()
+        .filter(|condition| condition.only_key().is_some())
+        .map(|condition| condition.subject)
+        .collect();
+    equal.sort_unstable_by_key(|subject| match subject {
+        Subject::Field(id) => (0, id.0),
+        Subject::System(system) => (1, i64::from(*system as u8)),
+    });
+    equal.dedup();
+    // Greater ids first among equal items, as the order of the index's last part has it.
+    let fits_order = query.sort.parts.last().is_none_or(|last| last.desc == query.sort.newest_first);
+    if !equal.is_empty() && equal.len() <= MOST_EQUAL && !query.sort.parts.is_empty() && fits_order {
+        let mut parts: Vec<Part> = equal.into_iter().map(asc).collect();
+        parts.extend_from_slice(&query.sort.parts);
+        wish(parts);
+    }
+    wishes
+}
+
+/// Whether an index narrows what a condition keeps.
+fn is_narrow(condition: &Condition) -> bool {
+    use super::filter::Test;
+    match &condition.test {
+        Test::Has(_) => true,
+        Test::Filled => false,
+        _ => condition.ranges().is_some_and(|ranges| !ranges.contains(&super::filter::Range::values())),
+    }
+}
+
+fn can_be_indexed(shape: &Shape, subject: Subject, several: bool) -> bool {
+    let field = match subject {
+        Subject::System(System::Id | System::ExternalKey) => return false,
+        Subject::System(_) => None,
+        Subject::Field(id) => shape.field_by_id(id),
+    };
+    let Some(family) = subject.family(shape) else { return false };
+    family != Family::Json
+        && !(several && family.is_set())
+        && field.is_none_or(|field| field.kind != FieldType::Relation)
+}
+
+fn exists(shape: &Shape, parts: &[Part]) -> bool {
+    shape.indexes.iter().any(|index| {
+        index.kind != IndexKind::Unique && index.status != IndexStatus::Failed && index.parts == parts
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{Filter, Node, Sort};
+    use crate::shape::FieldType as Type;
+    use crate::shape::sample::{choices, shape};
+    use serde_json::json;
+
+    fn report(visited: usize) -> Report {
+        Report { plan: "scan".to_owned(), uses: vec![IndexId(7)], visited, took: Duration::ZERO }
+    }
+
+    #[test]
+    fn what_is_asked_often_at_a_price_is_wished_for_once_a_day() {
+        let shape = shape(vec![
+            ("price", Type::Number, Default::default()),
+            ("category", Type::Select, choices(&["toys", "books"])),
+        ]);
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let tree = json!({ "and": [
+            { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 5 },
+        ] });
+        let filter = Filter::of(&shape, &Node::from_api(&shape, &tree, "x").unwrap(), now).unwrap();
+        let order = [Part { subject: Subject::System(System::UpdatedAt), desc: true }];
+        let query = Query::new(filter, Sort::of(&order), false);
+        let usage = Usage::default();
+        assert_eq!(
+            usage.note(&shape, &query, &report(30), 20, now),
+            Due { wishes: vec![], used: vec![IndexId(7)] }
+        );
+        for _ in 1..OFTEN {
+            assert_eq!(usage.note(&shape, &query, &report(900), 20, now), Due::default());
+        }
+        let wishes = usage.note(&shape, &query, &report(900), 20, now).wishes;
+        let parts: Vec<Vec<String>> = wishes
+            .iter()
+            .map(|wish| wish.parts.iter().map(|part| crate::query::sort::print(*part, &shape)).collect())
+            .collect();
+        assert_eq!(
+            parts,
+            [vec!["category"], vec!["price"], vec!["updated_at"], vec!["category", "-updated_at"]]
+        );
+        assert_eq!(usage.note(&shape, &query, &report(900), 20, now).wishes, []);
+        let tomorrow = now.plus_seconds(86_400);
+        let counts = (0..OFTEN).map(|_| usage.note(&shape, &query, &report(900), 20, tomorrow).wishes.len());
+        assert_eq!(counts.sum::<usize>(), 4);
+    }
+}
