@@ -188,7 +188,6 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// `duplicate_value`, `validation_error`, or the database's.
-    #[expect(dead_code, reason = "operations on links call it")]
     pub(crate) fn relinked(
         &self,
         tx: &mut Tx,

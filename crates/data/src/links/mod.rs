@@ -4,8 +4,13 @@
 //! a copy of the first 25 ids of each relation field; the table is the truth.
 
 mod copies;
+mod list;
+mod model;
+mod operations;
 mod relation;
+mod replace;
 pub(crate) mod table;
+mod targets;
 mod trash;
 
 pub(crate) use copies::inline;
@@ -16,5 +21,11 @@ pub(crate) use trash::{Fallout, fallout, forget, let_go, return_to, take_back};
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {
-    vec![]
+    vec![
+        Box::new(list::ListItemLinks),
+        Box::new(operations::CreateItemLink),
+        Box::new(replace::ReplaceItemLinks),
+        Box::new(operations::DeleteItemLink),
+        Box::new(list::ListItemLinkKinds),
+    ]
 }

@@ -27,7 +27,6 @@ const CHUNK: usize = 500;
 /// A link as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = item_links)]
-#[expect(dead_code, reason = "operations on links read all of it")]
 pub(crate) struct LinkRow {
     pub(crate) id: LinkId,
     pub(crate) collection_id: CollectionId,
@@ -98,6 +97,62 @@ pub(crate) fn rows_of(read: &mut Read, item: ItemId, field: FieldId) -> Result<V
         .order((item_links::position, item_links::id))
         .select(LinkRow::as_select());
     Ok(rows.load(read.connection())?)
+}
+
+/// The link of a field from an item to an object.
+pub(crate) fn between(
+    read: &mut Read,
+    item: ItemId,
+    field: FieldId,
+    kind: &str,
+    to: &str,
+) -> Result<Option<LinkRow>> {
+    let found = item_links::table
+        .filter(item_links::item_id.eq(item))
+        .filter(item_links::field_id.eq(field))
+        .filter(item_links::to_kind.eq(kind))
+        .filter(item_links::to_id.eq(to))
+        .select(LinkRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// A link that an item is an end of.
+pub(crate) fn of_item(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    item: ItemId,
+    id: LinkId,
+) -> Result<Option<LinkRow>> {
+    let found = item_links::table
+        .filter(item_links::id.eq(id))
+        .filter(item_links::workspace_id.eq(workspace))
+        .select(LinkRow::as_select())
+        .get_result(read.connection())
+        .optional()?;
+    Ok(found.filter(|link| link.item_id == item || link.item() == Some(item)))
+}
+
+/// The free links of an item to objects of a kind that are not in the trash, with a role or with any.
+pub(crate) fn free_links(
+    read: &mut Read,
+    item: ItemId,
+    kind: &str,
+    role: Option<&str>,
+    most: usize,
+) -> Result<Vec<LinkRow>> {
+    let mut links = item_links::table
+        .left_join(items::table.on(items::id.nullable().eq(to_item())))
+        .filter(item_links::item_id.eq(item))
+        .filter(item_links::field_id.eq(FREE))
+        .filter(item_links::to_kind.eq(kind))
+        .filter(items::trashed_at.is_null())
+        .into_boxed();
+    if let Some(role) = role {
+        links = links.filter(item_links::role.eq(role));
+    }
+    let links = links.order((item_links::position, item_links::id)).select(LinkRow::as_select());
+    Ok(links.limit(i64::try_from(most).unwrap_or(i64::MAX)).load(read.connection())?)
 }
 
 /// The links of a field that leave from one of `from` and lead to a live item.
@@ -286,6 +341,27 @@ pub(crate) fn delete(
 pub(crate) fn place(tx: &mut Tx, id: LinkId, position: i64) -> Result<()> {
     diesel::update(item_links::table.find(id))
         .set(item_links::position.eq(position))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Gives a link another role, note and place.
+pub(crate) fn revise(
+    tx: &mut Tx,
+    link: &LinkRow,
+    role: Option<&str>,
+    note: Option<&str>,
+    position: i64,
+) -> Result<()> {
+    let now = tx.now();
+    diesel::update(item_links::table.find(link.id))
+        .set((
+            item_links::role.eq(role),
+            item_links::note.eq(note),
+            item_links::position.eq(position),
+            item_links::version.eq(link.version + 1),
+            item_links::updated_at.eq(now),
+        ))
         .execute(tx.connection())?;
     Ok(())
 }

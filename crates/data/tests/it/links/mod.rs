@@ -1,6 +1,8 @@
 //! Links, rollups and lookups.
 
+mod agreement;
 mod computed;
+mod operations;
 mod relations;
 mod trash;
 

@@ -1,0 +1,304 @@
+//! Making and removing links one by one.
+
+use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink, told};
+use super::relation::{self, New, Others};
+use super::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
+use super::targets::{self, Found};
+use crate::items::activity::{self, Action, Changes, change};
+use crate::items::{self, ItemRow, Writer};
+use crate::shape::{self, Field, FieldType, Shape, Shapes};
+use diesel::prelude::*;
+use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result};
+use operation::{Body, Created, Deleted, Path, State, operation};
+use store::Tx;
+use store::schema::item_links;
+
+/// The event that tells of a new link. Links that are written as values of items are told of by `item.updated`.
+pub(crate) const CREATED: &str = "item.link.created";
+
+/// The event that tells of the end of a link.
+pub(crate) const DELETED: &str = "item.link.deleted";
+
+/// Link the item to an item, contact or task
+///
+/// With `field_key` the link belongs to a relation field, which shows it, and so does the field that points back;
+/// without, it is a free link. So far links can point to items, files and runs.
+#[operation(post "/collections/{collectionId}/items/{itemId}/links", scope = "items:write")]
+pub fn create_item_link(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(new): Body<NewItemLink>,
+    shapes: State<Shapes>,
+) -> Result<Created<ItemLink>> {
+    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = desk.writer();
+    targets::lock_both(tx, writer.author.workspace, item_id, &new.to)?;
+    let row = items::locked(tx, &desk.shape, item_id)?;
+    items::refuse_locked(&row)?;
+    let link = match &new.field_key {
+        Some(key) => relate(tx, &writer, &row, relation_field(&desk.shape, key, "field_key")?, &new)?,
+        None => link_freely(tx, &writer, &row, &new)?,
+    };
+    let link = shown(tx, &desk.shape, link)?;
+    emit(tx, &writer, CREATED, &link)?;
+    Ok(Created(link))
+}
+
+/// The relation field with this key.
+///
+/// # Errors
+/// `validation_error`.
+pub(super) fn relation_field<'a>(shape: &'a Shape, key: &str, at: &str) -> Result<&'a Field> {
+    let field = shape.field(key).filter(|field| field.kind == FieldType::Relation);
+    field.ok_or_else(|| {
+        let near = shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Error::invalid(at, format!("must be the key of a relation field of this collection{near}"))
+    })
+}
+
+/// Finds the item that a relation field is to point to.
+pub(super) fn related(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    ends: &Ends,
+    to: &LinkTarget,
+    at: &str,
+) -> Result<ItemId> {
+    if to.kind != LinkTargetType::Item {
+        return Err(Error::invalid(format!("{at}.type"), "must be `item` for a link of a relation field"));
+    }
+    let found = targets::find(tx, writer.author.workspace, to, at)?;
+    match found.item() {
+        Some((collection, id)) if collection == ends.target => {
+            refuse_self(row, id, at)?;
+            Ok(id)
+        }
+        _ => {
+            let rule = format!("must be an item of collection {}, to which the field points", ends.target);
+            Err(Error::invalid(format!("{at}.id"), rule))
+        }
+    }
+}
+
+pub(super) fn refuse_self(row: &ItemRow, to: ItemId, at: &str) -> Result<()> {
+    if to == row.id {
+        return Err(Error::invalid(format!("{at}.id"), "must not be the item itself"));
+    }
+    Ok(())
+}
+
+/// Makes a link of a relation field.
+fn relate(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    field: &Field,
+    new: &NewItemLink,
+) -> Result<LinkRow> {
+    let ends = relation::ends(tx, writer.shapes, writer.shape, field)?
+        .ok_or_else(|| Error::invalid("field_key", "points to no collection"))?;
+    let to = related(tx, writer, row, &ends, &new.to, "to")?;
+    if let Some(existing) = table::between(tx, row.id, field.id, ITEM, &to.to_string())? {
+        return Err(targets::twice(&existing));
+    }
+    if ends.reverse.is_some() {
+        table::hold_live(tx, writer.author.workspace, ends.target, &[to], true)?;
+    }
+    make_room(tx, writer, row, &ends, to, new.replace)?;
+    let fresh =
+        New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
+    relation::connect(tx, writer, row, &ends, &[fresh])?;
+    let others = if ends.reverse.is_some() { vec![(ends.target, to)] } else { Vec::new() };
+    // Making room may have changed it.
+    let row = items::live(tx, writer.shape, row.id)?;
+    writer.relinked(tx, &row, others, Action::Linked)?;
+    table::between(tx, row.id, field.id, ITEM, &to.to_string())?
+        .ok_or_else(|| Error::internal("a link that was stored is not there"))
+}
+
+/// Removes links that are in the way of one where there can be one only.
+///
+/// # Errors
+/// `link_exists` where none is to be replaced, `item_locked`.
+fn make_room(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    ends: &Ends,
+    to: ItemId,
+    replace: bool,
+) -> Result<()> {
+    let mut in_the_way = Vec::new();
+    if ends.one {
+        in_the_way.extend(table::live_rows(tx, ends.field, &[row.id])?);
+    }
+    if let Some((back, true)) = ends.reverse {
+        // The same links, as the item at the other end has them.
+        for mirror in table::live_rows(tx, back, &[to])? {
+            let Some(holder) = mirror.item() else { continue };
+            in_the_way.extend(table::between(tx, holder, ends.field, ITEM, &to.to_string())?);
+        }
+    }
+    for link in in_the_way {
+        if !replace {
+            return Err(relation::link_exists(link.id, link.item_id, link.item()));
+        }
+        unlink(tx, writer, link)?;
+    }
+    Ok(())
+}
+
+/// Makes a link that belongs to no field.
+fn link_freely(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, new: &NewItemLink) -> Result<LinkRow> {
+    let found = targets::find(tx, writer.author.workspace, &new.to, "to")?;
+    if let Some((_, id)) = found.item() {
+        refuse_self(row, id, "to")?;
+    }
+    if let Some(existing) = table::between(tx, row.id, FREE, found.kind.as_str(), &found.id)? {
+        return Err(targets::twice(&existing));
+    }
+    let place = match new.position {
+        Some(place) => place,
+        None => table::last_places(tx, FREE, &[row.id])?.get(&row.id).map_or(0, |last| last + 1),
+    };
+    insert_free(tx, writer, row, &found, (new.role.as_deref(), new.note.as_deref()), place)
+}
+
+/// Stores a free link, and tells both ends' logs of it.
+pub(super) fn insert_free(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    found: &Found,
+    (role, note): (Option<&str>, Option<&str>),
+    position: i64,
+) -> Result<LinkRow> {
+    let now = tx.now();
+    let link = found.aim(NewLink {
+        workspace_id: writer.author.workspace,
+        collection_id: row.collection_id,
+        item_id: row.id,
+        field_id: FREE,
+        to_kind: "",
+        to_collection_id: None,
+        to_id: String::new(),
+        role,
+        note,
+        position,
+        version: 1,
+        created_by: &writer.author.actor,
+        created_at: now,
+        updated_at: now,
+    });
+    table::insert(tx, &[link])?;
+    let stored = table::between(tx, row.id, FREE, found.kind.as_str(), &found.id)?
+        .ok_or_else(|| Error::internal("a link that was stored is not there"))?;
+    record(tx, writer, &stored, Action::Linked)?;
+    Ok(stored)
+}
+
+/// Writes to the activity log of both ends of a free link.
+fn record(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow, action: Action) -> Result<()> {
+    let what = serde_json::json!({
+        "id": link.id,
+        "from": { "collection_id": link.collection_id, "item_id": link.item_id },
+        "to": link.target(),
+        "role": link.role,
+    });
+    let entry = match action {
+        Action::Unlinked => change(Some(&what), None),
+        _ => change(None, Some(&what)),
+    };
+    let changed = Changes::from_iter([("link".to_owned(), entry)]);
+    activity::record(tx, writer.author, link.collection_id, Some(link.item_id), action, &changed)?;
+    if let (Some(collection), Some(item)) = (link.to_collection_id, link.item()) {
+        activity::record(tx, writer.author, collection, Some(item), action, &changed)?;
+    }
+    Ok(())
+}
+
+/// Remove a link
+///
+/// From either end. A link of a relation field leaves the values of both of its ends.
+#[operation(delete "/collections/{collectionId}/items/{itemId}/links/{linkId}", scope = "items:write")]
+pub fn delete_item_link(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Path(link_id): Path<LinkId>,
+    shapes: State<Shapes>,
+) -> Result<Deleted<LinkId>> {
+    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = desk.writer();
+    let missing = || Error::not_found("link");
+    let found = table::of_item(tx, writer.author.workspace, item_id, link_id)?;
+    if let Some(target) = found.as_ref().and_then(LinkRow::target) {
+        let from = found.as_ref().map_or(item_id, |link| link.item_id);
+        targets::lock_both(tx, writer.author.workspace, from, &target)?;
+    }
+    let row = items::locked(tx, &desk.shape, item_id)?;
+    items::refuse_locked(&row)?;
+    // Whoever waited for the items looks again.
+    let link = table::of_item(tx, writer.author.workspace, item_id, link_id)?.ok_or_else(missing)?;
+    unlink(tx, &writer, link)?;
+    Ok(Deleted::of("item_link", link_id))
+}
+
+/// Removes a link, whichever collection it leaves from.
+///
+/// # Errors
+/// `not_found` where it leaves from or leads to the trash, `item_locked`, `invalid_state` for an archived collection.
+pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<()> {
+    let workspace = writer.author.workspace;
+    let missing = || Error::not_found("link");
+    let home = shape::for_write(tx, writer.shapes, workspace, link.collection_id)
+        .map_err(|error| if error.code() == Code::NotFound { missing() } else { error })?;
+    let owner = items::find_locked(tx, &home, link.item_id)?
+        .filter(|row| row.trashed_at.is_none())
+        .ok_or_else(missing)?;
+    items::refuse_locked(&owner)?;
+    let writer = Writer { shape: &home, ..*writer };
+    let told = shown(tx, &home, link.clone())?;
+    match home.field_by_id(link.field_id) {
+        Some(field) => {
+            let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
+            let to = link.item().ok_or_else(missing)?;
+            if table::hold_live(tx, workspace, ends.target, &[to], ends.reverse.is_some())?.is_empty() {
+                return Err(missing());
+            }
+            table::delete(tx, owner.id, field.id, ends.back(), &[to])?;
+            let others: Others = ends.reverse.map(|_| (ends.target, to)).into_iter().collect();
+            writer.relinked(tx, &owner, others, Action::Unlinked)?;
+        }
+        None => remove_free(tx, &writer, &link)?,
+    }
+    emit(tx, &writer, DELETED, &told)
+}
+
+/// Removes a free link, and tells both ends' logs of it.
+pub(super) fn remove_free(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow) -> Result<()> {
+    diesel::delete(item_links::table.find(link.id)).execute(tx.connection())?;
+    record(tx, writer, link, Action::Unlinked)
+}
+
+/// A link that leaves from an item of this shape, with what it points to.
+pub(super) fn shown(tx: &mut Tx, shape: &Shape, link: LinkRow) -> Result<ItemLink> {
+    let linked = targets::pointed_to(tx, shape.workspace, std::slice::from_ref(&link))?;
+    let key = shape.field_by_id(link.field_id).map(|field| field.key.clone());
+    let other = link.target().and_then(|target| linked.get(&target).cloned());
+    link.show(LinkDirection::Out, key, other)
+}
+
+/// Tells of a link.
+pub(super) fn emit(tx: &mut Tx, writer: &Writer<'_>, kind: &'static str, link: &ItemLink) -> Result<()> {
+    if !writer.author.emits {
+        return Ok(());
+    }
+    let event = NewEvent::new(kind, writer.author.livemode, &told(link));
+    tx.emit(writer.author.workspace, writer.author.request.as_ref(), &event)?;
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Setting all links of one kind at once.
+
+use super::model::{
+    ItemLinkReplacement, LinkTarget, LinkTargetType, ReplacedLink, ReplacedLinkStatus, ReplacedLinks,
+    ReplacedLinksSummary, ReplacingLink,
+};
+use super::operations::{self, CREATED, DELETED};
+use super::relation::{self, New, Others};
+use super::table::{self, Ends, FREE, ITEM, LinkRow};
+use super::targets::{self, Found};
+use crate::items::activity::Action;
+use crate::items::{self, ItemRow, Writer};
+use crate::shape::{Field, Shapes};
+use crate::value::MOST_RELATED;
+use model::{Caller, CollectionId, Error, ItemId, Result};
+use operation::{Body, Json, Path, State, operation};
+use std::collections::HashSet;
+use store::Tx;
+
+/// Set all links of one kind
+///
+/// The kind is a relation field, or free links to objects of a type, narrowed by a role. Links of it that are not named
+/// are removed, and those that are get the order of the list. All of it happens or nothing.
+#[operation(put "/collections/{collectionId}/items/{itemId}/links", scope = "items:write")]
+pub fn replace_item_links(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(item_id): Path<ItemId>,
+    Body(wanted): Body<ItemLinkReplacement>,
+    shapes: State<Shapes>,
+) -> Result<Json<ReplacedLinks>> {
+    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = desk.writer();
+    let row = items::locked(tx, &desk.shape, item_id)?;
+    items::refuse_locked(&row)?;
+    refuse_doubles(&wanted.links)?;
+    let replaced = match (&wanted.field_key, wanted.kind) {
+        (Some(key), None) if wanted.role.is_none() => {
+            let field = operations::relation_field(&desk.shape, key, "field_key")?;
+            of_field(tx, &writer, &row, field, &wanted.links)?
+        }
+        (None, Some(kind)) => free(tx, &writer, &row, kind, &wanted)?,
+        (Some(_), _) => {
+            return Err(Error::invalid("field_key", "must stand alone, without `type` and `role`"));
+        }
+        (None, None) => {
+            return Err(Error::invalid("field_key", "must be given, or `type` for free links"));
+        }
+    };
+    Ok(Json(replaced))
+}
+
+fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
+    let mut seen: HashSet<&LinkTarget> = HashSet::new();
+    match links.iter().position(|link| !seen.insert(&link.to)) {
+        Some(place) => Err(Error::invalid(format!("links[{place}].to"), "must not be named twice")),
+        None => Ok(()),
+    }
+}
+
+/// Sets the links of a relation field.
+fn of_field(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    field: &Field,
+    links: &[ReplacingLink],
+) -> Result<ReplacedLinks> {
+    let ends = relation::ends(tx, writer.shapes, writer.shape, field)?
+        .ok_or_else(|| Error::invalid("field_key", "points to no collection"))?;
+    if ends.one && links.len() > 1 {
+        return Err(Error::invalid("links", "must have one link at most, as the field does"));
+    }
+    let mut wanted = Vec::with_capacity(links.len());
+    for (place, link) in links.iter().enumerate() {
+        let at = format!("links[{place}].to");
+        let to = operations::related(tx, writer, row, &ends, &link.to, &at)?;
+        let found =
+            Found { kind: LinkTargetType::Item, collection: Some(ends.target), id: to.to_string() };
+        wanted.push(Wanted { found, role: link.role.as_deref(), note: link.note.as_deref() });
+    }
+    if table::pointed_to(tx, row.id, field.id, MOST_RELATED + 1)?.len() > MOST_RELATED {
+        let rule = "names a field with more than 1,000 links, which cannot be set at once";
+        return Err(Error::invalid("field_key", rule));
+    }
+    let existing = table::live_rows(tx, field.id, &[row.id])?;
+    Set { writer, row, ends: Some(ends), wanted, existing }.make(tx)
+}
+
+/// Sets free links to objects of a type.
+fn free(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    row: &ItemRow,
+    kind: LinkTargetType,
+    request: &ItemLinkReplacement,
+) -> Result<ReplacedLinks> {
+    let existing = table::free_links(tx, row.id, kind.as_str(), request.role.as_deref(), MOST_RELATED + 1)?;
+    if existing.len() > MOST_RELATED {
+        return Err(Error::invalid("type", "names more than 1,000 links, which cannot be set at once"));
+    }
+    let mut wanted = Vec::with_capacity(request.links.len());
+    for (place, link) in request.links.iter().enumerate() {
+        let at = format!("links[{place}].to");
+        if link.to.kind != kind {
+            return Err(Error::invalid(format!("{at}.type"), format!("must be `{}`", kind.as_str())));
+        }
+        let role = link.role.as_deref().or(request.role.as_deref());
+        if request.role.is_some() && role != request.role.as_deref() {
+            return Err(Error::invalid(format!("links[{place}].role"), "must be the role of the request"));
+        }
+        let found = targets::find(tx, writer.author.workspace, &link.to, &at)?;
+        if let Some((_, id)) = found.item() {
+            operations::refuse_self(row, id, &at)?;
+        }
+        if let Some(other) = table::between(tx, row.id, FREE, kind.as_str(), &found.id)?
+            && !existing.iter().any(|link| link.id == other.id)
+        {
+            return Err(targets::twice(&other).param(at));
+        }
+        wanted.push(Wanted { found, role, note: link.note.as_deref() });
+    }
+    Set { writer, row, ends: None, wanted, existing }.make(tx)
+}
+
+/// A link that there is to be.
+struct Wanted<'a> {
+    found: Found,
+    role: Option<&'a str>,
+    note: Option<&'a str>,
+}
+
+/// All links of one kind, as they are and as they are to be.
+struct Set<'a> {
+    writer: &'a Writer<'a>,
+    row: &'a ItemRow,
+    /// The relation field; `None` for free links.
+    ends: Option<Ends>,
+    wanted: Vec<Wanted<'a>>,
+    existing: Vec<LinkRow>,
+}
+
+impl Set<'_> {
+    fn make(&self, tx: &mut Tx) -> Result<ReplacedLinks> {
+        let (removed, added): (Vec<&LinkRow>, Vec<&Wanted<'_>>) = (
+            self.existing.iter().filter(|link| !self.is_wanted(link)).collect(),
+            self.wanted.iter().filter(|wanted| self.existing_to(&wanted.found).is_none()).collect(),
+        );
+        let others = self.others(&removed, &added);
+        if let Some(ends) = &self.ends
+            && ends.reverse.is_some()
+        {
+            let ids: Vec<ItemId> = others.iter().map(|(_, id)| *id).collect();
+            table::hold_live(tx, self.writer.author.workspace, ends.target, &ids, true)?;
+        }
+        self.remove(tx, &removed)?;
+        self.add(tx, &added)?;
+        let results = self.arrange(tx)?;
+        let count = |status| results.iter().filter(|result| result.status == status).count();
+        let summary = ReplacedLinksSummary {
+            created: number(count(ReplacedLinkStatus::Created)),
+            updated: number(count(ReplacedLinkStatus::Updated)),
+            unchanged: number(count(ReplacedLinkStatus::Unchanged)),
+            deleted: number(removed.len()),
+        };
+        if self.ends.is_some() && summary.unchanged < number(results.len() + removed.len()) {
+            let action = if added.is_empty() { Action::Unlinked } else { Action::Linked };
+            self.writer.relinked(tx, self.row, others, action)?;
+        }
+        for wanted in added {
+            if let Some(link) = self.stored(tx, &wanted.found)? {
+                let link = operations::shown(tx, self.writer.shape, link)?;
+                operations::emit(tx, self.writer, CREATED, &link)?;
+            }
+        }
+        Ok(ReplacedLinks { summary, results })
+    }
+
+    fn is_wanted(&self, link: &LinkRow) -> bool {
+        self.wanted.iter().any(|wanted| wanted.found.id == link.to_id)
+    }
+
+    fn existing_to(&self, found: &Found) -> Option<&LinkRow> {
+        self.existing.iter().find(|link| link.to_id == found.id)
+    }
+
+    /// The items that show these links too.
+    fn others(&self, removed: &[&LinkRow], added: &[&Wanted<'_>]) -> Others {
+        let Some(ends) = self.ends.filter(|ends| ends.reverse.is_some()) else { return Others::new() };
+        let gone = removed.iter().filter_map(|link| link.item());
+        let new = added.iter().filter_map(|wanted| wanted.found.item()).map(|(_, id)| id);
+        let mut ids: Vec<ItemId> = gone.chain(new).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|id| (ends.target, id)).collect()
+    }
+
+    fn remove(&self, tx: &mut Tx, removed: &[&LinkRow]) -> Result<()> {
+        for link in removed {
+            let told = operations::shown(tx, self.writer.shape, (*link).clone())?;
+            match (&self.ends, link.item()) {
+                (Some(ends), Some(to)) => table::delete(tx, self.row.id, ends.field, ends.back(), &[to])?,
+                _ => operations::remove_free(tx, self.writer, link)?,
+            }
+            operations::emit(tx, self.writer, DELETED, &told)?;
+        }
+        Ok(())
+    }
+
+    fn add(&self, tx: &mut Tx, added: &[&Wanted<'_>]) -> Result<()> {
+        if let Some(ends) = &self.ends {
+            let mut new = Vec::with_capacity(added.len());
+            for wanted in added {
+                let Some((_, to)) = wanted.found.item() else { continue };
+                new.push(New { to, role: wanted.role, note: wanted.note, position: None });
+            }
+            return relation::connect(tx, self.writer, self.row, ends, &new);
+        }
+        for wanted in added {
+            let words = (wanted.role, wanted.note);
+            operations::insert_free(tx, self.writer, self.row, &wanted.found, words, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each link its place, role and note, and says what became of it.
+    fn arrange(&self, tx: &mut Tx) -> Result<Vec<ReplacedLink>> {
+        let mut results = Vec::with_capacity(self.wanted.len());
+        for (index, wanted) in (0..).zip(&self.wanted) {
+            let stored = self
+                .stored(tx, &wanted.found)?
+                .ok_or_else(|| Error::internal("a link that was stored is not there"))?;
+            let is_new = self.existing_to(&wanted.found).is_none();
+            let same_words = stored.role.as_deref() == wanted.role && stored.note.as_deref() == wanted.note;
+            let status = match (is_new, same_words && stored.position == index) {
+                (true, _) => ReplacedLinkStatus::Created,
+                (false, true) => ReplacedLinkStatus::Unchanged,
+                (false, false) => ReplacedLinkStatus::Updated,
+            };
+            if !same_words || stored.position != index {
+                table::revise(tx, &stored, wanted.role, wanted.note, index)?;
+            }
+            if let (false, Some((back, _)), Some(to)) =
+                (same_words, self.ends.and_then(|ends| ends.reverse), stored.item())
+                && let Some(mirror) = table::between(tx, to, back, ITEM, &self.row.id.to_string())?
+            {
+                table::revise(tx, &mirror, wanted.role, wanted.note, mirror.position)?;
+            }
+            results.push(ReplacedLink { index, status, id: stored.id });
+        }
+        Ok(results)
+    }
+
+    fn stored(&self, tx: &mut Tx, found: &Found) -> Result<Option<LinkRow>> {
+        let field = self.ends.map_or(FREE, |ends| ends.field);
+        table::between(tx, self.row.id, field, found.kind.as_str(), &found.id)
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

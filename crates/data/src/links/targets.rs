@@ -1,0 +1,175 @@
+//! What links point to: whether it exists, and enough of it to show.
+
+use super::model::{LinkTarget, LinkTargetType, LinkedObject, TargetId};
+use super::table::{LinkRow, NewLink};
+use diesel::prelude::*;
+use model::{Code, CollectionId, Error, FileId, ItemId, Result, RunId, WorkspaceId};
+use std::collections::HashMap;
+use store::schema::{files, items, runs};
+use store::{Read, Tx};
+
+/// A target that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) kind: LinkTargetType,
+    pub(crate) collection: Option<CollectionId>,
+    pub(crate) id: String,
+}
+
+impl Found {
+    /// The item that it is; `None` for other objects.
+    pub(crate) fn item(&self) -> Option<(CollectionId, ItemId)> {
+        Some((self.collection?, self.id.parse().ok()?))
+    }
+
+    /// Fills in where a link points to.
+    pub(crate) fn aim<'a>(&self, link: NewLink<'a>) -> NewLink<'a> {
+        NewLink {
+            to_kind: self.kind.as_str(),
+            to_collection_id: self.collection,
+            to_id: self.id.clone(),
+            ..link
+        }
+    }
+}
+
+/// Finds what a link is to point to, and keeps it until the transaction ends; `at` is where it stands in the request.
+///
+/// # Errors
+/// `not_found`, and `validation_error` for an id of the wrong form or an object of an area that is not there yet.
+pub(crate) fn find(tx: &mut Tx, workspace: WorkspaceId, to: &LinkTarget, at: &str) -> Result<Found> {
+    if !to.kind.is_available() {
+        let rule = format!("cannot be `{}` yet: this service keeps no such objects", to.kind.as_str());
+        return Err(Error::invalid(format!("{at}.type"), rule));
+    }
+    let missing = || Error::not_found(to.kind.as_str()).param(format!("{at}.id"));
+    let found = match (to.kind, &to.id) {
+        (LinkTargetType::Item, TargetId::Number(id)) => {
+            let collection = live_item(tx, workspace, ItemId(*id))?.ok_or_else(missing)?;
+            Found { kind: to.kind, collection: Some(collection), id: id.to_string() }
+        }
+        (LinkTargetType::File, TargetId::Number(id)) => {
+            let file = files::table
+                .filter(files::id.eq(FileId(*id)))
+                .filter(files::workspace_id.eq(workspace))
+                .filter(files::trashed_at.is_null())
+                .select(files::id);
+            let file: FileId = file.get_result(tx.connection()).optional()?.ok_or_else(missing)?;
+            Found { kind: to.kind, collection: None, id: file.to_string() }
+        }
+        (LinkTargetType::Run, TargetId::Text(id)) => {
+            let run = RunId::parse(id).ok_or_else(missing)?;
+            let run = runs::table
+                .filter(runs::workspace_id.eq(workspace))
+                .filter(runs::id.eq(run))
+                .select(runs::id);
+            let run: RunId = run.get_result(tx.connection()).optional()?.ok_or_else(missing)?;
+            Found { kind: to.kind, collection: None, id: run.to_string() }
+        }
+        (kind, _) => {
+            let rule = if kind.has_numbers() { "must be a whole number" } else { "must be a string" };
+            return Err(Error::invalid(format!("{at}.id"), rule));
+        }
+    };
+    Ok(found)
+}
+
+/// The collection of a live item that nobody moves to the trash meanwhile.
+fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<CollectionId>> {
+    let item = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(workspace))
+        .filter(items::trashed_at.is_null())
+        .select(items::collection_id);
+    let found = match tx.connection() {
+        store::AnyConnection::Sqlite(connection) => item.get_result(connection),
+        store::AnyConnection::Postgres(connection) => item.for_key_share().get_result(connection),
+    };
+    Ok(found.optional()?)
+}
+
+/// Locks two items in the order of their ids, so that nobody who does the same waits for whom they keep waiting.
+pub(crate) fn lock_both(tx: &mut Tx, workspace: WorkspaceId, one: ItemId, other: &LinkTarget) -> Result<()> {
+    let (LinkTargetType::Item, TargetId::Number(other)) = (other.kind, &other.id) else { return Ok(()) };
+    if let store::AnyConnection::Postgres(connection) = tx.connection() {
+        items::table
+            .filter(items::id.eq_any([one, ItemId(*other)]))
+            .filter(items::workspace_id.eq(workspace))
+            .order(items::id)
+            .select(items::id)
+            .for_update()
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+/// The objects at the ends of links, by what they are.
+pub(crate) type Linked = HashMap<LinkTarget, LinkedObject>;
+
+/// Enough of everything that links point to, in one query for each type.
+pub(crate) fn pointed_to(read: &mut Read, workspace: WorkspaceId, links: &[LinkRow]) -> Result<Linked> {
+    let of = |kind: LinkTargetType| links.iter().filter(move |link| link.to_kind == kind.as_str());
+    let items = of(LinkTargetType::Item).filter_map(LinkRow::item).collect::<Vec<_>>();
+    let mut linked = shown_items(read, workspace, &items)?;
+    let wanted: Vec<FileId> =
+        of(LinkTargetType::File).filter_map(|link| link.to_id.parse().ok()).map(FileId).collect();
+    if !wanted.is_empty() {
+        let rows: Vec<(FileId, String, String)> = files::table
+            .filter(files::id.eq_any(wanted))
+            .filter(files::workspace_id.eq(workspace))
+            .filter(files::trashed_at.is_null())
+            .select((files::id, files::name, files::mime_type))
+            .load(read.connection())?;
+        for (id, name, mime_type) in rows {
+            let object = object(LinkTargetType::File, TargetId::Number(id.0), Some(name));
+            put(&mut linked, LinkedObject { mime_type: Some(mime_type), ..object });
+        }
+    }
+    let wanted: Vec<RunId> =
+        of(LinkTargetType::Run).filter_map(|link| RunId::parse(&link.to_id)).collect();
+    if !wanted.is_empty() {
+        let rows: Vec<(RunId, String)> = runs::table
+            .filter(runs::workspace_id.eq(workspace))
+            .filter(runs::id.eq_any(wanted))
+            .select((runs::id, runs::status))
+            .load(read.connection())?;
+        for (id, status) in rows {
+            let object = object(LinkTargetType::Run, TargetId::Text(id.to_string()), None);
+            put(&mut linked, LinkedObject { status: Some(status), ..object });
+        }
+    }
+    Ok(linked)
+}
+
+/// Enough of live items.
+pub(crate) fn shown_items(read: &mut Read, workspace: WorkspaceId, wanted: &[ItemId]) -> Result<Linked> {
+    let mut linked = Linked::new();
+    if wanted.is_empty() {
+        return Ok(linked);
+    }
+    let rows: Vec<(ItemId, CollectionId, String)> = items::table
+        .filter(items::id.eq_any(wanted))
+        .filter(items::workspace_id.eq(workspace))
+        .filter(items::trashed_at.is_null())
+        .select((items::id, items::collection_id, items::title))
+        .load(read.connection())?;
+    for (id, collection, title) in rows {
+        let object = object(LinkTargetType::Item, TargetId::Number(id.0), Some(title));
+        put(&mut linked, LinkedObject { collection_id: Some(collection), ..object });
+    }
+    Ok(linked)
+}
+
+fn object(kind: LinkTargetType, id: TargetId, title: Option<String>) -> LinkedObject {
+    LinkedObject { kind, id, title, collection_id: None, mime_type: None, status: None }
+}
+
+fn put(linked: &mut Linked, object: LinkedObject) {
+    linked.insert(LinkTarget { kind: object.kind, id: object.id.clone() }, object);
+}
+
+/// The refusal of a second link between the same two.
+pub(crate) fn twice(existing: &LinkRow) -> Error {
+    Error::new(Code::LinkExists, "The two are linked already.")
+        .with("details", serde_json::json!({ "existing_id": existing.id }))
+}
