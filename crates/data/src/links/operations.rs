@@ -108,8 +108,7 @@ fn relate(
         table::hold_live(tx, writer.author.workspace, ends.target, &[to], true)?;
     }
     make_room(tx, writer, row, &ends, to, new.replace)?;
-    let fresh =
-        New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
+    let fresh = New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
     relation::connect(tx, writer, row, &ends, &[fresh])?;
     let others = if ends.reverse.is_some() { vec![(ends.target, to)] } else { Vec::new() };
     // Making room may have changed it.

@@ -76,8 +76,7 @@ fn of_field(
     for (place, link) in links.iter().enumerate() {
         let at = format!("links[{place}].to");
         let to = operations::related(tx, writer, row, &ends, &link.to, &at)?;
-        let found =
-            Found { kind: LinkTargetType::Item, collection: Some(ends.target), id: to.to_string() };
+        let found = Found { kind: LinkTargetType::Item, collection: Some(ends.target), id: to.to_string() };
         wanted.push(Wanted { found, role: link.role.as_deref(), note: link.note.as_deref() });
     }
     if table::pointed_to(tx, row.id, field.id, MOST_RELATED + 1)?.len() > MOST_RELATED {

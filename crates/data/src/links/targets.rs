@@ -125,8 +125,7 @@ pub(crate) fn pointed_to(read: &mut Read, workspace: WorkspaceId, links: &[LinkR
             put(&mut linked, LinkedObject { mime_type: Some(mime_type), ..object });
         }
     }
-    let wanted: Vec<RunId> =
-        of(LinkTargetType::Run).filter_map(|link| RunId::parse(&link.to_id)).collect();
+    let wanted: Vec<RunId> = of(LinkTargetType::Run).filter_map(|link| RunId::parse(&link.to_id)).collect();
     if !wanted.is_empty() {
         let rows: Vec<(RunId, String)> = runs::table
             .filter(runs::workspace_id.eq(workspace))

@@ -134,7 +134,19 @@ async fn seed_items(walk: &Walk) -> (String, String) {
     app.post(&format!("/collections/{collection}/items/{}/comments", item["id"]), key, comment)
         .await
         .expect(201);
+    let at = format!("/collections/{collection}/items");
+    let other = app.post(&at, key, json!({ "data": { "name": "Other" } })).await.expect(201);
+    for (target, role) in [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(walk).await, "cause")] {
+        let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
+        app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
+    }
     (collection.to_string(), item["id"].to_string())
+}
+
+/// A run, as what a link points to.
+async fn run_target(walk: &Walk) -> Value {
+    let runs = walk.app.get("/runs", &walk.keys[&(false, true)]).await.expect(200);
+    json!({ "type": "run", "id": runs[0]["id"] })
 }
 
 /// An inbound webhook that has received a request.

@@ -7,15 +7,14 @@ use svc_data::compute::{self, Candidate};
 use svc_data::shape::{self, FieldOptions, FieldType, Shapes};
 
 fn rollup(key: &str, aggregate: &str, field: Value, result: &str) -> Value {
-    let options = json!({ "relation": "books", "aggregate": aggregate, "field": field, "result_type": result });
+    let options =
+        json!({ "relation": "books", "aggregate": aggregate, "field": field, "result_type": result });
     json!({ "key": key, "type": "rollup", "options": options })
 }
 
 /// Authors that compute something of their books, and books that look at their editor.
 async fn counting(kind: testkit::Kind) -> Library {
-    let look = |key: &str, field: &str, result: &str| {
-        json!({ "key": key, "type": "lookup", "options": { "relation": "editor", "field": field, "result_type": result } })
-    };
+    let look = |key: &str, field: &str, result: &str| json!({ "key": key, "type": "lookup", "options": { "relation": "editor", "field": field, "result_type": result } });
     let of_books = json!([look("editor_age", "age", "number"), look("editor_wealth", "wealth", "number")]);
     let of_authors = json!([
         rollup("works", "count", Value::Null, "integer"),
@@ -156,11 +155,12 @@ testkit::on_both! {
 
     async fn a_new_field_is_computed_for_all(kind: Kind) {
         let library = counting(kind).await;
-        let (books, authors, workspace) = (library.books, library.authors, library.key.workspace);
+        let (books, workspace) = (library.books, library.key.workspace);
         let ann = library.author("Ann").await;
-        for number in 0..120 {
-            library.put(books, json!({ "title": "T", "price": number, "editor": [ann], "authors": [ann] })).await;
+        for _ in 0..120 {
+            library.put(books, json!({ "title": "T", "editor": [ann] })).await;
         }
+        library.work().await;
         let options = json!({ "relation": "editor", "field": "name", "result_type": "text" });
         library.add(books, "editor_name", "lookup", options).await;
         let before = crate::events(&library.app).await.len();
@@ -169,7 +169,6 @@ testkit::on_both! {
         let sql = format!("SELECT count(*) AS n FROM items WHERE collection_id = {books} AND data LIKE '%\"editor_name\":\"Ann\"%'");
         assert_eq!(crate::number(&library.app, &sql).await, 120);
         assert_eq!(crate::events(&library.app).await.len(), before, "nobody hears of it");
-        assert_eq!(library.value(authors, ann, "works").await, 120);
     }
 
     async fn more_links_than_fit_are_counted_by_a_job(kind: Kind) {
