@@ -136,7 +136,9 @@ async fn seed_items(walk: &Walk) -> (String, String) {
         .expect(201);
     let at = format!("/collections/{collection}/items");
     let other = app.post(&at, key, json!({ "data": { "name": "Other" } })).await.expect(201);
-    for (target, role) in [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(walk).await, "cause")] {
+    for (target, role) in
+        [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(walk).await, "cause")]
+    {
         let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
         app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
     }

@@ -53,7 +53,7 @@ testkit::on_both! {
         assert_eq!(listed.len(), 2);
         assert_eq!(listed[1]["linked"], json!({ "type": "file", "id": file, "title": "scan", "mime_type": "text/plain" }));
         assert_eq!(library.list(book, "?type=file").await.len(), 1);
-        assert_eq!(library.list(book, "?role=fan").await, [made.clone()]);
+        assert_eq!(library.list(book, "?role=fan").await, std::slice::from_ref(&made));
         assert_eq!(library.list(book, "?role=foe").await.len(), 0);
         // A run of this workspace, and one of another.
         let runner = library.app.key(workspace, Env::Live, &["*"]).await;
