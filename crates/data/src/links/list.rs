@@ -12,7 +12,7 @@ use crate::items;
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, FieldId, ItemId, LinkId, Result, WorkspaceId};
-use operation::{Json, OptIn, OptInList, Path, Query, State, operation};
+use operation::{OptIn, OptInList, Path, Query, Rows, State, operation};
 use std::collections::HashMap;
 use store::Read;
 use store::schema::{item_links, items as items_table};
@@ -225,7 +225,7 @@ impl List<'_> {
 ///
 /// What links can point to, and which of it this service keeps already.
 #[operation(get "/item-links/kinds", scope = any_key)]
-pub fn list_item_link_kinds(_caller: &Caller) -> Result<Json<Vec<ItemLinkKind>>> {
+pub fn list_item_link_kinds(_caller: &Caller) -> Result<Rows<ItemLinkKind>> {
     let kind = |kind: LinkTargetType| ItemLinkKind {
         kind,
         object: "item_link_kind",
@@ -241,5 +241,5 @@ pub fn list_item_link_kinds(_caller: &Caller) -> Result<Json<Vec<ItemLinkKind>>>
         available: kind.is_available(),
         relation: kind == LinkTargetType::Item,
     };
-    Ok(Json(LinkTargetType::ALL.map(kind).into()))
+    Ok(Rows(LinkTargetType::ALL.map(kind).into()))
 }
