@@ -201,6 +201,39 @@ pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
     row.ok_or_else(|| Error::not_found("key"))?.stored()
 }
 
+/// What a key may still do in a workspace, or whatever key it was rotated to: nothing once all of them are revoked or
+/// expired, or when a partner has lost the workspace. For work that goes on after the request that asked for it.
+///
+/// # Errors
+/// When the database fails.
+pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId) -> Result<ScopeSet> {
+    let now = read.now();
+    let rows: Vec<Row> = api_keys::table
+        .filter(api_keys::lineage_id.eq(lineage))
+        .filter(api_keys::revoked_at.is_null())
+        .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
+        .load(read.connection())?;
+    let mut scopes = Vec::new();
+    for row in rows {
+        let key = row.stored()?.key;
+        let is_its_own = match key.owner {
+            KeyOwner::Workspace(own) => own == workspace,
+            KeyOwner::Partner(partner) => {
+                let owner: Option<Option<PartnerId>> = workspaces::table
+                    .find(workspace)
+                    .select(workspaces::partner_id)
+                    .get_result(read.connection())
+                    .optional()?;
+                owner.flatten() == Some(partner)
+            }
+        };
+        if is_its_own {
+            scopes.extend(key.scopes.iter());
+        }
+    }
+    Ok(scopes.into_iter().collect())
+}
+
 /// The keys of a workspace (`None`: all keys of the installation), oldest first.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! What the operator permits beyond public addresses, and whom the connector trusts for TLS.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use url::Host;
@@ -55,6 +55,21 @@ impl Policy {
                         }
                     }
             })
+    }
+
+    /// Whether a rule is about this host as it is written: by its address, by its name, or by the loopback addresses for
+    /// `localhost`.
+    pub(crate) fn lists(&self, host: &Host<&str>, port: u16) -> bool {
+        self.allow.iter().filter(|rule| rule.is_for_port(port)).any(|rule| match (&rule.target, host) {
+            (Target::Network(network), Host::Ipv4(v4)) => network.permits(IpAddr::V4(*v4)),
+            (Target::Network(network), Host::Ipv6(v6)) => network.permits(IpAddr::V6(*v6)),
+            (Target::Network(network), Host::Domain("localhost")) => {
+                network.permits(IpAddr::V4(Ipv4Addr::LOCALHOST))
+                    || network.permits(IpAddr::V6(Ipv6Addr::LOCALHOST))
+            }
+            (target, Host::Domain(name)) => target.is_named(name),
+            (Target::Name { .. }, _) => false,
+        })
     }
 
     /// Whether a rule names this very host and port, which takes precedence over a caller's list of ports.

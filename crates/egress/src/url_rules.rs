@@ -22,12 +22,14 @@ pub struct UrlRules {
     pub https_only: bool,
     /// Which ports are accepted.
     pub ports: Ports,
+    /// Let the operator's allow-list go before scheme and ports: what it names by address or name is accepted as it is.
+    pub operator_first: bool,
 }
 
 impl UrlRules {
     /// `https` only, on the usual ports.
     pub fn https() -> Self {
-        Self { https_only: true, ports: Ports::Usual }
+        Self { https_only: true, ..Self::default() }
     }
 }
 
@@ -63,13 +65,14 @@ const DANGEROUS: &[u16] = &[
 pub(crate) fn check(text: &str, rules: &UrlRules, policy: &Policy) -> Result<Url, Error> {
     let url = parse(text).map_err(|reason| Error::InvalidUrl { reason })?;
     let forbidden = |reason| Err(Error::Forbidden { reason });
-    if rules.https_only && url.scheme() != "https" {
-        return forbidden("only https is accepted");
-    }
     let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
         return Err(Error::InvalidUrl { reason: "the host is empty" });
     };
-    if !rules.ports.allow(port) && !policy.names_port(&host, port) {
+    let listed = rules.operator_first && policy.lists(&host, port);
+    if rules.https_only && url.scheme() != "https" && !listed {
+        return forbidden("only https is accepted");
+    }
+    if !rules.ports.allow(port) && !policy.names_port(&host, port) && !listed {
         return forbidden("this port is not accepted");
     }
     let permitted = match host {
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn rules_narrow_scheme_and_port() {
         let policy = Policy::allowing(["10.0.0.1:9000", "hooks.example:81", "10.0.0.2"]).unwrap();
-        let rules = UrlRules { https_only: false, ports: Ports::Only(Cow::Borrowed(&[443, 8443])) };
+        let rules = UrlRules { ports: Ports::Only(Cow::Borrowed(&[443, 8443])), ..UrlRules::default() };
         let ok = |text: &str| check(text, &rules, &policy).is_ok();
         assert!(ok("https://example.com/"));
         assert!(ok("http://example.com:8443/"));
@@ -215,6 +218,34 @@ mod tests {
             https("http://10.0.0.1:9000/"),
             Err(Error::Forbidden { reason: "only https is accepted" })
         );
+    }
+
+    #[test]
+    fn the_operator_may_go_first() {
+        let policy = Policy::allowing(["127.0.0.0/8", "hooks.internal", "10.0.0.1:9000"]).unwrap();
+        let ports = Ports::Only(Cow::Borrowed(&[443, 8443]));
+        let rules = UrlRules { https_only: true, ports, operator_first: true };
+        let ok = |text: &str| check(text, &rules, &policy).is_ok();
+        for text in [
+            "https://example.com/",
+            "https://example.com:8443/",
+            "http://127.0.0.1:3000/",
+            "http://localhost:3000/",
+            "http://hooks.internal/",
+            "http://10.0.0.1:9000/",
+        ] {
+            assert!(ok(text), "{text}");
+        }
+        for text in [
+            "http://example.com/",
+            "https://example.com:444/",
+            "http://8.8.8.8/",
+            "https://10.0.0.1:9001/",
+            "http://x.hooks.internal/",
+            "https://user@127.0.0.1/",
+        ] {
+            assert!(!ok(text), "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,16 @@ pub mod inbound;
 pub mod log;
 pub mod outbound;
 
-use operation::{Domain, Operations};
+pub use log::{Catalogue, Feed, Sequencer};
+pub use outbound::{Deliveries, Delivering};
+
+use auth::Seal;
+use egress::Connector;
+use jobs::Runner;
+use operation::{Domain, EventType, Operations, Services};
+use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
 
 /// The event log.
 pub struct Events;
@@ -18,6 +27,10 @@ impl Domain for Events {
 
     fn operations() -> Operations {
         log::operations()
+    }
+
+    fn event_types() -> Vec<EventType> {
+        log::announced()
     }
 }
 
@@ -31,5 +44,49 @@ impl Domain for Webhooks {
         let mut all = outbound::operations();
         all.extend(inbound::operations());
         all
+    }
+
+    fn event_types() -> Vec<EventType> {
+        outbound::event_types()
+    }
+}
+
+/// What the binary wires together of events: what operations ask for, and what works in the background.
+pub struct EventsParts {
+    /// The types of all areas.
+    pub catalogue: Arc<Catalogue>,
+    /// Tells who waits that there are events.
+    pub feed: Arc<Feed>,
+    /// Places events and delivers.
+    pub deliveries: Deliveries,
+}
+
+impl EventsParts {
+    /// All of it, on this database.
+    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Self {
+        let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
+        let wake = Arc::new(tokio::sync::Notify::new());
+        let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
+        let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
+        Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer) }
+    }
+
+    /// Hands operations what they ask for.
+    #[must_use]
+    pub fn serve(&self, services: Services) -> Services {
+        services
+            .with_shared(self.catalogue.clone())
+            .with_shared(self.feed.clone())
+            .with(self.deliveries.clone())
+    }
+
+    /// Adds what happens by itself.
+    #[must_use]
+    pub fn background(&self, runner: Runner) -> Runner {
+        let deliveries = self.deliveries.clone();
+        runner
+            .handle(outbound::SKIP, outbound::skip)
+            .handle(outbound::REPLAY, move |job| outbound::replay(deliveries.clone(), job))
+            .every("events.purge", Duration::from_secs(3600), outbound::purge)
     }
 }

@@ -116,6 +116,8 @@ codes! {
     ConversationBusy = 409 "conversation_busy";
     /// A secret is rotated while the last rotation is still going on.
     RotationInProgress = 409 "rotation_in_progress";
+    /// The place to go on from is no longer kept.
+    CursorExpired = 410 "cursor_expired";
     /// The endpoint was retired.
     EndpointRetired = 410 "endpoint_retired";
     /// The request is larger than the limit.

@@ -13,6 +13,7 @@ pub struct Describe {
     pub(crate) body: Option<RefOr<Schema>>,
     pub(crate) documented: Vec<Parameter>,
     pub(crate) successes: Vec<(u16, Value)>,
+    pub(crate) failures: Vec<u16>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
 }
 
@@ -75,6 +76,11 @@ impl Describe {
             || part("allOf")
                 .is_some_and(|parts| parts.iter().any(|part| self.demands_fields(part, depth + 1)))
             || ["oneOf", "anyOf", "minProperties"].iter().any(|word| schema.get(word).is_some())
+    }
+
+    /// A status that the operation may fail with beside those that follow from its declaration.
+    pub fn may_fail(&mut self, status: u16) {
+        self.failures.push(status);
     }
 
     /// A reference to `T`, whose definition joins the document's components; types without a name of their own

@@ -6,6 +6,7 @@
 
 mod answer;
 mod describe;
+mod events;
 mod gate;
 mod input;
 mod lists;
@@ -23,6 +24,7 @@ mod validate;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, Rows, With};
 pub use describe::Describe;
+pub use events::{EventType, object_schema, schema_of};
 pub use input::{Body, FromInput, IfMatch, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use log::{LogRow, RequestLog, purge_request_logs};

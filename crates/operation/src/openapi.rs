@@ -232,6 +232,7 @@ fn error_statuses(meta: &Meta, describe: &Describe) -> Vec<u16> {
     if describe.body.is_some() {
         statuses.extend([413, 415]);
     }
+    statuses.extend(&describe.failures);
     statuses.sort_unstable();
     statuses
 }

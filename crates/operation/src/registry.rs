@@ -1,9 +1,9 @@
 //! All operations, found by method and path.
 
-use crate::Operation;
 use crate::describe::{Describe, as_json};
 use crate::meta::{Meta, Method};
 use crate::validate::Checks;
+use crate::{EventType, Operation};
 use model::{Error, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -15,6 +15,11 @@ pub trait Domain {
 
     /// Its operations, in the contract's order.
     fn operations() -> Operations;
+
+    /// The events that it tells.
+    fn event_types() -> Vec<EventType> {
+        Vec::new()
+    }
 }
 
 /// The operations of an area.
@@ -47,6 +52,7 @@ impl Registered {
 #[derive(Default)]
 pub struct Registry {
     operations: Vec<Registered>,
+    event_types: Vec<EventType>,
     schemas: HashMap<String, Value>,
     router: matchit::Router<Vec<usize>>,
 }
@@ -70,8 +76,14 @@ impl Registry {
     /// Adds an area.
     ///
     /// # Errors
-    /// When two operations have the same method and path, or the same id, or two schemas the same name.
+    /// When two operations have the same method and path, or the same id, or two schemas or events the same name.
     pub fn with<D: Domain>(mut self) -> Result<Self> {
+        for kind in D::event_types() {
+            if self.event_types.iter().any(|other| other.name == kind.name) {
+                return Err(Error::internal(format!("two events are called {}", kind.name)));
+            }
+            self.event_types.push(kind);
+        }
         for operation in D::operations() {
             self.add(operation, D::AREA)?;
         }
@@ -113,6 +125,11 @@ impl Registry {
     /// All operations.
     pub fn operations(&self) -> &[Registered] {
         &self.operations
+    }
+
+    /// All types of events, in the order of their areas.
+    pub fn event_types(&self) -> &[EventType] {
+        &self.event_types
     }
 
     /// The operation with this id.

@@ -10,7 +10,7 @@ use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::inbound::{self, Receiver, ReceiverParts};
-use events::{Events, Webhooks};
+use events::{Deliveries, Events, EventsParts, Webhooks};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
@@ -72,6 +72,8 @@ pub struct Service {
     pub engine: RunEngine,
     /// Runs jobs. Not started: `serve` starts it, tests run what is due by hand.
     pub jobs: Runner,
+    /// Places events in the log and delivers them. Not started either.
+    pub deliveries: Deliveries,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
 }
@@ -113,6 +115,8 @@ impl Service {
             base_url,
         });
         let shapes = Arc::new(Shapes::default());
+        let types = registry.event_types().to_vec();
+        let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
         let services = Services::default()
             .with_shared(tiers)
             .with_shared(connector)
@@ -122,9 +126,11 @@ impl Service {
             .with(settings)
             .with_shared(shapes.clone())
             .with(Planner::new(db.clone()));
+        let services = events.serve(services);
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
         let jobs = received(background(&db, &engine, &shapes), &receiver);
+        let jobs = events.background(jobs);
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db,
@@ -138,7 +144,8 @@ impl Service {
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
         let raw_routes = raw_routes(receiver).into();
-        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, stop, log_writer })
+        let deliveries = events.deliveries;
+        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
     }
 
     /// What is served, for an HTTP server.

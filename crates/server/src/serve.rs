@@ -92,6 +92,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     }
     let server = server.bind(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
     let running = service.jobs.start();
+    let delivering = service.deliveries.start();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(welcome) = welcome {
         welcome.print();
@@ -103,6 +104,8 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     if !aborted.is_empty() {
         tracing::warn!(jobs = aborted.len(), "jobs were stopped; they run again");
     }
+    // What the last requests told is delivered by whoever serves next, or by ourselves then.
+    delivering.stop(patience).await;
     service.stop(patience).await;
     Ok(())
 }

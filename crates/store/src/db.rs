@@ -10,7 +10,7 @@ use model::{Clock, Error, Random, Result, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 /// How to open a database.
 #[derive(Clone)]
@@ -46,6 +46,7 @@ struct Inner {
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    emitted: Arc<Notify>,
     reads: AtomicU64,
     writes: AtomicU64,
 }
@@ -75,8 +76,11 @@ impl Db {
             Backend::Sqlite(path) => migrations::check_sqlite(&mut open_sqlite(path, Role::Writer)?)?,
             Backend::Postgres(url) => migrations::check_postgres(&mut open_postgres(url)?)?,
         }
+        let emitted = Arc::new(Notify::new());
         let writer = match &backend {
-            Backend::Sqlite(path) => Some(writer::start(path, clock.clone(), random.clone())?),
+            Backend::Sqlite(path) => {
+                Some(writer::start(path, clock.clone(), random.clone(), emitted.clone())?)
+            }
             Backend::Postgres(_) => None,
         };
         let pool = Pool::builder()
@@ -93,6 +97,7 @@ impl Db {
             writer,
             clock,
             random,
+            emitted,
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
         })))
@@ -116,6 +121,11 @@ impl Db {
     /// The randomness that its transactions use.
     pub fn random(&self) -> Arc<dyn Random> {
         self.0.random.clone()
+    }
+
+    /// Wakes the one who waits for it after every commit of this process that told an event.
+    pub fn emitted(&self) -> Arc<Notify> {
+        self.0.emitted.clone()
     }
 
     /// How often the database was asked.
@@ -219,7 +229,7 @@ impl Inner {
     }
 
     fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
-        let mut tx = Tx::new(self.reader()?, self.random.clone());
+        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.emitted.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));

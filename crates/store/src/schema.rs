@@ -128,6 +128,8 @@ diesel::table! {
         data -> Text,
         request_id -> Nullable<Text>,
         created_at -> Timestamp,
+        position -> Nullable<BigInt>,
+        contact_id -> Nullable<BigInt>,
     }
 }
 

@@ -9,6 +9,7 @@ use model::{Clock, EventId, JsonText, NewEvent, Random, RequestId, Result, Times
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// A connection that is owned (SQLite's writer) or borrowed from a pool.
 pub(crate) enum Held {
@@ -62,6 +63,7 @@ pub(crate) fn run_hooks(hooks: Vec<AfterCommit>) {
 pub struct Tx {
     read: Read,
     random: Arc<dyn Random>,
+    emitted: Arc<Notify>,
     after_commit: Vec<AfterCommit>,
 }
 
@@ -89,6 +91,7 @@ struct EventRow<'a> {
     data: &'a JsonText,
     request_id: Option<&'a str>,
     created_at: Timestamp,
+    contact_id: Option<i64>,
 }
 
 #[derive(Insertable)]
@@ -103,9 +106,21 @@ struct JobRow<'a> {
     created_at: Timestamp,
 }
 
+/// The contact that an event is about. Few are about one, so most are not parsed.
+fn contact_of(data: &JsonText) -> Option<i64> {
+    #[derive(serde::Deserialize)]
+    struct About {
+        contact_id: Option<i64>,
+    }
+    if !data.as_str().contains("\"contact_id\"") {
+        return None;
+    }
+    data.parse::<About>().ok()?.contact_id
+}
+
 impl Tx {
-    pub(crate) fn new(read: Read, random: Arc<dyn Random>) -> Self {
-        Self { read, random, after_commit: Vec::new() }
+    pub(crate) fn new(read: Read, random: Arc<dyn Random>, emitted: Arc<Notify>) -> Self {
+        Self { read, random, emitted, after_commit: Vec::new() }
     }
 
     pub(crate) fn take_after_commit(&mut self) -> Vec<AfterCommit> {
@@ -122,7 +137,8 @@ impl Tx {
         self.after_commit.push(Box::new(action));
     }
 
-    /// Records an event with the change that caused it.
+    /// Records an event with the change that caused it, and wakes whoever waits for [`crate::Db::emitted`] once it is
+    /// durable. Its place in the log is given then, in the order of commits.
     ///
     /// # Errors
     /// When the database fails.
@@ -142,8 +158,11 @@ impl Tx {
             data: &event.data,
             request_id: request.map(RequestId::as_str),
             created_at: now,
+            contact_id: contact_of(&event.data),
         };
         diesel::insert_into(events::table).values(row).execute(self.connection())?;
+        let emitted = self.emitted.clone();
+        self.after_commit(move || emitted.notify_one());
         Ok(id)
     }
 

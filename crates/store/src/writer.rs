@@ -10,7 +10,7 @@ use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use model::{Clock, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// The most transactions that share a commit: bounds how long the first of them waits.
 const BATCH: usize = 128;
@@ -61,11 +61,12 @@ pub(crate) fn start(
     path: &str,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    emitted: Arc<Notify>,
 ) -> Result<mpsc::Sender<Box<dyn Work>>> {
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
-    let mut tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random);
+    let mut tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, emitted);
     std::thread::Builder::new()
         .name("sqlite-writer".to_owned())
         .spawn(move || serve(&path, &mut tx, receiver))?;

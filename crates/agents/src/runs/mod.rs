@@ -25,6 +25,7 @@ mod queries;
 mod recovery;
 mod step;
 mod submit;
+mod told;
 mod tools;
 mod turn;
 mod work;
@@ -32,7 +33,7 @@ mod work;
 pub use engine::{RunEngine, RunEngineParts};
 pub use model::{NewRun, OnBusy, Run, RunStatus};
 
-use operation::{Domain, Operations};
+use operation::{Domain, EventType, Operations};
 
 /// The area.
 pub struct Runs;
@@ -47,5 +48,9 @@ impl Domain for Runs {
             Box::new(operations::ListRuns),
             Box::new(operations::GetRun),
         ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        told::event_types()
     }
 }

@@ -15,7 +15,7 @@ mod plans;
 mod subscription;
 mod usage;
 
-use operation::{Domain, Operations};
+use operation::{Domain, EventType, Operations};
 
 /// Who a key is.
 pub struct Identity;
@@ -49,6 +49,10 @@ impl Domain for Billing {
             Box::new(invoices::GetInvoice),
             Box::new(payment_methods::ListPaymentMethods),
         ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        crate::ledger::event_types()
     }
 }
 

@@ -4,10 +4,12 @@ use super::money;
 use auth::keys::StoredKey;
 use diesel::prelude::*;
 use model::{KeyId, KeyOwner, NewEvent, RequestId, Result, Timestamp, WorkspaceId};
+use operation::EventType;
 use serde::Serialize;
 use store::Cached;
 use store::schema::{api_keys, budget_thresholds, key_months};
 use store::{Read, Tx, each};
+use utoipa::ToSchema;
 
 /// The steps that are told, in per cent.
 const THRESHOLDS: [i64; 3] = [50, 80, 100];
@@ -50,16 +52,33 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
 }
 
 /// A budget was reached by some per cent.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Threshold<'a> {
+    /// The key.
     key_id: &'a KeyId,
+    /// The step that was reached: 50, 80 or 100 per cent.
     threshold: i64,
+    /// How much of the budget is spent, in per cent.
     percent: i64,
+    /// Spent in this month, in cents.
     spent_cents: i64,
+    /// The budget, in cents.
     cap_cents: i64,
+    /// The month, such as `2026-11`.
     period: &'a str,
+    /// Whether reaching the budget refuses further requests.
     cutoff_enabled: bool,
+    /// The workspace that spent last.
     workspace_id: WorkspaceId,
+}
+
+/// The events that budgets tell.
+pub(crate) fn event_types() -> Vec<EventType> {
+    let description = "A key's Energy budget reached 50, 80 or 100 per cent.";
+    vec![
+        EventType::of::<Threshold<'_>>("billing.threshold", description, "billing:read")
+            .about("key", "key_id"),
+    ]
 }
 
 /// A key's budget as it is now.

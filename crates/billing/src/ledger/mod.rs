@@ -23,7 +23,7 @@ mod sweep;
 pub use account::EnergyState;
 pub(crate) use account::find as find_account;
 pub use budget::budget_changed;
-pub(crate) use budget::month_of;
+pub(crate) use budget::{event_types, month_of};
 pub use entries::EntryKind;
 pub use grants::{GrantKind, GrantSource, NewGrant, grant, void_grant};
 pub use invariants::check_invariants;

@@ -334,7 +334,7 @@ async fn rules_hold_per_port_and_caller() {
     for url in [format!("http://127.0.0.1:{port}/"), format!("http://inner.example:{port}/")] {
         assert!(connector.send(Request::get(url)).await.unwrap_err().is_refusal());
     }
-    let ports = UrlRules { https_only: false, ports: Ports::Only(vec![443, 8443].into()) };
+    let ports = UrlRules { ports: Ports::Only(vec![443, 8443].into()), ..UrlRules::default() };
     for url_rules in [UrlRules::https(), ports] {
         let limits = Limits { url: url_rules, ..Limits::default() };
         let error = connector.send(Request::get(server.url("/")).limits(limits)).await.unwrap_err();

@@ -1,7 +1,53 @@
 //! Webhooks out: subscriptions of HTTPS endpoints and the engine that delivers to them.
+//!
+//! An event is committed with the change that caused it. The [sequencer](crate::log) gives it its place in the log and
+//! makes a delivery for every endpoint that wants it ([`fanout`]); the [`engine`] sends deliveries and tries again what
+//! fails, at least once. The bytes of a body are made once and sent unchanged on every attempt.
+
+mod check;
+mod deliveries;
+mod endpoints;
+mod engine;
+mod envelope;
+mod fanout;
+mod filter;
+mod model;
+mod operations;
+mod purge;
+mod replay;
+mod rotate;
+mod signing;
+mod test_delivery;
+mod told;
+
+pub(crate) use deliveries::{DeliveryRow, WebhookDelivery, show_all};
+pub(crate) use endpoints::SKIP;
+pub(crate) use engine::Parts;
+pub use engine::{Deliveries, Delivering};
+pub(crate) use fanout::fan_out;
+pub(crate) use operations::{EventTypeInfo, all_types};
+pub(crate) use purge::{purge, skip};
+pub(crate) use replay::REPLAY;
+pub(crate) use replay::run as replay;
+pub(crate) use told::event_types;
 
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {
-    vec![]
+    vec![
+        Box::new(operations::ListWebhookEndpoints),
+        Box::new(operations::CreateWebhookEndpoint),
+        Box::new(operations::ListWebhookEventTypes),
+        Box::new(operations::GetWebhookEndpoint),
+        Box::new(operations::UpdateWebhookEndpoint),
+        Box::new(operations::DeleteWebhookEndpoint),
+        Box::new(operations::EnableWebhookEndpoint),
+        Box::new(operations::DisableWebhookEndpoint),
+        Box::new(rotate::RotateWebhookSecret),
+        Box::new(test_delivery::TestWebhookEndpoint),
+        Box::new(deliveries::ListWebhookDeliveries),
+        Box::new(deliveries::GetWebhookDelivery),
+        Box::new(deliveries::RetryWebhookDelivery),
+        Box::new(replay::ReplayWebhookEndpoint),
+    ]
 }

@@ -1,0 +1,118 @@
+//! Reading the log.
+
+use super::Catalogue;
+use super::model::{Event, EventCount, EventHour, EventQuery, EventStats, EventStatsQuery};
+use super::queries::{self, Chosen};
+use super::sequencer::hour;
+use crate::outbound::{DeliveryRow, EventTypeInfo, WebhookDelivery, all_types, show_all};
+use diesel::prelude::*;
+use model::{Caller, Error, EventId, Result, Timestamp};
+use operation::{Json, OffsetList, OffsetPage, Path, Query, State, operation};
+use std::collections::BTreeMap;
+use store::Read;
+use store::schema::{event_hours, webhook_deliveries};
+
+/// The event log
+///
+/// Newest first. Events are kept for 30 days.
+#[operation(get "/events", scope = "events:read")]
+pub fn list_events(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<EventQuery>,
+    page: OffsetPage,
+    catalogue: State<Catalogue>,
+) -> Result<OffsetList<Event>> {
+    let chosen = Chosen::by(&catalogue.0, &query)?;
+    let (rows, total) = queries::page(read, caller.workspace_id(), &chosen, page)?;
+    Ok(OffsetList::of(page, queries::show(read, rows)?, total))
+}
+
+/// One event
+#[operation(get "/events/{eventId}", scope = "events:read")]
+pub fn get_event(read: &mut Read, caller: &Caller, Path(event_id): Path<EventId>) -> Result<Json<Event>> {
+    let row = queries::find(read, caller.workspace_id(), &event_id)?;
+    let shown = queries::show(read, vec![row])?.pop();
+    Ok(Json(shown.ok_or_else(|| Error::internal("an event vanished while it was shown"))?))
+}
+
+/// Event types with the schema of their data
+#[operation(get "/events/types", scope = "events:read")]
+pub fn list_event_types(catalogue: State<Catalogue>) -> Result<Json<Vec<EventTypeInfo>>> {
+    Ok(Json(all_types(&catalogue.0)))
+}
+
+const HOUR: i64 = 3600;
+const LONGEST_HOURS: i64 = 30 * 24;
+
+/// Counts by type and hour
+///
+/// The last 24 hours, unless a span of up to 30 days is asked for.
+#[operation(get "/events/stats", scope = "events:read")]
+pub fn get_event_stats(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<EventStatsQuery>,
+) -> Result<Json<EventStats>> {
+    let until = hour(query.until.unwrap_or_else(|| read.now())).plus_seconds(HOUR);
+    let since = query.since.map_or_else(|| until.plus_seconds(-24 * HOUR), hour);
+    let hours = (until.seconds() - since.seconds()) / HOUR;
+    if hours < 1 {
+        return Err(Error::invalid("until", "must not be before `since`"));
+    }
+    if hours > LONGEST_HOURS + 1 {
+        return Err(Error::invalid("since", "must be at most 30 days before `until`"));
+    }
+    let mut rows = event_hours::table
+        .filter(event_hours::workspace_id.eq(caller.workspace_id()))
+        .filter(event_hours::hour.ge(since))
+        .filter(event_hours::hour.lt(until))
+        .order((event_hours::hour, event_hours::kind))
+        .select((event_hours::hour, event_hours::kind, event_hours::events))
+        .into_boxed();
+    if let Some(kind) = query.kind {
+        rows = rows.filter(event_hours::kind.eq(kind));
+    }
+    let rows: Vec<(Timestamp, String, i64)> = rows.load(read.connection())?;
+    let mut types: BTreeMap<String, i64> = BTreeMap::new();
+    for (_, kind, count) in &rows {
+        *types.entry(kind.clone()).or_default() += count;
+    }
+    let mut by_type: Vec<EventCount> =
+        types.into_iter().map(|(kind, count)| EventCount { kind, count }).collect();
+    by_type.sort_by_key(|row| std::cmp::Reverse(row.count));
+    Ok(Json(EventStats {
+        object: "event_stats",
+        since,
+        until,
+        total: by_type.iter().map(|row| row.count).sum(),
+        by_type,
+        by_hour: rows.into_iter().map(|(hour, kind, count)| EventHour { hour, kind, count }).collect(),
+    }))
+}
+
+/// Where the event was delivered
+///
+/// Newest first, over all endpoints, deleted ones included.
+#[operation(get "/events/{eventId}/deliveries", scope = "events:read")]
+pub fn list_event_deliveries(
+    read: &mut Read,
+    caller: &Caller,
+    Path(event_id): Path<EventId>,
+    page: OffsetPage,
+) -> Result<OffsetList<WebhookDelivery>> {
+    queries::find(read, caller.workspace_id(), &event_id)?;
+    let own = || {
+        webhook_deliveries::table
+            .filter(webhook_deliveries::event_id.eq(&event_id))
+            .filter(webhook_deliveries::workspace_id.eq(caller.workspace_id()))
+    };
+    let total = own().count().get_result(read.connection())?;
+    let rows: Vec<DeliveryRow> = own()
+        .order(webhook_deliveries::number.desc())
+        .limit(page.limit)
+        .offset(page.offset)
+        .select(DeliveryRow::as_select())
+        .load(read.connection())?;
+    Ok(OffsetList::of(page, show_all(read, rows)?, total))
+}

@@ -1,0 +1,229 @@
+//! Events in the database.
+
+use super::model::{Event, EventQuery, EventRequest};
+use super::sequencer::Placed;
+use super::types::{Catalogue, matches};
+use diesel::prelude::*;
+use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
+use std::collections::HashMap;
+use store::schema::{events, request_logs};
+use store::{OffsetPage, Read};
+
+/// A row of `events` that has its place.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = events)]
+pub(super) struct EventRow {
+    id: EventId,
+    workspace_id: WorkspaceId,
+    kind: String,
+    livemode: bool,
+    data: JsonText,
+    request_id: Option<String>,
+    created_at: Timestamp,
+    pub(super) position: Option<i64>,
+}
+
+/// What narrows a list of events.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    /// Names of types; all where there are none.
+    kinds: Option<Vec<&'static str>>,
+    livemode: Option<bool>,
+    contact_id: Option<i64>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    /// Only what stands behind this place.
+    pub(super) after: Option<i64>,
+}
+
+impl Chosen {
+    /// What a query asks for.
+    ///
+    /// # Errors
+    /// `validation_error` at `type` for a name that no type has.
+    pub(super) fn by(catalogue: &Catalogue, query: &EventQuery) -> Result<Self> {
+        Ok(Self {
+            kinds: query.kind.as_deref().map(|text| kinds(catalogue, "type", text)).transpose()?,
+            livemode: query.livemode,
+            contact_id: query.contact_id,
+            since: query.since,
+            until: query.until,
+            after: None,
+        })
+    }
+
+    /// Types by their names or patterns, behind a place.
+    ///
+    /// # Errors
+    /// `validation_error` at `types`.
+    pub(super) fn live(catalogue: &Catalogue, types: Option<&str>, after: Option<i64>) -> Result<Self> {
+        let kinds = types.map(|text| kinds(catalogue, "types", text)).transpose()?;
+        Ok(Self { kinds, after, ..Self::default() })
+    }
+}
+
+fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static str>> {
+    let mut meant = Vec::new();
+    for pattern in text.split(',').map(str::trim) {
+        let before = meant.len();
+        meant.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
+        if meant.len() == before {
+            return Err(Error::invalid(param, format_args!("names `{pattern}`, which is no type of event")));
+        }
+    }
+    Ok(meant)
+}
+
+/// A page of a workspace's events, and how many there are in all. The newest first, unless they are read on from a
+/// place.
+pub(super) fn page(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    chosen: &Chosen,
+    page: OffsetPage,
+) -> Result<(Vec<EventRow>, i64)> {
+    let rows = || {
+        let mut rows = events::table
+            .filter(events::workspace_id.eq(workspace))
+            .filter(events::position.gt(chosen.after.unwrap_or(0)))
+            .into_boxed();
+        if let Some(kinds) = &chosen.kinds {
+            rows = rows.filter(events::kind.eq_any(kinds.clone()));
+        }
+        if let Some(livemode) = chosen.livemode {
+            rows = rows.filter(events::livemode.eq(livemode));
+        }
+        if let Some(contact) = chosen.contact_id {
+            rows = rows.filter(events::contact_id.eq(contact));
+        }
+        if let Some(since) = chosen.since {
+            rows = rows.filter(events::created_at.ge(since));
+        }
+        if let Some(until) = chosen.until {
+            rows = rows.filter(events::created_at.lt(until));
+        }
+        rows
+    };
+    let total = rows().count().get_result(read.connection())?;
+    let ordered = match chosen.after {
+        Some(_) => rows().order(events::position.asc()),
+        None => rows().order(events::position.desc()),
+    };
+    let found = ordered.limit(page.limit).offset(page.offset).select(EventRow::as_select());
+    Ok((found.load(read.connection())?, total))
+}
+
+/// Events as they are shown.
+pub(super) fn show(read: &mut Read, rows: Vec<EventRow>) -> Result<Vec<Event>> {
+    let ids: Vec<&str> = rows.iter().filter_map(|row| row.request_id.as_deref()).collect();
+    let keys: Vec<(String, Option<KeyId>)> = if ids.is_empty() {
+        Vec::new()
+    } else {
+        request_logs::table
+            .filter(request_logs::id.eq_any(ids))
+            .select((request_logs::id, request_logs::key_id))
+            .load(read.connection())?
+    };
+    let keys: HashMap<String, Option<KeyId>> = keys.into_iter().collect();
+    let shown = rows.into_iter().map(|row| Event {
+        object: "event",
+        kind: row.kind,
+        created_at: row.created_at,
+        livemode: row.livemode,
+        workspace_id: row.workspace_id,
+        sequence: row.position.unwrap_or_default(),
+        data: row.data,
+        request: row.request_id.and_then(|id| {
+            Some(EventRequest { key_id: keys.get(&id).cloned().flatten(), id: RequestId::parse(&id)? })
+        }),
+        id: row.id,
+    });
+    Ok(shown.collect())
+}
+
+/// One event of the log.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<EventRow> {
+    events::table
+        .filter(events::id.eq(id))
+        .filter(events::workspace_id.eq(workspace))
+        .filter(events::position.is_not_null())
+        .select(EventRow::as_select())
+        .get_result(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("event"))
+}
+
+type PlacedColumns = (
+    diesel::dsl::AssumeNotNull<events::position>,
+    events::id,
+    events::workspace_id,
+    events::kind,
+    events::livemode,
+    events::data,
+    events::created_at,
+);
+
+fn placed_columns() -> PlacedColumns {
+    (
+        events::position.assume_not_null(),
+        events::id,
+        events::workspace_id,
+        events::kind,
+        events::livemode,
+        events::data,
+        events::created_at,
+    )
+}
+
+/// One event of the log, for delivering.
+pub(crate) fn placed_event(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<Option<Placed>> {
+    Ok(events::table
+        .filter(events::id.eq(id))
+        .filter(events::workspace_id.eq(workspace))
+        .filter(events::position.is_not_null())
+        .select(placed_columns())
+        .get_result(read.connection())
+        .optional()?)
+}
+
+/// Events of a span of time behind a place, in their order.
+pub(crate) fn placed_since(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    since: Timestamp,
+    until: Timestamp,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<Placed>> {
+    Ok(events::table
+        .filter(events::workspace_id.eq(workspace))
+        .filter(events::position.gt(after))
+        .filter(events::created_at.ge(since))
+        .filter(events::created_at.lt(until))
+        .order(events::position)
+        .limit(limit)
+        .select(placed_columns())
+        .load(read.connection())?)
+}
+
+/// The first and the last place that the log has.
+pub(super) fn ends(read: &mut Read) -> Result<Option<(i64, i64)>> {
+    let first: Option<i64> =
+        events::table.select(diesel::dsl::min(events::position)).get_result(read.connection())?;
+    let last: Option<i64> =
+        events::table.select(diesel::dsl::max(events::position)).get_result(read.connection())?;
+    Ok(first.zip(last))
+}
+
+/// Places behind a place, and whose events stand there.
+pub(super) fn places(read: &mut Read, after: i64, limit: i64) -> Result<Vec<(i64, WorkspaceId)>> {
+    Ok(events::table
+        .filter(events::position.gt(after))
+        .order(events::position)
+        .limit(limit)
+        .select((events::position.assume_not_null(), events::workspace_id))
+        .load(read.connection())?)
+}

@@ -1,0 +1,178 @@
+//! Giving events their places in the log.
+//!
+//! The database numbers events as they are written, and PostgreSQL lets transactions commit in another order: whoever
+//! reads on from a number could pass one that commits late. So the number that the world sees, an event's `position`,
+//! is given afterwards, by one transaction at a time, to events that are committed. Positions become visible in their
+//! order and without gaps, and a reader who goes on after the last one that it saw never misses any.
+//!
+//! The order agrees with that of changes to one object: the second change waited for the first one's row, so its event
+//! was written later and committed later. Events that are committed together keep the order in which they were written.
+//!
+//! Deliveries are made in the same transaction. SQLite has one writer and would not need this, but takes the same way.
+
+use super::{Catalogue, Feed};
+use crate::outbound::fan_out;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Text, Timestamp as SqlTimestamp};
+use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::schema::{event_hours, events};
+use store::{AnyConnection, Db, Tx};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The most events that are placed in one transaction.
+const BATCH: i64 = 500;
+/// How often to look for events that nobody was woken for: those of a process that died, or of a command.
+const POLL: Duration = Duration::from_secs(1);
+/// Names the lock of PostgreSQL under which places are given.
+const LOCK: i64 = 7_361_764;
+
+/// An event with its place.
+#[derive(Debug, Clone, QueryableByName, Queryable)]
+pub(crate) struct Placed {
+    #[diesel(sql_type = BigInt)]
+    pub(crate) position: i64,
+    #[diesel(sql_type = Text)]
+    pub(crate) id: EventId,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) workspace_id: WorkspaceId,
+    #[diesel(sql_type = Text)]
+    pub(crate) kind: String,
+    #[diesel(sql_type = Bool)]
+    pub(crate) livemode: bool,
+    #[diesel(sql_type = Text)]
+    pub(crate) data: JsonText,
+    #[diesel(sql_type = SqlTimestamp)]
+    pub(crate) created_at: Timestamp,
+}
+
+/// Gives events their places, and makes their deliveries. Every replica runs one; they take turns.
+#[derive(Clone)]
+pub struct Sequencer {
+    db: Db,
+    catalogue: Arc<Catalogue>,
+    feed: Arc<Feed>,
+    deliver: Arc<Notify>,
+}
+
+impl Sequencer {
+    pub(crate) fn new(db: Db, catalogue: Arc<Catalogue>, feed: Arc<Feed>, deliver: Arc<Notify>) -> Self {
+        Self { db, catalogue, feed, deliver }
+    }
+
+    /// Places what waits, and says how many events that were.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn run_due(&self) -> Result<usize> {
+        let mut placed = 0;
+        loop {
+            let batch = self.batch().await?;
+            placed += batch;
+            if i64::try_from(batch).is_ok_and(|batch| batch < BATCH) {
+                return Ok(placed);
+            }
+        }
+    }
+
+    async fn batch(&self) -> Result<usize> {
+        let (catalogue, feed, deliver) = (self.catalogue.clone(), self.feed.clone(), self.deliver.clone());
+        let placed = self.db.write(move |tx| {
+            let events = place(tx)?;
+            if events.is_empty() {
+                return Ok(0);
+            }
+            count(tx, &events)?;
+            let places: Vec<_> = events.iter().map(|event| (event.position, event.workspace_id)).collect();
+            let feed = feed.clone();
+            tx.after_commit(move || feed.publish(&places));
+            if fan_out(tx, &catalogue, &events)? {
+                let deliver = deliver.clone();
+                tx.after_commit(move || deliver.notify_one());
+            }
+            Ok(events.len())
+        });
+        placed.await
+    }
+
+    /// Places events as they come, until it is stopped.
+    pub(crate) async fn serve(self, stop: CancellationToken) {
+        let emitted = self.db.emitted();
+        while !stop.is_cancelled() {
+            if let Err(error) = self.run_due().await {
+                tracing::error!(?error, "events could not be placed");
+                // Woken anew at once it would only fail again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = emitted.notified() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
+        }
+    }
+}
+
+/// Gives the next places to what has none, in the order in which it was written.
+fn place(tx: &mut Tx) -> Result<Vec<Placed>> {
+    if tx.is_postgres() {
+        diesel::sql_query(format!("SELECT pg_advisory_xact_lock({LOCK})")).execute(tx.connection())?;
+    }
+    let last: Option<i64> =
+        events::table.select(diesel::dsl::max(events::position)).get_result(tx.connection())?;
+    let mut placed: Vec<Placed> = diesel::sql_query(format!(
+        "UPDATE events SET position = {} + waiting.place FROM (
+            SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
+            WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
+        ) AS waiting WHERE sequence = waiting.written
+        RETURNING position, id, workspace_id, kind, livemode, data, created_at",
+        last.unwrap_or(0)
+    ))
+    .load(tx.connection())?;
+    placed.sort_unstable_by_key(|event| event.position);
+    Ok(placed)
+}
+
+/// The hour that a moment is in.
+pub(crate) fn hour(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.millis() - time.millis().rem_euclid(3_600_000))
+}
+
+/// Adds to the counts by type and hour.
+fn count(tx: &mut Tx, placed: &[Placed]) -> Result<()> {
+    use diesel::upsert::excluded;
+    let mut counts: BTreeMap<(i64, i64, &str), i64> = BTreeMap::new();
+    for event in placed {
+        let key = (event.workspace_id.0, hour(event.created_at).millis(), event.kind.as_str());
+        *counts.entry(key).or_default() += 1;
+    }
+    let rows: Vec<_> = counts
+        .into_iter()
+        .map(|((workspace, hour, kind), count)| {
+            (
+                event_hours::workspace_id.eq(workspace),
+                event_hours::hour.eq(Timestamp::from_millis(hour)),
+                event_hours::kind.eq(kind),
+                event_hours::events.eq(count),
+            )
+        })
+        .collect();
+    let add = event_hours::events.eq(event_hours::events + excluded(event_hours::events));
+    let key = (event_hours::workspace_id, event_hours::hour, event_hours::kind);
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            let insert = diesel::insert_into(event_hours::table).values(&rows);
+            insert.on_conflict(key).do_update().set(add).execute(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            for row in rows {
+                let insert = diesel::insert_into(event_hours::table).values(row);
+                insert.on_conflict(key).do_update().set(add).execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}

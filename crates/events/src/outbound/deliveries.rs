@@ -1,0 +1,448 @@
+//! Deliveries: one event on its way to one endpoint, and its attempts.
+
+use super::endpoints;
+use super::fanout::{Lanes, lock_queues, wake_queues};
+use super::model::words;
+use crate::Deliveries;
+use diesel::prelude::*;
+use model::{
+    Caller, Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId,
+};
+use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use store::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
+use store::{AnyConnection, Read, Tx};
+use utoipa::{IntoParams, ToSchema};
+
+words! {
+    /// Where a delivery stands. The word on the wire is `status`.
+    DeliveryStatus {
+        /// An attempt is to come.
+        Pending = "pending",
+        /// An attempt is being made.
+        Delivering = "delivering",
+        /// The endpoint answered 2xx.
+        Succeeded = "succeeded",
+        /// No attempt succeeded, and none will be made.
+        Failed = "failed",
+        /// Nothing was sent, because the endpoint was switched off before.
+        Skipped = "skipped",
+    }
+}
+pub(crate) use DeliveryStatus as Status;
+
+words! {
+    /// Why a delivery is made.
+    Origin {
+        /// The event happened.
+        Automatic = "automatic",
+        /// Somebody asked for it again.
+        Manual = "manual",
+        /// Somebody tested the endpoint.
+        Test = "test",
+    }
+}
+
+/// An attempt to deliver.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DeliveryAttempt {
+    /// Which one, from 1.
+    n: i64,
+    /// When it began.
+    at: Timestamp,
+    /// The answer's status, or `null` where there was none.
+    status_code: Option<i64>,
+    /// How long it took, in milliseconds.
+    duration_ms: i64,
+    /// What went wrong, or `null`.
+    error: Option<String>,
+    /// The answer's body, up to 4 KB, or `null`.
+    response_body: Option<String>,
+}
+
+/// One event on its way to one endpoint.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct WebhookDelivery {
+    /// The delivery.
+    pub id: DeliveryId,
+    /// Always `webhook_delivery`.
+    object: &'static str,
+    /// The workspace.
+    workspace_id: WorkspaceId,
+    /// The endpoint.
+    endpoint_id: WebhookEndpointId,
+    /// The event. One that was made up for a test is in no log.
+    event_id: EventId,
+    /// The event's type.
+    event_type: String,
+    /// Whether the event is real.
+    livemode: bool,
+    /// Where it stands.
+    status: DeliveryStatus,
+    /// Why it is made.
+    trigger: Origin,
+    /// How often it was tried.
+    attempt_count: i64,
+    /// Its attempts.
+    attempts: Vec<DeliveryAttempt>,
+    /// When the next attempt is due; `null` where none is, or while it waits for an earlier one.
+    next_attempt_at: Option<Timestamp>,
+    /// When it ended, or `null`.
+    ended_at: Option<Timestamp>,
+    /// When it was made.
+    created_at: Timestamp,
+}
+
+/// A request of ours, as it was sent.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DeliveryRequest {
+    /// Always `POST`.
+    method: &'static str,
+    /// Where it goes.
+    url: String,
+    /// The headers of the last attempt; the values of the endpoint's own are not shown. `null` before the first.
+    #[schema(value_type = Option<Object>)]
+    headers: Option<JsonText>,
+    /// The body: the same on every attempt. `null` once it is no longer kept.
+    body: Option<String>,
+}
+
+/// The last answer.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DeliveryResponse {
+    /// Its status.
+    status_code: i64,
+    /// Its headers, the first 32.
+    #[schema(value_type = Option<Object>)]
+    headers: Option<JsonText>,
+    /// Its body, up to 4 KB.
+    body: Option<String>,
+}
+
+/// A delivery with its request and the last answer.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct WebhookDeliveryDetail {
+    /// The delivery.
+    #[serde(flatten)]
+    delivery: WebhookDelivery,
+    /// What is sent.
+    request: DeliveryRequest,
+    /// What was answered last, or `null`.
+    response: Option<DeliveryResponse>,
+}
+
+/// A row of `webhook_deliveries`.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = webhook_deliveries)]
+pub(crate) struct DeliveryRow {
+    pub(crate) id: DeliveryId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) endpoint_id: WebhookEndpointId,
+    pub(crate) event_id: EventId,
+    pub(crate) form: String,
+    pub(crate) event_type: String,
+    pub(crate) livemode: bool,
+    pub(crate) origin: String,
+    pub(crate) status: String,
+    pub(crate) lane: Option<String>,
+    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) attempts: i64,
+    pub(crate) ended_at: Option<Timestamp>,
+    pub(crate) created_at: Timestamp,
+}
+
+/// A delivery to be made. Its number is given by the database, in the order of the rows.
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = webhook_deliveries)]
+pub(crate) struct NewDelivery {
+    pub(crate) id: DeliveryId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) endpoint_id: WebhookEndpointId,
+    pub(crate) event_id: EventId,
+    pub(crate) form: String,
+    pub(crate) event_type: String,
+    pub(crate) livemode: bool,
+    pub(crate) origin: &'static str,
+    pub(crate) status: &'static str,
+    pub(crate) lane: Option<String>,
+    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) attempts: i64,
+    pub(crate) created_at: Timestamp,
+}
+
+pub(crate) fn insert_deliveries(tx: &mut Tx, rows: &[NewDelivery]) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            diesel::insert_into(webhook_deliveries::table).values(rows).execute(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            // A statement of one row is prepared once; one of many rows anew for every number of them.
+            for row in rows {
+                diesel::insert_into(webhook_deliveries::table).values(row).execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = webhook_attempts)]
+struct AttemptRow {
+    delivery_id: DeliveryId,
+    n: i64,
+    attempted_at: Timestamp,
+    duration_ms: i64,
+    status_code: Option<i64>,
+    error: Option<String>,
+    request_headers: JsonText,
+    response_headers: Option<JsonText>,
+    response_body: Option<String>,
+}
+
+impl AttemptRow {
+    fn show(&self) -> DeliveryAttempt {
+        DeliveryAttempt {
+            n: self.n,
+            at: self.attempted_at,
+            status_code: self.status_code,
+            duration_ms: self.duration_ms,
+            error: self.error.clone(),
+            response_body: self.response_body.clone(),
+        }
+    }
+}
+
+fn attempts(read: &mut Read, ids: &[DeliveryId]) -> Result<HashMap<DeliveryId, Vec<AttemptRow>>> {
+    let rows: Vec<AttemptRow> = webhook_attempts::table
+        .filter(webhook_attempts::delivery_id.eq_any(ids))
+        .order((webhook_attempts::delivery_id, webhook_attempts::n))
+        .select(AttemptRow::as_select())
+        .load(read.connection())?;
+    let mut by_delivery: HashMap<DeliveryId, Vec<AttemptRow>> = HashMap::new();
+    for row in rows {
+        by_delivery.entry(row.delivery_id.clone()).or_default().push(row);
+    }
+    Ok(by_delivery)
+}
+
+fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> Result<WebhookDelivery> {
+    Ok(WebhookDelivery {
+        id: row.id,
+        object: "webhook_delivery",
+        workspace_id: row.workspace_id,
+        endpoint_id: row.endpoint_id,
+        event_id: row.event_id,
+        event_type: row.event_type,
+        livemode: row.livemode,
+        status: Status::parse(&row.status)?,
+        trigger: Origin::parse(&row.origin)?,
+        attempt_count: row.attempts,
+        attempts: attempts.iter().map(AttemptRow::show).collect(),
+        next_attempt_at: row.due_at,
+        ended_at: row.ended_at,
+        created_at: row.created_at,
+    })
+}
+
+pub(crate) fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<WebhookDelivery>> {
+    let ids: Vec<DeliveryId> = rows.iter().map(|row| row.id.clone()).collect();
+    let attempts = attempts(read, &ids)?;
+    rows.into_iter()
+        .map(|row| {
+            let own = attempts.get(&row.id).map_or(&[][..], Vec::as_slice);
+            show(row, own)
+        })
+        .collect()
+}
+
+/// Which deliveries to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct DeliveryQuery {
+    /// Only those that stand so.
+    #[serde(default)]
+    status: Option<DeliveryStatus>,
+    /// Only those of events of this type.
+    #[serde(default)]
+    #[param(max_length = 100)]
+    event_type: Option<String>,
+    /// Only those of this event.
+    #[serde(default)]
+    event_id: Option<EventId>,
+    /// Only those made for this reason.
+    #[serde(default)]
+    trigger: Option<Origin>,
+}
+
+/// Deliveries and their attempts
+///
+/// Newest first. Those that have ended are kept for 30 days.
+#[operation(get "/webhook-endpoints/{endpointId}/deliveries", scope = "webhooks:manage")]
+pub fn list_webhook_deliveries(
+    read: &mut Read,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    Query(query): Query<DeliveryQuery>,
+    page: OffsetPage,
+) -> Result<OffsetList<WebhookDelivery>> {
+    endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    let chosen = || {
+        let mut rows = webhook_deliveries::table
+            .filter(webhook_deliveries::endpoint_id.eq(endpoint_id.clone()))
+            .filter(webhook_deliveries::workspace_id.eq(caller.workspace_id()))
+            .into_boxed();
+        if let Some(status) = query.status {
+            rows = rows.filter(webhook_deliveries::status.eq(status.as_str()));
+        }
+        if let Some(kind) = query.event_type.clone() {
+            rows = rows.filter(webhook_deliveries::event_type.eq(kind));
+        }
+        if let Some(event) = query.event_id.clone() {
+            rows = rows.filter(webhook_deliveries::event_id.eq(event));
+        }
+        if let Some(trigger) = query.trigger {
+            rows = rows.filter(webhook_deliveries::origin.eq(trigger.as_str()));
+        }
+        rows
+    };
+    let total = chosen().count().get_result(read.connection())?;
+    let rows: Vec<DeliveryRow> = chosen()
+        .order(webhook_deliveries::number.desc())
+        .limit(page.limit)
+        .offset(page.offset)
+        .select(DeliveryRow::as_select())
+        .load(read.connection())?;
+    Ok(OffsetList::of(page, show_all(read, rows)?, total))
+}
+
+/// A delivery of an endpoint of the workspace.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn find(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    endpoint: &WebhookEndpointId,
+    id: &DeliveryId,
+) -> Result<DeliveryRow> {
+    webhook_deliveries::table
+        .filter(webhook_deliveries::id.eq(id))
+        .filter(webhook_deliveries::endpoint_id.eq(endpoint))
+        .filter(webhook_deliveries::workspace_id.eq(workspace))
+        .select(DeliveryRow::as_select())
+        .get_result(read.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("delivery"))
+}
+
+/// A delivery with its request and the last answer.
+pub(crate) fn detail(read: &mut Read, row: DeliveryRow) -> Result<WebhookDeliveryDetail> {
+    let url = webhook_endpoints::table
+        .find(&row.endpoint_id)
+        .select(webhook_endpoints::url)
+        .get_result(read.connection())?;
+    let body = webhook_bodies::table
+        .find((row.event_id.as_str(), &row.form))
+        .select(webhook_bodies::body)
+        .get_result(read.connection())
+        .optional()?;
+    let attempts = attempts(read, std::slice::from_ref(&row.id))?.remove(&row.id).unwrap_or_default();
+    let last = attempts.last();
+    let response = last.and_then(|last| {
+        Some(DeliveryResponse {
+            status_code: last.status_code?,
+            headers: last.response_headers.clone(),
+            body: last.response_body.clone(),
+        })
+    });
+    let headers = last.map(|last| last.request_headers.clone());
+    let request = DeliveryRequest { method: "POST", url, headers, body };
+    Ok(WebhookDeliveryDetail { delivery: show(row, &attempts)?, request, response })
+}
+
+/// One delivery with request and response
+#[operation(get "/webhook-endpoints/{endpointId}/deliveries/{deliveryId}", scope = "webhooks:manage")]
+pub fn get_webhook_delivery(
+    read: &mut Read,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    Path(delivery_id): Path<DeliveryId>,
+) -> Result<Json<WebhookDeliveryDetail>> {
+    endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    let row = find(read, caller.workspace_id(), &endpoint_id, &delivery_id)?;
+    Ok(Json(detail(read, row)?))
+}
+
+/// Deliver it again
+///
+/// The event goes out once more, with the same bytes, as a delivery of its own. A delivery that has not ended needs no
+/// retry, and a test is repeated by `test`.
+#[operation(post "/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/retry", scope = "webhooks:manage")]
+pub fn retry_webhook_delivery(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    Path(delivery_id): Path<DeliveryId>,
+    engine: State<Deliveries>,
+) -> Result<Created<WebhookDelivery>> {
+    let endpoint = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    let row = find(tx, caller.workspace_id(), &endpoint_id, &delivery_id)?;
+    refuse_disabled(&endpoint)?;
+    if row.ended_at.is_none() {
+        return Err(Error::new(
+            Code::InvalidState,
+            "The delivery has not ended: it is tried again by itself.",
+        ));
+    }
+    if row.origin == Origin::Test.as_str() {
+        return Err(Error::new(Code::InvalidState, "A test is not delivered again: make another one."));
+    }
+    let now = tx.now();
+    let id = again(tx, &[(row, now)])?.pop().ok_or_else(|| Error::internal("a retry made no delivery"))?;
+    engine.0.wake_after(tx);
+    let made = find(tx, caller.workspace_id(), &endpoint_id, &id)?;
+    Ok(Created(show(made, &[])?))
+}
+
+/// # Errors
+/// `invalid_state` for an endpoint that is not delivered to.
+pub(crate) fn refuse_disabled(endpoint: &super::model::EndpointRow) -> Result<()> {
+    if endpoint.is_enabled() {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidState, "The endpoint is disabled: enable it first."))
+}
+
+/// Makes new deliveries of what was delivered before, due at the given times; gives their ids.
+pub(crate) fn again(tx: &mut Tx, rows: &[(DeliveryRow, Timestamp)]) -> Result<Vec<DeliveryId>> {
+    let (now, random) = (tx.now(), tx.random());
+    let queues: BTreeSet<&WebhookEndpointId> = rows.iter().map(|(row, _)| &row.endpoint_id).collect();
+    lock_queues(tx, &queues)?;
+    let mut lanes = Lanes::default();
+    let mut made = Vec::with_capacity(rows.len());
+    for (row, due) in rows {
+        let waits = match &row.lane {
+            Some(lane) => !lanes.enter(tx, &row.endpoint_id, lane)?,
+            None => false,
+        };
+        made.push(NewDelivery {
+            id: DeliveryId::new(now, &*random),
+            workspace_id: row.workspace_id,
+            endpoint_id: row.endpoint_id.clone(),
+            event_id: row.event_id.clone(),
+            form: row.form.clone(),
+            event_type: row.event_type.clone(),
+            livemode: row.livemode,
+            origin: Origin::Manual.as_str(),
+            status: Status::Pending.as_str(),
+            lane: row.lane.clone(),
+            due_at: (!waits).then_some(*due),
+            attempts: 0,
+            created_at: now,
+        });
+    }
+    insert_deliveries(tx, &made)?;
+    let first = rows.iter().map(|(_, due)| *due).min().unwrap_or(now);
+    wake_queues(tx, &queues, first)?;
+    Ok(made.into_iter().map(|row| row.id).collect())
+}

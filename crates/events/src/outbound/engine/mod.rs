@@ -1,0 +1,173 @@
+//! The engine that delivers: every process runs one, and they share the endpoints by leases.
+//!
+//! One task holds what is ours in memory and takes turns ([`turn`]): between two of them it sends what is loaded, up to
+//! its limits, and collects what comes of it. The transactions of turns thus carry many deliveries when there are many.
+//!
+//! Fairness: endpoints are claimed by how long they have waited; wires and loaded deliveries of a workspace are bounded;
+//! and while others wait, an endpoint is given back after a slice of its backlog.
+
+mod health;
+mod schedule;
+mod send;
+mod settle;
+mod state;
+mod turn;
+
+pub(crate) use health::Health;
+pub(crate) use send::{Attempt, Letter, Target, send};
+pub(crate) use settle::keep_attempt;
+
+use crate::log::{Catalogue, Sequencer};
+use auth::Seal;
+use egress::Connector;
+use model::Result;
+use state::State;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Db, Tx};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use turn::turn;
+
+/// How often an engine looks for work that nobody woke it for: retries that are due, and what other processes left.
+const POLL: Duration = Duration::from_millis(500);
+/// The same while it holds endpoints: others may add to their queues.
+const POLL_HOLDING: Duration = Duration::from_millis(100);
+
+/// What an engine works with.
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) seal: Arc<Seal>,
+    pub(crate) wake: Arc<Notify>,
+}
+
+/// Delivers events. Cheap to clone; [`Deliveries::start`] makes it work.
+#[derive(Clone)]
+pub struct Deliveries {
+    pub(crate) parts: Arc<Parts>,
+    sequencer: Sequencer,
+}
+
+impl Deliveries {
+    pub(crate) fn new(parts: Parts, sequencer: Sequencer) -> Self {
+        Self { parts: Arc::new(parts), sequencer }
+    }
+
+    /// Wakes the engine once `tx` is committed.
+    pub(crate) fn wake_after(&self, tx: &mut Tx) {
+        let wake = self.parts.wake.clone();
+        tx.after_commit(move || wake.notify_one());
+    }
+
+    /// Places events and delivers, on this runtime, until [`Delivering::stop`].
+    pub fn start(&self) -> Delivering {
+        let stop = CancellationToken::new();
+        let placing = tokio::spawn(self.sequencer.clone().serve(stop.clone()));
+        let delivering = tokio::spawn(self.clone().serve(stop.clone()));
+        Delivering { stop, placing, delivering }
+    }
+
+    /// Places what waits, and makes every delivery that is due by the database's clock, until none is. Says how many
+    /// attempts were made. For tests, which move the clock, and for tools.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn run_due(&self) -> Result<usize> {
+        let mut state = State::new(self.parts.clone());
+        let mut attempts = 0;
+        loop {
+            self.sequencer.run_due().await?;
+            self.take_turn(&mut state).await?;
+            state.dispatch();
+            if !state.is_sending() {
+                // What is left is kept back by its pace, the breaker or its time.
+                self.sequencer.run_due().await?;
+                state.stop();
+                self.take_turn(&mut state).await?;
+                return Ok(attempts);
+            }
+            while state.collect().await {
+                attempts += 1;
+                state.dispatch();
+            }
+        }
+    }
+
+    async fn take_turn(&self, state: &mut State) -> Result<()> {
+        let orders = Arc::new(state.orders());
+        let (given, catalogue) = (orders.clone(), self.parts.catalogue.clone());
+        let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
+        match result {
+            Ok(report) => {
+                state.apply(report);
+                Ok(())
+            }
+            Err(error) => {
+                state.put_back(orders);
+                Err(error)
+            }
+        }
+    }
+
+    async fn serve(self, stop: CancellationToken) {
+        let mut state = State::new(self.parts.clone());
+        let mut due = true;
+        while !stop.is_cancelled() {
+            if due {
+                if let Err(error) = self.take_turn(&mut state).await {
+                    tracing::error!(?error, "deliveries could not be written down");
+                    tokio::time::sleep(POLL).await;
+                }
+                due = false;
+            }
+            state.dispatch();
+            let poll = if state.holds_any() { POLL_HOLDING } else { POLL };
+            let pause = state.next_pace().map_or(poll, |pace| pace.min(poll));
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.parts.wake.notified() => due = true,
+                true = state.collect() => {
+                    state.collect_ready();
+                    due = true;
+                }
+                () = tokio::time::sleep(pause) => due = pause == poll,
+            }
+        }
+        state.stop();
+        while state.collect().await {}
+        if let Err(error) = self.take_turn(&mut state).await {
+            tracing::warn!(?error, "the last deliveries could not be written down: they are made again");
+        }
+    }
+}
+
+/// Deliveries at work. Dropped, they end where they stand, and whoever takes over makes them again.
+#[must_use = "dropped, deliveries end"]
+pub struct Delivering {
+    stop: CancellationToken,
+    placing: tokio::task::JoinHandle<()>,
+    delivering: tokio::task::JoinHandle<()>,
+}
+
+impl Delivering {
+    /// Sends nothing more, waits for what is on its way for at most `patience`, and writes it down.
+    pub async fn stop(mut self, patience: Duration) {
+        self.stop.cancel();
+        let all = async {
+            let _ = (&mut self.placing).await;
+            let _ = (&mut self.delivering).await;
+        };
+        if tokio::time::timeout(patience, all).await.is_err() {
+            tracing::warn!("deliveries were cut off; they are made again");
+        }
+    }
+}
+
+impl Drop for Delivering {
+    fn drop(&mut self) {
+        self.placing.abort();
+        self.delivering.abort();
+    }
+}

@@ -1,0 +1,216 @@
+//! Writing down what attempts came to.
+
+use super::super::deliveries::Status;
+use super::send::Attempt;
+use crate::log::hour;
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+use model::{DeliveryId, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use std::collections::{BTreeMap, BTreeSet};
+use store::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
+use store::{AnyConnection, Tx, each};
+
+/// A delivery that is loaded to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Parcel {
+    pub(crate) number: i64,
+    pub(crate) id: DeliveryId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) endpoint_id: WebhookEndpointId,
+    pub(crate) event_id: EventId,
+    pub(crate) livemode: bool,
+    pub(crate) lane: Option<String>,
+    /// Attempts before this one.
+    pub(crate) attempts: i64,
+    pub(crate) first_attempt_at: Option<Timestamp>,
+    pub(crate) body: String,
+}
+
+/// What becomes of a delivery after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Succeeded,
+    /// It is tried again then.
+    Retry(Timestamp),
+    Failed,
+}
+
+/// An attempt that was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Finished {
+    pub(crate) parcel: Parcel,
+    pub(crate) attempt: Attempt,
+    pub(crate) verdict: Verdict,
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = webhook_attempts)]
+struct AttemptRow<'a> {
+    delivery_id: &'a DeliveryId,
+    n: i64,
+    workspace_id: WorkspaceId,
+    attempted_at: Timestamp,
+    duration_ms: i64,
+    status_code: Option<i64>,
+    error: Option<&'a str>,
+    request_headers: &'a JsonText,
+    response_headers: Option<&'a JsonText>,
+    response_body: Option<&'a str>,
+}
+
+impl<'a> AttemptRow<'a> {
+    fn new(id: &'a DeliveryId, n: i64, workspace_id: WorkspaceId, attempt: &'a Attempt) -> Self {
+        Self {
+            delivery_id: id,
+            n,
+            workspace_id,
+            attempted_at: attempt.at,
+            duration_ms: attempt.duration_ms,
+            status_code: attempt.status_code,
+            error: attempt.error.as_deref(),
+            request_headers: &attempt.request_headers,
+            response_headers: attempt.response_headers.as_ref(),
+            response_body: attempt.response_body.as_deref(),
+        }
+    }
+}
+
+/// Keeps one attempt.
+pub(crate) fn keep_attempt(
+    tx: &mut Tx,
+    id: &DeliveryId,
+    n: i64,
+    workspace: WorkspaceId,
+    attempt: &Attempt,
+) -> Result<()> {
+    let row = AttemptRow::new(id, n, workspace, attempt);
+    diesel::insert_into(webhook_attempts::table).values(row).execute(tx.connection())?;
+    Ok(())
+}
+
+/// Writes attempts and what becomes of their deliveries, and lets the next of each lane go.
+pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
+    if finished.is_empty() {
+        return Ok(());
+    }
+    keep_attempts(tx, finished)?;
+    let now = tx.now();
+    let succeeded: Vec<i64> = finished
+        .iter()
+        .filter(|done| done.verdict == Verdict::Succeeded)
+        .map(|done| done.parcel.number)
+        .collect();
+    if !succeeded.is_empty() {
+        each!(tx.connection(), |connection| diesel::update(
+            webhook_deliveries::table.filter(webhook_deliveries::number.eq_any(&succeeded))
+        )
+        .set((
+            webhook_deliveries::status.eq(Status::Succeeded.as_str()),
+            webhook_deliveries::due_at.eq(None::<Timestamp>),
+            webhook_deliveries::attempts.eq(webhook_deliveries::attempts + 1),
+            webhook_deliveries::ended_at.eq(now),
+        ))
+        .execute(connection))?;
+    }
+    for done in finished.iter().filter(|done| done.verdict != Verdict::Succeeded) {
+        let (status, due, ended) = match done.verdict {
+            Verdict::Retry(at) => (Status::Pending, Some(at), None),
+            _ => (Status::Failed, None, Some(now)),
+        };
+        diesel::update(webhook_deliveries::table.find(done.parcel.number))
+            .set((
+                webhook_deliveries::status.eq(status.as_str()),
+                webhook_deliveries::due_at.eq(due),
+                webhook_deliveries::attempts.eq(done.parcel.attempts + 1),
+                webhook_deliveries::first_attempt_at
+                    .eq(Some(done.parcel.first_attempt_at.unwrap_or(done.attempt.at))),
+                webhook_deliveries::ended_at.eq(ended),
+            ))
+            .execute(tx.connection())?;
+    }
+    let lanes: BTreeSet<(&WebhookEndpointId, &str)> = finished
+        .iter()
+        .filter(|done| !matches!(done.verdict, Verdict::Retry(_)))
+        .filter_map(|done| Some((&done.parcel.endpoint_id, done.parcel.lane.as_deref()?)))
+        .collect();
+    for (endpoint, lane) in lanes {
+        let_next_go(tx, endpoint, lane)?;
+    }
+    count(tx, finished)
+}
+
+fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
+    let rows: Vec<AttemptRow<'_>> = finished
+        .iter()
+        .map(|done| {
+            let parcel = &done.parcel;
+            AttemptRow::new(&parcel.id, parcel.attempts + 1, parcel.workspace_id, &done.attempt)
+        })
+        .collect();
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            diesel::insert_into(webhook_attempts::table)
+                .values(&rows)
+                .on_conflict_do_nothing()
+                .execute(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            for row in &rows {
+                diesel::insert_into(webhook_attempts::table)
+                    .values(row)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the first open delivery of a lane due.
+pub(crate) fn let_next_go(tx: &mut Tx, endpoint: &WebhookEndpointId, lane: &str) -> Result<()> {
+    let now = tx.now();
+    let next: Option<(i64, String, Option<Timestamp>)> = webhook_deliveries::table
+        .filter(webhook_deliveries::endpoint_id.eq(endpoint))
+        .filter(webhook_deliveries::lane.eq(lane))
+        .filter(webhook_deliveries::ended_at.is_null())
+        .order(webhook_deliveries::number)
+        .select((webhook_deliveries::number, webhook_deliveries::status, webhook_deliveries::due_at))
+        .limit(1)
+        .get_result(tx.connection())
+        .optional()?;
+    if let Some((number, status, None)) = next
+        && status == Status::Pending.as_str()
+    {
+        diesel::update(webhook_deliveries::table.find(number))
+            .set(webhook_deliveries::due_at.eq(now))
+            .execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+/// Adds to the counts by endpoint and hour.
+fn count(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
+    let mut counts: BTreeMap<(&WebhookEndpointId, i64), (i64, i64)> = BTreeMap::new();
+    for done in finished {
+        let key = (&done.parcel.endpoint_id, hour(done.attempt.at).millis());
+        let count = counts.entry(key).or_default();
+        if done.attempt.succeeded() { count.0 += 1 } else { count.1 += 1 }
+    }
+    for ((endpoint, hour), (succeeded, failed)) in counts {
+        each!(tx.connection(), |connection| diesel::insert_into(webhook_hours::table)
+            .values((
+                webhook_hours::endpoint_id.eq(endpoint.as_str()),
+                webhook_hours::hour.eq(Timestamp::from_millis(hour)),
+                webhook_hours::succeeded.eq(succeeded),
+                webhook_hours::failed.eq(failed),
+            ))
+            .on_conflict((webhook_hours::endpoint_id, webhook_hours::hour))
+            .do_update()
+            .set((
+                webhook_hours::succeeded.eq(webhook_hours::succeeded + excluded(webhook_hours::succeeded)),
+                webhook_hours::failed.eq(webhook_hours::failed + excluded(webhook_hours::failed)),
+            ))
+            .execute(connection))?;
+    }
+    Ok(())
+}

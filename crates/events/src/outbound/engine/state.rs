@@ -1,0 +1,355 @@
+//! What an engine has in its hands: the endpoints that it holds, what is loaded for them, and what is on its way.
+
+use super::super::model::DisabledReason;
+use super::health::{ABREAST, Health, Notice};
+use super::settle::{Finished, Parcel, Verdict};
+use super::turn::{AHEAD, CLAIM, Held, Orders, Report};
+use super::{Letter, Parts, Target, schedule, send};
+use crate::outbound::model::EndpointRow;
+use futures::FutureExt;
+use model::{Timestamp, WebhookEndpointId, WorkspaceId};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// The most requests on their way, over all endpoints and for one workspace.
+const WIRES: usize = 256;
+const WORKSPACE_WIRES: usize = 64;
+/// The most deliveries in memory, over all endpoints and for one workspace. With bodies of up to 64 KB, 32 MB.
+const LOADED: usize = 512;
+const WORKSPACE_LOADED: usize = 192;
+/// Deliveries of an endpoint after which it makes room while others wait.
+const SLICE: usize = 100;
+/// An entity's failing delivery holds the later ones back for so long.
+const LANE_PATIENCE_MS: i64 = 3_600_000;
+
+struct Hold {
+    target: Arc<Target>,
+    epoch: i64,
+    health: Health,
+    changed: bool,
+    off: Option<DisabledReason>,
+    warn: bool,
+    closed: bool,
+    /// One order for all of it, so nothing steps aside.
+    strict: bool,
+    loaded: VecDeque<Parcel>,
+    on_wire: usize,
+    /// Loaded since it was claimed.
+    taken: usize,
+}
+
+impl Hold {
+    fn is_idle(&self) -> bool {
+        self.loaded.is_empty() && self.on_wire == 0
+    }
+}
+
+/// An attempt that came back.
+struct Back {
+    parcel: Parcel,
+    attempt: super::Attempt,
+}
+
+pub(super) struct State {
+    parts: Arc<Parts>,
+    holds: BTreeMap<WebhookEndpointId, Hold>,
+    sending: JoinSet<Back>,
+    finished: Vec<Finished>,
+    unsent: Vec<i64>,
+    /// When an endpoint with a pace may be sent to again, in milliseconds.
+    pace: HashMap<WebhookEndpointId, i64>,
+    contended: bool,
+    stopping: bool,
+}
+
+impl State {
+    pub(super) fn new(parts: Arc<Parts>) -> Self {
+        Self {
+            parts,
+            holds: BTreeMap::new(),
+            sending: JoinSet::new(),
+            finished: Vec::new(),
+            unsent: Vec::new(),
+            pace: HashMap::new(),
+            contended: false,
+            stopping: false,
+        }
+    }
+
+    pub(super) fn is_sending(&self) -> bool {
+        !self.sending.is_empty()
+    }
+
+    pub(super) fn holds_any(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    /// Sends nothing more.
+    pub(super) fn stop(&mut self) {
+        self.stopping = true;
+        for hold in self.holds.values_mut() {
+            self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+        }
+    }
+
+    /// What the next turn is to do. It takes over what has come back.
+    pub(super) fn orders(&mut self) -> Orders {
+        let now = self.parts.db.now();
+        let loaded: usize = self.holds.values().map(|hold| hold.loaded.len() + hold.on_wire).sum();
+        let mut room = LOADED.saturating_sub(loaded);
+        let mut by_workspace: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
+        for hold in self.holds.values() {
+            *by_workspace.entry(hold.target.workspace_id).or_default() += hold.loaded.len() + hold.on_wire;
+        }
+        let mut held = Vec::with_capacity(self.holds.len());
+        for (id, hold) in &mut self.holds {
+            let of_workspace = by_workspace.entry(hold.target.workspace_id).or_default();
+            let makes_room = self.contended && hold.taken >= SLICE;
+            let want = if hold.closed || makes_room {
+                0
+            } else {
+                let limit = match hold.health.abreast(now) {
+                    ABREAST => ABREAST + pace_limit(hold.target.rate, AHEAD),
+                    probes => probes,
+                };
+                limit
+                    .saturating_sub(hold.loaded.len() + hold.on_wire)
+                    .min(room)
+                    .min(WORKSPACE_LOADED.saturating_sub(*of_workspace))
+            };
+            room -= want;
+            *of_workspace += want;
+            held.push(Held {
+                id: id.clone(),
+                epoch: hold.epoch,
+                health: hold.health.clone(),
+                changed: std::mem::take(&mut hold.changed),
+                off: hold.off,
+                warn: std::mem::take(&mut hold.warn),
+                want,
+                idle: hold.is_idle(),
+                paced_until: self.pace.get(id).map(|at| Timestamp::from_millis(*at)),
+            });
+        }
+        self.pace.retain(|_, at| *at > now.millis());
+        let avoid = by_workspace.iter().filter(|(_, count)| **count >= WORKSPACE_LOADED).map(|(id, _)| *id);
+        Orders {
+            finished: std::mem::take(&mut self.finished),
+            unsent: std::mem::take(&mut self.unsent),
+            held,
+            claim: CLAIM.min(room / AHEAD),
+            avoid: avoid.collect(),
+            stopping: self.stopping,
+        }
+    }
+
+    /// Takes orders back that could not be carried out.
+    pub(super) fn put_back(&mut self, orders: Arc<Orders>) {
+        let orders = Arc::try_unwrap(orders).unwrap_or_else(|orders| Orders {
+            finished: orders.finished.clone(),
+            unsent: orders.unsent.clone(),
+            held: orders.held.clone(),
+            ..Orders::default()
+        });
+        self.finished.splice(0..0, orders.finished);
+        self.unsent.extend(orders.unsent);
+        for held in orders.held {
+            if let Some(hold) = self.holds.get_mut(&held.id) {
+                hold.changed |= held.changed;
+                hold.warn |= held.warn;
+            }
+        }
+    }
+
+    /// Goes on with what a turn came to.
+    pub(super) fn apply(&mut self, report: Report) {
+        self.contended = report.contended;
+        for row in &report.rows {
+            self.refresh(row);
+        }
+        for id in &report.closed {
+            if let Some(hold) = self.holds.get_mut(id) {
+                hold.closed = true;
+                hold.off = None;
+                self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+            }
+        }
+        for id in &report.dropped {
+            self.holds.remove(id);
+        }
+        for (id, parcels) in report.loaded {
+            if let Some(hold) = self.holds.get_mut(&id) {
+                hold.taken += parcels.len();
+                hold.loaded.extend(parcels);
+            }
+        }
+        for claimed in report.claimed {
+            let row = &claimed.endpoint;
+            let opened = Target::open(row, &self.parts.seal, self.parts.db.now());
+            let target = match opened {
+                Ok(target) => Arc::new(target),
+                Err(error) => {
+                    // Its queue stays leased, so that it is not tried without a pause.
+                    tracing::error!(endpoint = row.id.as_str(), ?error, "an endpoint's secrets do not open");
+                    continue;
+                }
+            };
+            let hold = Hold {
+                epoch: claimed.epoch,
+                health: claimed.health,
+                changed: false,
+                off: None,
+                warn: false,
+                closed: false,
+                strict: row
+                    .ordering()
+                    .is_ok_and(|ordering| ordering == crate::outbound::model::Ordering::Strict),
+                taken: claimed.parcels.len(),
+                loaded: claimed.parcels.into(),
+                on_wire: 0,
+                target,
+            };
+            self.holds.insert(row.id.clone(), hold);
+        }
+    }
+
+    /// Takes over a change of an endpoint that is held.
+    fn refresh(&mut self, row: &EndpointRow) {
+        let Some(hold) = self.holds.get_mut(&row.id) else { return };
+        if hold.target.version == row.version {
+            return;
+        }
+        match Target::open(row, &self.parts.seal, self.parts.db.now()) {
+            Ok(target) => hold.target = Arc::new(target),
+            Err(error) => {
+                tracing::error!(endpoint = row.id.as_str(), ?error, "an endpoint's secrets do not open")
+            }
+        }
+    }
+
+    /// Puts on the wire what may go now: one delivery of each endpoint after another, as far as the limits allow.
+    pub(super) fn dispatch(&mut self) {
+        if self.stopping {
+            return;
+        }
+        let now = self.parts.db.now();
+        let mut wires: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
+        for hold in self.holds.values() {
+            *wires.entry(hold.target.workspace_id).or_default() += hold.on_wire;
+        }
+        loop {
+            let mut sent = false;
+            for (id, hold) in &mut self.holds {
+                let of_workspace = wires.entry(hold.target.workspace_id).or_default();
+                let paced = self.pace.get(id).is_some_and(|at| *at > now.millis());
+                if self.sending.len() >= WIRES
+                    || *of_workspace >= WORKSPACE_WIRES
+                    || hold.on_wire >= hold.health.abreast(now)
+                    || paced
+                    || hold.closed
+                {
+                    continue;
+                }
+                let Some(parcel) = hold.loaded.pop_front() else { continue };
+                hold.on_wire += 1;
+                *of_workspace += 1;
+                sent = true;
+                if let Some(rate) = hold.target.rate {
+                    self.pace.insert(id.clone(), now.millis() + 1000 / rate.max(1));
+                }
+                let (parts, target) = (self.parts.clone(), hold.target.clone());
+                self.sending.spawn(async move {
+                    let letter = Letter {
+                        delivery: parcel.id.clone(),
+                        event: parcel.event_id.clone(),
+                        attempt: parcel.attempts + 1,
+                        body: parcel.body.clone(),
+                    };
+                    let now = parts.db.now();
+                    let sent =
+                        AssertUnwindSafe(send(&parts.connector, &target, letter, now)).catch_unwind().await;
+                    Back { parcel, attempt: sent.unwrap_or_else(|_| super::Attempt::broken(now)) }
+                });
+            }
+            if !sent {
+                return;
+            }
+        }
+    }
+
+    /// When a loaded delivery that is kept back by its pace may go.
+    pub(super) fn next_pace(&self) -> Option<Duration> {
+        let now = self.parts.db.now().millis();
+        let waits = self.holds.iter().filter(|(_, hold)| !hold.loaded.is_empty());
+        let next = waits.filter_map(|(id, _)| self.pace.get(id)).min()?;
+        Some(Duration::from_millis(u64::try_from(next - now).unwrap_or(0).max(1)))
+    }
+
+    /// Waits for an attempt to come back. `false` where none is on its way.
+    pub(super) async fn collect(&mut self) -> bool {
+        match self.sending.join_next().await {
+            None => false,
+            Some(back) => {
+                self.note(back);
+                true
+            }
+        }
+    }
+
+    /// Takes what has come back beside.
+    pub(super) fn collect_ready(&mut self) {
+        while let Some(back) = self.sending.try_join_next() {
+            self.note(back);
+        }
+    }
+
+    fn note(&mut self, back: Result<Back, tokio::task::JoinError>) {
+        let Back { mut parcel, attempt } = match back {
+            Ok(back) => back,
+            Err(error) => {
+                tracing::error!(?error, "an attempt was cut off");
+                return;
+            }
+        };
+        parcel.body = String::new();
+        let (now, random) = (self.parts.db.now(), self.parts.db.random());
+        let Some(hold) = self.holds.get_mut(&parcel.endpoint_id) else { return };
+        hold.on_wire = hold.on_wire.saturating_sub(1);
+        let verdict = if attempt.succeeded() {
+            hold.changed |= hold.health != Health::default();
+            hold.health.succeeded();
+            Verdict::Succeeded
+        } else {
+            hold.changed = true;
+            match hold.health.failed(now, &*random) {
+                Some(Notice::Warn) => hold.warn = true,
+                Some(Notice::GiveUp) => hold.off = Some(DisabledReason::Failing),
+                None => {}
+            }
+            if attempt.is_gone() {
+                hold.off = Some(DisabledReason::Gone);
+            }
+            let wait = schedule::wait(parcel.attempts + 1, parcel.livemode, &*random)
+                .filter(|_| hold.off.is_none())
+                .map(|wait| wait.max(attempt.retry_after.unwrap_or(0)));
+            let until = now.millis() + wait.unwrap_or(0);
+            let first = parcel.first_attempt_at.unwrap_or(attempt.at).millis();
+            let blocks_too_long = parcel.lane.is_some() && !hold.strict && until - first > LANE_PATIENCE_MS;
+            match wait {
+                Some(_) if !blocks_too_long => Verdict::Retry(Timestamp::from_millis(until)),
+                _ => Verdict::Failed,
+            }
+        };
+        if hold.health.abreast(now) == 0 || hold.off.is_some() {
+            self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+        }
+        self.finished.push(Finished { parcel, attempt, verdict });
+    }
+}
+
+fn pace_limit(rate: Option<i64>, most: usize) -> usize {
+    rate.map_or(most, |rate| usize::try_from(rate).unwrap_or(1).min(most))
+}

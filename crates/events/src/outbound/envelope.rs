@@ -1,0 +1,104 @@
+//! The body of a delivery: made once, stored, and sent unchanged on every attempt.
+
+use super::model::Payload;
+use crate::log::Placed;
+use model::{EventId, JsonText, Timestamp, WorkspaceId};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The largest body; of a larger event the thin form is sent, marked `truncated`.
+pub(crate) const LARGEST: usize = 64 * 1024;
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    id: &'a EventId,
+    object: &'static str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    created_at: Timestamp,
+    livemode: bool,
+    workspace_id: WorkspaceId,
+    sequence: i64,
+    data: &'a JsonText,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+/// The body for an event in this form.
+pub(crate) fn body(event: &Placed, payload: Payload) -> String {
+    let whole = |data: &JsonText, truncated| {
+        let envelope = Envelope {
+            id: &event.id,
+            object: "event",
+            kind: &event.kind,
+            created_at: event.created_at,
+            livemode: event.livemode,
+            workspace_id: event.workspace_id,
+            sequence: event.position,
+            data,
+            truncated,
+        };
+        serde_json::to_string(&envelope).unwrap_or_default()
+    };
+    if payload == Payload::Full {
+        let full = whole(&event.data, false);
+        if full.len() <= LARGEST {
+            return full;
+        }
+    }
+    whole(&thin(&event.data), payload == Payload::Full)
+}
+
+/// The ids in an event's data, and `app_url`.
+fn thin(data: &JsonText) -> JsonText {
+    let Ok(Value::Object(fields)) = data.parse::<Value>() else { return JsonText::of(&Map::new()) };
+    let ids: Map<String, Value> = fields
+        .into_iter()
+        .filter(|(name, value)| {
+            (matches!(name.as_str(), "id" | "object" | "app_url") || name.ends_with("_id"))
+                && !value.is_object()
+                && !value.is_array()
+        })
+        .collect();
+    JsonText::of(&ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::SeededRandom;
+    use serde_json::json;
+
+    fn event(data: Value) -> Placed {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        Placed {
+            position: 7,
+            id: EventId::new(now, &SeededRandom::new(1)),
+            workspace_id: WorkspaceId(3),
+            kind: "run.completed".to_owned(),
+            livemode: true,
+            data: JsonText::of(&data),
+            created_at: now,
+        }
+    }
+
+    #[test]
+    fn bodies_have_the_wire_form() {
+        let event = event(json!({ "run_id": "run_1", "text": "é", "tags": [1] }));
+        let full = body(&event, Payload::Full);
+        let start = format!(
+            r#"{{"id":"{}","object":"event","type":"run.completed","created_at":"2027-01-15T08:00:00.000Z","livemode":true,"workspace_id":3,"sequence":7,"data":"#,
+            event.id
+        );
+        assert_eq!(full, format!(r#"{start}{{"run_id":"run_1","text":"é","tags":[1]}}}}"#));
+        assert_eq!(body(&event, Payload::Thin), format!(r#"{start}{{"run_id":"run_1"}}}}"#));
+    }
+
+    #[test]
+    fn large_events_become_thin_and_say_so() {
+        let event = event(json!({ "item_id": 4, "text": "a".repeat(LARGEST), "app_url": "https://x" }));
+        let body: Value = serde_json::from_str(&body(&event, Payload::Full)).unwrap();
+        assert_eq!(body["data"], json!({ "item_id": 4, "app_url": "https://x" }));
+        assert_eq!(body["truncated"], true);
+    }
+}

@@ -1,0 +1,274 @@
+//! From events to deliveries: which endpoints get an event, in which form, and in which order.
+//!
+//! Runs in the transaction that gives events their places, so an event in the log has its deliveries.
+
+use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
+use super::envelope;
+use super::filter::Filter;
+use super::model::{EndpointStatus, Ordering, Payload};
+use crate::log::{Catalogue, Placed, matches};
+use diesel::prelude::*;
+use model::{
+    DeliveryId, JsonText, KeyId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId,
+};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
+use store::{AnyConnection, Read, Tx, each};
+
+/// The lane of everything that goes to a strictly ordered endpoint.
+const STRICT_LANE: &str = "*";
+
+/// An endpoint, as far as it decides what it gets.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = webhook_endpoints)]
+pub(crate) struct Subscription {
+    pub(crate) id: WebhookEndpointId,
+    pub(crate) workspace_id: WorkspaceId,
+    enabled_events: JsonText,
+    filter: Option<JsonText>,
+    payload: String,
+    ordering: String,
+    key_id: KeyId,
+}
+
+/// A subscription that was read, with what its key may see.
+pub(crate) struct Subscriber {
+    pub(crate) id: WebhookEndpointId,
+    pub(crate) workspace_id: WorkspaceId,
+    patterns: Vec<String>,
+    filter: Option<Filter>,
+    pub(crate) payload: Payload,
+    pub(crate) ordering: Ordering,
+    scopes: ScopeSet,
+}
+
+impl Subscriber {
+    /// Reads a subscription. `scopes` are those of its key at present.
+    pub(crate) fn read(row: Subscription, scopes: ScopeSet) -> Result<Self> {
+        Ok(Self {
+            id: row.id,
+            workspace_id: row.workspace_id,
+            patterns: row.enabled_events.parse()?,
+            filter: row.filter.map(|filter| filter.parse()).transpose()?,
+            payload: Payload::parse(&row.payload)?,
+            ordering: Ordering::parse(&row.ordering)?,
+            scopes,
+        })
+    }
+
+    /// The one with this id, whatever its state.
+    pub(crate) fn load(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<Self> {
+        let row: Subscription = webhook_endpoints::table
+            .filter(webhook_endpoints::id.eq(id))
+            .filter(webhook_endpoints::workspace_id.eq(workspace))
+            .select(Subscription::as_select())
+            .get_result(read.connection())?;
+        let scopes = auth::keys::standing_scopes(read, &row.key_id, workspace)?;
+        Self::read(row, scopes)
+    }
+
+    /// Whether it wants this event, and may have it.
+    pub(crate) fn wants(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> bool {
+        self.scopes.contains(Scope::WebhooksManage)
+            && self.patterns.iter().any(|pattern| matches(pattern, &event.kind))
+            && catalogue.may_see(self.scopes, &event.kind)
+            // What is told of an endpoint's own troubles is told to the others.
+            && !(event.kind.starts_with("webhook_endpoint.") && data["endpoint_id"] == self.id.as_str())
+            && self.filter.as_ref().is_none_or(|filter| {
+                filter.passes(&json!({ "type": event.kind, "livemode": event.livemode, "data": data }))
+            })
+    }
+
+    /// What its deliveries of this event wait for: the earlier ones of the same lane.
+    pub(crate) fn lane(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> Option<String> {
+        match self.ordering {
+            Ordering::None => None,
+            Ordering::PerEntity => catalogue.entity(&event.kind, data),
+            Ordering::Strict => Some(STRICT_LANE.to_owned()),
+        }
+    }
+}
+
+/// Makes the deliveries of events. `true` where there are any.
+pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, events: &[Placed]) -> Result<bool> {
+    let workspaces: BTreeSet<i64> = events.iter().map(|event| event.workspace_id.0).collect();
+    let subscribers = subscribers(tx, &workspaces)?;
+    if subscribers.is_empty() {
+        return Ok(false);
+    }
+    let (mut wanted, mut bodies) = (Vec::new(), BTreeMap::new());
+    for event in events {
+        let mut own = subscribers.iter().filter(|sub| sub.workspace_id == event.workspace_id).peekable();
+        if own.peek().is_none() {
+            continue;
+        }
+        let data: Value = event.data.parse()?;
+        for subscriber in own {
+            if subscriber.wants(catalogue, event, &data) {
+                bodies
+                    .entry((event.position, subscriber.payload.as_str()))
+                    .or_insert((event, subscriber.payload));
+                wanted.push((subscriber, event, subscriber.lane(catalogue, event, &data)));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(false);
+    }
+    store_bodies(tx, bodies.values().map(|(event, payload)| (*event, *payload)))?;
+    let now = tx.now();
+    let ids: BTreeSet<&WebhookEndpointId> = wanted.iter().map(|(subscriber, ..)| &subscriber.id).collect();
+    lock_queues(tx, &ids)?;
+    let mut lanes = Lanes::default();
+    let mut rows = Vec::with_capacity(wanted.len());
+    let random = tx.random();
+    for (subscriber, event, lane) in wanted {
+        let waits = match &lane {
+            Some(lane) => !lanes.enter(tx, &subscriber.id, lane)?,
+            None => false,
+        };
+        rows.push(NewDelivery {
+            id: DeliveryId::new(now, &*random),
+            workspace_id: subscriber.workspace_id,
+            endpoint_id: subscriber.id.clone(),
+            event_id: event.id.clone(),
+            form: subscriber.payload.as_str().to_owned(),
+            event_type: event.kind.clone(),
+            livemode: event.livemode,
+            origin: Origin::Automatic.as_str(),
+            status: Status::Pending.as_str(),
+            lane,
+            due_at: (!waits).then_some(now),
+            attempts: 0,
+            created_at: now,
+        });
+    }
+    insert_deliveries(tx, &rows)?;
+    wake_queues(tx, &ids, now)?;
+    Ok(true)
+}
+
+fn subscribers(tx: &mut Tx, workspaces: &BTreeSet<i64>) -> Result<Vec<Subscriber>> {
+    let rows: Vec<Subscription> = webhook_endpoints::table
+        .filter(webhook_endpoints::workspace_id.eq_any(workspaces.iter().copied().collect::<Vec<_>>()))
+        .filter(webhook_endpoints::status.eq(EndpointStatus::Enabled.as_str()))
+        .select(Subscription::as_select())
+        .load(tx.connection())?;
+    let mut known: HashMap<(KeyId, WorkspaceId), ScopeSet> = HashMap::new();
+    rows.into_iter()
+        .map(|row| {
+            let key = (row.key_id.clone(), row.workspace_id);
+            let scopes = match known.get(&key) {
+                Some(scopes) => *scopes,
+                None => {
+                    let scopes = auth::keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
+                    known.insert(key, scopes);
+                    scopes
+                }
+            };
+            Subscriber::read(row, scopes)
+        })
+        .collect()
+}
+
+#[derive(Insertable)]
+#[diesel(table_name = webhook_bodies)]
+struct NewBody {
+    event_id: String,
+    form: &'static str,
+    workspace_id: WorkspaceId,
+    body: String,
+    created_at: Timestamp,
+}
+
+/// Stores the bodies of events in the forms that they are sent in. One that is there stays as it is.
+pub(crate) fn store_bodies<'a>(
+    tx: &mut Tx,
+    wanted: impl IntoIterator<Item = (&'a Placed, Payload)>,
+) -> Result<()> {
+    let now = tx.now();
+    let rows: Vec<NewBody> = wanted
+        .into_iter()
+        .map(|(event, payload)| NewBody {
+            event_id: event.id.to_string(),
+            form: payload.as_str(),
+            workspace_id: event.workspace_id,
+            body: envelope::body(event, payload),
+            created_at: now,
+        })
+        .collect();
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            diesel::insert_into(webhook_bodies::table)
+                .values(&rows)
+                .on_conflict_do_nothing()
+                .execute(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            for row in &rows {
+                diesel::insert_into(webhook_bodies::table)
+                    .values(row)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
+/// so too, and so sees every delivery that was added, or adds to what was seen.
+pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        webhook_queues::table
+            .filter(webhook_queues::endpoint_id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
+            .order(webhook_queues::endpoint_id)
+            .select(webhook_queues::epoch)
+            .for_update()
+            .load::<i64>(connection)?;
+    }
+    Ok(())
+}
+
+/// Makes queues due, those that are paused excepted.
+pub(crate) fn wake_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>, due: Timestamp) -> Result<()> {
+    let now = tx.now();
+    let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+    each!(tx.connection(), |connection| diesel::update(
+        webhook_queues::table
+            .filter(webhook_queues::endpoint_id.eq_any(ids))
+            .filter(webhook_queues::due_at.is_null().or(webhook_queues::due_at.gt(due)))
+            .filter(webhook_queues::breaker_until.is_null().or(webhook_queues::breaker_until.le(now)))
+    )
+    .set(webhook_queues::due_at.eq(due))
+    .execute(connection))?;
+    Ok(())
+}
+
+/// Which lanes have an open delivery, as far as it was asked. The queues must be locked.
+#[derive(Default)]
+pub(crate) struct Lanes(HashSet<(WebhookEndpointId, String)>);
+
+impl Lanes {
+    /// Takes a place in a lane. `true` where it is the first one.
+    pub(crate) fn enter(
+        &mut self,
+        read: &mut Read,
+        endpoint: &WebhookEndpointId,
+        lane: &str,
+    ) -> Result<bool> {
+        if !self.0.insert((endpoint.clone(), lane.to_owned())) {
+            return Ok(false);
+        }
+        let open: Option<i64> = webhook_deliveries::table
+            .filter(webhook_deliveries::endpoint_id.eq(endpoint))
+            .filter(webhook_deliveries::lane.eq(lane))
+            .filter(webhook_deliveries::ended_at.is_null())
+            .select(webhook_deliveries::number)
+            .limit(1)
+            .get_result(read.connection())
+            .optional()?;
+        Ok(open.is_none())
+    }
+}

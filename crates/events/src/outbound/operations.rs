@@ -1,0 +1,303 @@
+//! Listing, subscribing, reading, changing and ending subscriptions.
+
+use super::model::{
+    DisabledReason, EndpointRow, EndpointStatus, NewWebhookEndpoint, Ordering, Payload, SignatureScheme,
+    WebhookEndpoint, WebhookEndpointPatch, WebhookEndpointWithSecret,
+};
+use super::{check, endpoints, signing};
+use crate::log::Catalogue;
+use auth::{Seal, keys};
+use egress::Connector;
+use model::{Caller, Code, Error, JsonText, Patch, Result, WebhookEndpointId};
+use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, State, operation};
+use serde::Serialize;
+use serde_json::Value;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// Outbound subscriptions
+///
+/// Newest first.
+#[operation(get "/webhook-endpoints", scope = "webhooks:manage")]
+pub fn list_webhook_endpoints(
+    read: &mut Read,
+    caller: &Caller,
+    page: OptIn,
+    seal: State<Seal>,
+) -> Result<OptInList<WebhookEndpoint>> {
+    let rows = endpoints::list(read, caller.workspace_id(), page.page())?;
+    let shown = endpoints::shown(read, rows, &seal.0)?;
+    Ok(page.answer(shown, |endpoint| endpoint.id.to_string()))
+}
+
+/// Subscribe a URL to events; the secret is shown once
+///
+/// The key stands behind the subscription: it needs the scopes behind the events, now and whenever something is sent.
+/// A pattern (`contact.*`, `*`) stands for those of its events that the key may see.
+#[operation(post "/webhook-endpoints", scope = "webhooks:manage")]
+pub fn create_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewWebhookEndpoint>,
+    catalogue: State<Catalogue>,
+    seal: State<Seal>,
+    connector: State<Connector>,
+) -> Result<Created<WebhookEndpointWithSecret>> {
+    check::url(&connector.0, &new.url)?;
+    if let Some(filter) = &new.filter {
+        filter.check()?;
+    }
+    let headers = new.headers.unwrap_or_default();
+    check::headers(&headers)?;
+    catalogue.0.check_patterns(&new.enabled_events, caller.key.scopes)?;
+    endpoints::refuse_too_many(tx, caller.workspace_id())?;
+    let (now, random) = (tx.now(), tx.random());
+    let id = WebhookEndpointId::new(now, &*random);
+    let scheme = new.signature_scheme.unwrap_or(SignatureScheme::Hmac);
+    let fresh = Fresh::new(scheme, None, &*random)?;
+    let status = new.status.unwrap_or(EndpointStatus::Enabled);
+    let off = (status == EndpointStatus::Disabled).then(|| DisabledReason::Manual.as_str().to_owned());
+    let row = EndpointRow {
+        workspace_id: caller.workspace_id(),
+        url: new.url,
+        enabled_events: JsonText::of(&new.enabled_events),
+        description: new.description,
+        status: status.as_str().to_owned(),
+        disabled_reason: off,
+        filter: new.filter.as_ref().map(JsonText::of),
+        payload: new.payload.unwrap_or(Payload::Full).as_str().to_owned(),
+        ordering: new.ordering.unwrap_or(Ordering::None).as_str().to_owned(),
+        rate_limit_per_second: new.rate_limit_per_second,
+        headers: endpoints::seal_headers(&seal.0, &id, &headers, &*random)?,
+        signature_scheme: scheme.as_str().to_owned(),
+        secret: endpoints::seal(&seal.0, &id, &fresh.secret, &*random)?,
+        public_key: fresh.public_key.clone(),
+        previous_secret: None,
+        previous_until: None,
+        key_id: caller.key.lineage.clone(),
+        version: 1,
+        metadata: JsonText::of(&new.metadata.unwrap_or_default()),
+        created_at: now,
+        updated_at: now,
+        id,
+    };
+    endpoints::insert(tx, &row)?;
+    let endpoint = endpoints::show(tx, row, &seal.0)?;
+    Ok(Created(WebhookEndpointWithSecret { endpoint, secret: fresh.shown() }))
+}
+
+/// A secret that was just made, or given by the caller.
+pub(super) struct Fresh {
+    pub(super) secret: String,
+    pub(super) public_key: Option<String>,
+}
+
+impl Fresh {
+    /// # Errors
+    /// `validation_error` at `secret` for one that the scheme cannot have.
+    pub(super) fn new(
+        scheme: SignatureScheme,
+        given: Option<String>,
+        random: &dyn model::Random,
+    ) -> Result<Self> {
+        match (scheme, given) {
+            (SignatureScheme::Hmac, None) => {
+                Ok(Self { secret: signing::new_secret(random), public_key: None })
+            }
+            (SignatureScheme::Hmac, Some(secret)) if signing::is_secret(&secret) => {
+                Ok(Self { secret, public_key: None })
+            }
+            (SignatureScheme::Hmac, Some(_)) => {
+                Err(Error::invalid("secret", "must be `whsec_` and base64 of 24 to 64 bytes"))
+            }
+            (SignatureScheme::Ed25519, None) => {
+                let (secret, public_key) = signing::new_key_pair(random)?;
+                Ok(Self { secret, public_key: Some(public_key) })
+            }
+            (SignatureScheme::Ed25519, Some(_)) => {
+                Err(Error::invalid("secret", "cannot be chosen with `ed25519`"))
+            }
+        }
+    }
+
+    /// What the caller is shown: the private half of a key pair stays here.
+    pub(super) fn shown(self) -> Option<String> {
+        self.public_key.is_none().then_some(self.secret)
+    }
+}
+
+/// One subscription
+#[operation(get "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
+pub fn get_webhook_endpoint(
+    read: &mut Read,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    seal: State<Seal>,
+) -> Result<Json<WebhookEndpoint>> {
+    let row = endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    Ok(Json(endpoints::show(read, row, &seal.0)?))
+}
+
+/// Change a subscription
+///
+/// With `expected_version` the change is refused where the endpoint was changed meanwhile.
+#[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
+pub fn update_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    Body(patch): Body<WebhookEndpointPatch>,
+    catalogue: State<Catalogue>,
+    seal: State<Seal>,
+    connector: State<Connector>,
+) -> Result<Json<WebhookEndpoint>> {
+    let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    if patch.expected_version.is_some_and(|expected| expected != row.version) {
+        let message = format!("The endpoint was changed meanwhile: it is at version {}.", row.version);
+        return Err(Error::new(Code::VersionConflict, message).param("expected_version"));
+    }
+    let before = row.clone();
+    if let Some(url) = patch.url {
+        check::url(&connector.0, &url)?;
+        row.url = url;
+    }
+    if let Some(events) = patch.enabled_events {
+        catalogue.0.check_patterns(&events, caller.key.scopes)?;
+        row.enabled_events = JsonText::of(&events);
+        row.key_id = caller.key.lineage.clone();
+    }
+    if let Patch::Set(filter) = &patch.filter {
+        filter.check()?;
+    }
+    let mut filter = row.filter()?;
+    patch.filter.apply(&mut filter);
+    row.filter = filter.as_ref().map(JsonText::of);
+    if let Some(headers) = patch.headers {
+        check::headers(&headers)?;
+        row.headers = endpoints::seal_headers(&seal.0, &row.id, &headers, &*tx.random())?;
+    }
+    patch.description.apply(&mut row.description);
+    patch.rate_limit_per_second.apply(&mut row.rate_limit_per_second);
+    if let Some(payload) = patch.payload {
+        payload.as_str().clone_into(&mut row.payload);
+    }
+    if let Some(ordering) = patch.ordering {
+        ordering.as_str().clone_into(&mut row.ordering);
+    }
+    if let Some(metadata) = patch.metadata {
+        row.metadata = JsonText::of(&metadata);
+    }
+    if row != before {
+        endpoints::write(tx, &mut row)?;
+    }
+    match patch.status {
+        Some(EndpointStatus::Enabled) => enable(tx, caller, &mut row, &catalogue.0)?,
+        Some(EndpointStatus::Disabled) => disable(tx, &mut row)?,
+        None => {}
+    }
+    Ok(Json(endpoints::show(tx, row, &seal.0)?))
+}
+
+/// Unsubscribe
+///
+/// What waits for the endpoint is not sent any more. Its past deliveries stay readable through their events.
+#[operation(delete "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
+pub fn delete_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+) -> Result<Deleted<WebhookEndpointId>> {
+    let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    endpoints::delete(tx, &mut row)?;
+    Ok(Deleted::of("webhook_endpoint", endpoint_id))
+}
+
+/// Switch deliveries on
+///
+/// Nothing of what waited while it was off is sent: `replay` does that. The key of this request then stands behind the
+/// subscription, unless the one before still may.
+#[operation(post "/webhook-endpoints/{endpointId}/enable", scope = "webhooks:manage")]
+pub fn enable_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    catalogue: State<Catalogue>,
+    seal: State<Seal>,
+) -> Result<Json<WebhookEndpoint>> {
+    let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    enable(tx, caller, &mut row, &catalogue.0)?;
+    Ok(Json(endpoints::show(tx, row, &seal.0)?))
+}
+
+/// Switch deliveries off
+///
+/// What waits is not sent any more, not even when the endpoint is switched on again.
+#[operation(post "/webhook-endpoints/{endpointId}/disable", scope = "webhooks:manage")]
+pub fn disable_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    seal: State<Seal>,
+) -> Result<Json<WebhookEndpoint>> {
+    let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    disable(tx, &mut row)?;
+    Ok(Json(endpoints::show(tx, row, &seal.0)?))
+}
+
+fn enable(tx: &mut Tx, caller: &Caller, row: &mut EndpointRow, catalogue: &Catalogue) -> Result<()> {
+    if row.is_enabled() {
+        return Ok(());
+    }
+    let standing = keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
+    let events = row.enabled_events()?;
+    if !standing.contains(model::Scope::WebhooksManage) || catalogue.lost_scope(&events, standing) {
+        catalogue.check_patterns(&events, caller.key.scopes)?;
+        row.key_id = caller.key.lineage.clone();
+    }
+    endpoints::switch_on(tx, row)
+}
+
+fn disable(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
+    if row.is_enabled() { endpoints::switch_off(tx, row, DisabledReason::Manual) } else { Ok(()) }
+}
+
+/// A type of event that can be subscribed to.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct EventTypeInfo {
+    /// Its name.
+    #[serde(rename = "type")]
+    pub name: &'static str,
+    /// Always `event_type`.
+    pub object: &'static str,
+    /// What happened.
+    pub description: &'static str,
+    /// The scope that a key needs to subscribe to it, or `null`.
+    pub scope: Option<&'static str>,
+    /// The kind of object that `per_entity` keeps its order by, or `null`.
+    pub entity: Option<&'static str>,
+    /// A JSON Schema (2020-12) of its `data`.
+    #[schema(value_type = Object)]
+    pub schema: Value,
+}
+
+/// All types of the catalogue.
+pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
+    catalogue
+        .types()
+        .iter()
+        .map(|kind| EventTypeInfo {
+            name: kind.name,
+            object: "event_type",
+            description: kind.description,
+            scope: kind.scope.map(model::Scope::as_str),
+            entity: kind.entity.map(|(entity, _)| entity),
+            schema: kind.schema.clone(),
+        })
+        .collect()
+}
+
+/// The events that can be subscribed to and the scope behind each
+#[operation(get "/webhook-endpoints/event-types", scope = any_key)]
+pub fn list_webhook_event_types(catalogue: State<Catalogue>) -> Result<Json<Vec<EventTypeInfo>>> {
+    Ok(Json(all_types(&catalogue.0)))
+}

@@ -1,0 +1,396 @@
+//! `POST /webhook-endpoints/{endpointId}/replay`: what was not delivered, or shall be once more.
+
+use super::deliveries::{NewDelivery, Origin, Status, again, insert_deliveries, refuse_disabled};
+use super::fanout::{Lanes, Subscriber, lock_queues, store_bodies, wake_queues};
+use super::{deliveries, endpoints};
+use crate::Deliveries;
+use crate::log::{Catalogue, Placed, placed_event, placed_since};
+use diesel::prelude::*;
+use jobs::{JobContext, JobError};
+use model::{Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use operation::{Body, Json, Path, State, operation};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use store::schema::webhook_deliveries;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// The job that replays.
+pub(crate) const REPLAY: &str = "webhooks.replay";
+/// The longest range.
+const LONGEST_SECONDS: i64 = 7 * 86_400;
+/// From one replayed delivery to the next: ten in a second.
+const SPACING_MS: i64 = 100;
+/// Events that are looked at in one transaction.
+const CHUNK: i64 = 500;
+
+/// Which events of a range are delivered again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayStatus {
+    /// Those whose deliveries failed or were skipped, and that got through by no other.
+    #[default]
+    Failed,
+    /// Those that the endpoint would get today and that have no delivery: it came later, or was off.
+    Missing,
+    /// All that the endpoint would get today.
+    Any,
+}
+
+/// What to deliver again: some deliveries, some events, or a range.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewReplay {
+    /// These deliveries, in this order.
+    #[serde(default)]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
+    delivery_ids: Option<Vec<DeliveryId>>,
+    /// These events, in this order.
+    #[serde(default)]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
+    event_ids: Option<Vec<EventId>>,
+    /// Events from this moment on.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    since: Option<Timestamp>,
+    /// Events before this moment; now unless said otherwise. At most 7 days after `since`.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    until: Option<Timestamp>,
+    /// Which events of the range; `failed` unless said otherwise.
+    #[serde(default)]
+    #[schema(nullable = false)]
+    status: Option<ReplayStatus>,
+    /// Only events of these types.
+    #[serde(default)]
+    #[schema(nullable = false, min_items = 1, max_items = 100)]
+    types: Option<Vec<String>>,
+    /// Only count.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// What a replay comes to.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct WebhookReplay {
+    /// Always `webhook_replay`.
+    object: &'static str,
+    /// The endpoint.
+    endpoint_id: WebhookEndpointId,
+    /// Whether it was only counted.
+    dry_run: bool,
+    /// How many deliveries it makes, at most ten in a second.
+    count: i64,
+    /// When the last of them is due.
+    ends_at: Option<Timestamp>,
+}
+
+/// A range that was asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Range {
+    workspace_id: WorkspaceId,
+    endpoint_id: WebhookEndpointId,
+    since: Timestamp,
+    until: Timestamp,
+    status: ReplayStatus,
+    types: Option<Vec<String>>,
+    asked_at: Timestamp,
+}
+
+/// Deliver again all that failed since a time
+///
+/// By deliveries, by events, or by a range of up to seven days. It goes on in the background, at ten deliveries in a
+/// second at most. `dry_run` counts first.
+#[operation(post "/webhook-endpoints/{endpointId}/replay", scope = "webhooks:manage")]
+pub fn replay_webhook_endpoint(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(endpoint_id): Path<WebhookEndpointId>,
+    Body(new): Body<NewReplay>,
+    catalogue: State<Catalogue>,
+    engine: State<Deliveries>,
+) -> Result<Json<WebhookReplay>> {
+    let row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    refuse_disabled(&row)?;
+    check_kinds(&new)?;
+    let (now, workspace, dry_run) = (tx.now(), caller.workspace_id(), new.dry_run);
+    let count = if let Some(ids) = &new.delivery_ids {
+        let rows = chosen_deliveries(tx, workspace, &endpoint_id, ids, now)?;
+        if !dry_run {
+            again(tx, &rows)?;
+        }
+        rows.len()
+    } else {
+        let subscriber = Subscriber::load(tx, workspace, &endpoint_id)?;
+        if let Some(ids) = &new.event_ids {
+            let events = chosen_events(tx, &catalogue.0, &subscriber, ids)?;
+            if !dry_run {
+                deliver(tx, &catalogue.0, &subscriber, &events, now, 0)?;
+            }
+            events.len()
+        } else {
+            let range = range(&new, workspace, endpoint_id.clone(), now)?;
+            check_types(&catalogue.0, range.types.as_deref())?;
+            let count = count(tx, &catalogue.0, &subscriber, &range)?;
+            if !dry_run && count > 0 {
+                tx.enqueue(REPLAY, None, &range, now)?;
+            }
+            count
+        }
+    };
+    engine.0.wake_after(tx);
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let ends_at = (count > 0 && !dry_run).then(|| later(now, count - 1));
+    Ok(Json(WebhookReplay { object: "webhook_replay", endpoint_id, dry_run, count, ends_at }))
+}
+
+fn later(start: Timestamp, place: i64) -> Timestamp {
+    Timestamp::from_millis(start.millis() + place * SPACING_MS)
+}
+
+fn check_kinds(new: &NewReplay) -> Result<()> {
+    let ranged = new.since.is_some() || new.until.is_some() || new.status.is_some() || new.types.is_some();
+    match (&new.delivery_ids, &new.event_ids, new.since) {
+        (Some(_), Some(_), _) => Err(Error::invalid("event_ids", "cannot stand beside `delivery_ids`")),
+        (Some(_), ..) | (_, Some(_), _) if ranged => {
+            Err(Error::invalid("since", "and what goes with it cannot stand beside ids"))
+        }
+        (None, None, None) => {
+            Err(Error::invalid("since", "is needed where neither deliveries nor events are named"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_types(catalogue: &Catalogue, types: Option<&[String]>) -> Result<()> {
+    for (place, name) in types.unwrap_or_default().iter().enumerate() {
+        if catalogue.find(name).is_none() {
+            return Err(Error::invalid(format!("types[{place}]"), "is no type of event"));
+        }
+    }
+    Ok(())
+}
+
+fn range(
+    new: &NewReplay,
+    workspace: WorkspaceId,
+    endpoint: WebhookEndpointId,
+    now: Timestamp,
+) -> Result<Range> {
+    let (Some(since), until) = (new.since, new.until.unwrap_or(now)) else {
+        return Err(Error::invalid("since", "is needed"));
+    };
+    if until <= since {
+        return Err(Error::invalid("until", "must be after `since`"));
+    }
+    if until.seconds() - since.seconds() > LONGEST_SECONDS {
+        return Err(Error::invalid("since", "must be at most 7 days before `until`"));
+    }
+    Ok(Range {
+        workspace_id: workspace,
+        endpoint_id: endpoint,
+        since,
+        until,
+        status: new.status.unwrap_or_default(),
+        types: new.types.clone(),
+        asked_at: now,
+    })
+}
+
+fn chosen_deliveries(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    endpoint: &WebhookEndpointId,
+    ids: &[DeliveryId],
+    now: Timestamp,
+) -> Result<Vec<(deliveries::DeliveryRow, Timestamp)>> {
+    (0..)
+        .zip(ids)
+        .map(|(place, id)| {
+            let param = || format!("delivery_ids[{place}]");
+            let row = deliveries::find(tx, workspace, endpoint, id)
+                .map_err(|_| Error::invalid(param(), "is no delivery of this endpoint"))?;
+            if row.ended_at.is_none() {
+                return Err(Error::invalid(param(), "has not ended: it is tried again by itself"));
+            }
+            if row.origin == Origin::Test.as_str() {
+                return Err(Error::invalid(param(), "was a test"));
+            }
+            Ok((row, later(now, place)))
+        })
+        .collect()
+}
+
+fn chosen_events(
+    tx: &mut Tx,
+    catalogue: &Catalogue,
+    subscriber: &Subscriber,
+    ids: &[EventId],
+) -> Result<Vec<Placed>> {
+    ids.iter()
+        .enumerate()
+        .map(|(place, id)| {
+            let param = || format!("event_ids[{place}]");
+            let found = placed_event(tx, subscriber.workspace_id, id)?;
+            let event = found.ok_or_else(|| Error::invalid(param(), "is no event of this workspace"))?;
+            let data: Value = event.data.parse()?;
+            if !subscriber.wants(catalogue, &event, &data) {
+                return Err(Error::invalid(param(), "is of a kind that the endpoint does not get"));
+            }
+            Ok(event)
+        })
+        .collect()
+}
+
+/// The events of a chunk that are delivered again, and the place of the chunk's last event.
+fn chunk(
+    read: &mut Read,
+    catalogue: &Catalogue,
+    subscriber: &Subscriber,
+    range: &Range,
+    after: i64,
+) -> Result<(Vec<Placed>, Option<i64>)> {
+    let events = placed_since(read, range.workspace_id, range.since, range.until, after, CHUNK)?;
+    let last = events.last().map(|event| event.position);
+    let wanted_type = |event: &Placed| {
+        range.types.as_ref().is_none_or(|types| types.iter().any(|kind| *kind == event.kind))
+    };
+    let events: Vec<Placed> = events.into_iter().filter(wanted_type).collect();
+    let ids: Vec<&EventId> = events.iter().map(|event| &event.id).collect();
+    let rows: Vec<(EventId, String, String, Timestamp)> = webhook_deliveries::table
+        .filter(webhook_deliveries::event_id.eq_any(ids))
+        .filter(webhook_deliveries::endpoint_id.eq(&range.endpoint_id))
+        .filter(webhook_deliveries::origin.ne(Origin::Test.as_str()))
+        .select((
+            webhook_deliveries::event_id,
+            webhook_deliveries::status,
+            webhook_deliveries::origin,
+            webhook_deliveries::created_at,
+        ))
+        .load(read.connection())?;
+    let mut past: HashMap<EventId, Past> = HashMap::new();
+    for (event, status, origin, created) in rows {
+        let past = past.entry(event).or_default();
+        past.lost &= status == Status::Failed.as_str() || status == Status::Skipped.as_str();
+        past.replayed |= origin == Origin::Manual.as_str() && created >= range.asked_at;
+    }
+    let mut chosen = Vec::new();
+    for event in events {
+        let data: Value = event.data.parse()?;
+        let past = past.get(&event.id);
+        let is_chosen = match range.status {
+            ReplayStatus::Failed => {
+                past.is_some_and(|past| past.lost) && subscriber.wants(catalogue, &event, &data)
+            }
+            ReplayStatus::Missing => past.is_none() && subscriber.wants(catalogue, &event, &data),
+            ReplayStatus::Any => subscriber.wants(catalogue, &event, &data),
+        };
+        // A job that was cut off does not do again what it has done.
+        if is_chosen && !past.is_some_and(|past| past.replayed) {
+            chosen.push(event);
+        }
+    }
+    Ok((chosen, last))
+}
+
+/// What became of an event's deliveries so far.
+struct Past {
+    /// All of them failed or were skipped.
+    lost: bool,
+    replayed: bool,
+}
+
+impl Default for Past {
+    fn default() -> Self {
+        Self { lost: true, replayed: false }
+    }
+}
+
+fn count(read: &mut Read, catalogue: &Catalogue, subscriber: &Subscriber, range: &Range) -> Result<usize> {
+    let (mut count, mut after) = (0, 0);
+    loop {
+        let (chosen, last) = chunk(read, catalogue, subscriber, range, after)?;
+        count += chosen.len();
+        match last {
+            Some(last) => after = last,
+            None => return Ok(count),
+        }
+    }
+}
+
+/// Makes deliveries of events, the first due at the `place`th slot after `start`.
+fn deliver(
+    tx: &mut Tx,
+    catalogue: &Catalogue,
+    subscriber: &Subscriber,
+    events: &[Placed],
+    start: Timestamp,
+    place: i64,
+) -> Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let (now, random, payload) = (tx.now(), tx.random(), subscriber.payload);
+    store_bodies(tx, events.iter().map(|event| (event, payload)))?;
+    let queue = BTreeSet::from([&subscriber.id]);
+    lock_queues(tx, &queue)?;
+    let mut lanes = Lanes::default();
+    let mut rows = Vec::with_capacity(events.len());
+    for (place, event) in (place..).zip(events) {
+        let lane = subscriber.lane(catalogue, event, &event.data.parse()?);
+        let waits = match &lane {
+            Some(lane) => !lanes.enter(tx, &subscriber.id, lane)?,
+            None => false,
+        };
+        rows.push(NewDelivery {
+            id: DeliveryId::new(now, &*random),
+            workspace_id: subscriber.workspace_id,
+            endpoint_id: subscriber.id.clone(),
+            event_id: event.id.clone(),
+            form: payload.as_str().to_owned(),
+            event_type: event.kind.clone(),
+            livemode: event.livemode,
+            origin: Origin::Manual.as_str(),
+            status: Status::Pending.as_str(),
+            lane,
+            due_at: (!waits).then(|| later(start, place)),
+            attempts: 0,
+            created_at: now,
+        });
+    }
+    insert_deliveries(tx, &rows)?;
+    wake_queues(tx, &queue, later(start, place))
+}
+
+/// The job `webhooks.replay`.
+pub(crate) async fn run(engine: Deliveries, job: JobContext) -> std::result::Result<(), JobError> {
+    let range: Range = job.payload.parse()?;
+    let range = Arc::new(range);
+    let (mut after, mut place) = (0, 0);
+    loop {
+        let (range, catalogue, engine) = (range.clone(), engine.parts.catalogue.clone(), engine.clone());
+        let done = job.db.write(move |tx| {
+            // One that was deleted or switched off meanwhile gets nothing more.
+            let Ok(row) = endpoints::locked(tx, range.workspace_id, &range.endpoint_id) else {
+                return Ok(None);
+            };
+            if !row.is_enabled() {
+                return Ok(None);
+            }
+            let subscriber = Subscriber::load(tx, range.workspace_id, &range.endpoint_id)?;
+            let (events, last) = chunk(tx, &catalogue, &subscriber, &range, after)?;
+            deliver(tx, &catalogue, &subscriber, &events, range.asked_at, place)?;
+            engine.wake_after(tx);
+            Ok(last.map(|last| (last, i64::try_from(events.len()).unwrap_or(0))))
+        });
+        match done.await? {
+            Some((last, made)) => (after, place) = (last, place + made),
+            None => return Ok(()),
+        }
+        if job.soft.is_cancelled() {
+            return Err(JobError::hand_back());
+        }
+    }
+}

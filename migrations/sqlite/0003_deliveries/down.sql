@@ -1,0 +1,15 @@
+DROP TABLE webhook_hours;
+DROP TABLE webhook_attempts;
+DROP TABLE webhook_deliveries;
+DROP TABLE webhook_bodies;
+DROP TABLE webhook_queues;
+DROP TABLE webhook_endpoints;
+DROP TABLE event_hours;
+DROP INDEX events_by_contact;
+DROP INDEX events_by_kind;
+DROP INDEX events_in_workspace;
+DROP INDEX events_unplaced;
+DROP INDEX events_by_position;
+CREATE INDEX events_by_workspace ON events (workspace_id, sequence);
+ALTER TABLE events DROP COLUMN contact_id;
+ALTER TABLE events DROP COLUMN position;
