@@ -13,9 +13,10 @@ pub mod query;
 pub mod search;
 pub mod shape;
 mod text;
+mod told;
 pub mod value;
 
-use operation::{Domain, Operations};
+use operation::{Domain, EventType, Operations};
 
 /// Collections: their fields, views and indexes.
 pub struct Collections;
@@ -38,6 +39,10 @@ impl Domain for Items {
         let mut all = query::operations();
         all.extend(items::operations());
         all
+    }
+
+    fn event_types() -> Vec<EventType> {
+        told::item_types()
     }
 }
 

@@ -47,7 +47,9 @@ impl Domain for Webhooks {
     }
 
     fn event_types() -> Vec<EventType> {
-        outbound::event_types()
+        let mut all = outbound::event_types();
+        all.extend(inbound::event_types());
+        all
     }
 }
 

@@ -13,7 +13,7 @@ pub struct EventType {
     pub description: &'static str,
     /// The scope that a key needs to subscribe to it. `None`: any key may.
     pub scope: Option<Scope>,
-    /// What its order is kept by: the kind of object, and the field of `data` that has its id.
+    /// What its order is kept by: the kind of object, and the path in `data` to its id, such as `item.id`.
     pub entity: Option<(&'static str, &'static str)>,
     /// A JSON Schema (2020-12) of `data`.
     pub schema: Value,
@@ -31,10 +31,10 @@ impl EventType {
     }
 
     /// Keeps the order of events about one object where a subscriber asks for that: `kind` is a word for the object,
-    /// `field` the field of `data` with its id.
+    /// `path` leads to its id in `data`, such as `run_id` or `item.id`.
     #[must_use]
-    pub fn about(mut self, kind: &'static str, field: &'static str) -> Self {
-        self.entity = Some((kind, field));
+    pub fn about(mut self, kind: &'static str, path: &'static str) -> Self {
+        self.entity = Some((kind, path));
         self
     }
 }
@@ -50,7 +50,9 @@ pub fn schema_of<T: ToSchema>() -> Value {
     if !parts.is_empty() {
         let mut parts = Value::Object(parts);
         point_inside(&mut parts);
-        schema["$defs"] = parts;
+        if let Value::Object(fields) = &mut schema {
+            fields.insert("$defs".to_owned(), parts);
+        }
     }
     schema
 }

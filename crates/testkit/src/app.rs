@@ -10,7 +10,7 @@ use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
 use egress::{Connector, Policy};
-use model::{Env, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
@@ -263,6 +263,16 @@ impl TestApp {
     /// `DELETE` with a key.
     pub async fn delete(&self, path: &str, key: &Key) -> Answer {
         self.ask("DELETE", path).key(key).send().await
+    }
+
+    /// Tells an event of a workspace, as an operation would.
+    pub async fn emit(&self, workspace: WorkspaceId, event: NewEvent) -> EventId {
+        self.db().write(move |tx| tx.emit(workspace, None, &event)).await.unwrap()
+    }
+
+    /// Places events and makes every delivery that is due; says how many attempts that were.
+    pub async fn deliver(&self) -> usize {
+        self.service.deliveries.run_due().await.unwrap()
     }
 
     /// Stops serving and waits until everything is written.

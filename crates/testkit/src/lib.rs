@@ -19,6 +19,8 @@ mod database;
 #[cfg(feature = "app")]
 mod raw;
 #[cfg(feature = "app")]
+mod receiver;
+#[cfg(feature = "app")]
 mod scripted;
 
 #[cfg(feature = "app")]
@@ -26,6 +28,8 @@ pub use app::{Key, TestApp};
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use receiver::{Answering, Delivered, Receiver};
 #[cfg(feature = "app")]
 pub use scripted::{OpenAiServer, Script, ScriptedModel};
 

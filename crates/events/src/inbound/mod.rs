@@ -27,9 +27,11 @@ mod scheme;
 mod scheme_tests;
 mod source;
 mod token;
+mod told;
 mod verification;
 
 pub use receiver::{Receiver, ReceiverParts};
+pub(crate) use told::event_types;
 
 use operation::Operations;
 

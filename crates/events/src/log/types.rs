@@ -72,8 +72,8 @@ impl Catalogue {
 
     /// The object that an event is about, as a text such as `contact:7`.
     pub(crate) fn entity(&self, name: &str, data: &Value) -> Option<String> {
-        let (kind, field) = self.find(name)?.entity?;
-        match data.get(field)? {
+        let (kind, path) = self.find(name)?.entity?;
+        match path.split('.').try_fold(data, |value, word| value.get(word))? {
             Value::String(id) => Some(format!("{kind}:{id}")),
             Value::Number(id) => Some(format!("{kind}:{id}")),
             _ => None,

@@ -49,18 +49,30 @@ pub(crate) fn body(event: &Placed, payload: Payload) -> String {
     whole(&thin(&event.data), payload == Payload::Full)
 }
 
-/// The ids in an event's data, and `app_url`.
+/// The ids in an event's data, those of the object that it shows, and `app_url`.
 fn thin(data: &JsonText) -> JsonText {
     let Ok(Value::Object(fields)) = data.parse::<Value>() else { return JsonText::of(&Map::new()) };
-    let ids: Map<String, Value> = fields
-        .into_iter()
-        .filter(|(name, value)| {
-            (matches!(name.as_str(), "id" | "object" | "app_url") || name.ends_with("_id"))
-                && !value.is_object()
-                && !value.is_array()
-        })
-        .collect();
-    JsonText::of(&ids)
+    let mut kept = Map::new();
+    for (name, value) in fields {
+        match value {
+            Value::Object(inner) => {
+                let ids: Map<String, Value> =
+                    inner.into_iter().filter(|(name, value)| is_id(name, value)).collect();
+                if ids.contains_key("id") {
+                    kept.insert(name, Value::Object(ids));
+                }
+            }
+            value if is_id(&name, &value) => drop(kept.insert(name, value)),
+            _ => {}
+        }
+    }
+    JsonText::of(&kept)
+}
+
+fn is_id(name: &str, value: &Value) -> bool {
+    (matches!(name, "id" | "object" | "app_url") || name.ends_with("_id"))
+        && !value.is_object()
+        && !value.is_array()
 }
 
 #[cfg(test)]
@@ -96,9 +108,11 @@ mod tests {
 
     #[test]
     fn large_events_become_thin_and_say_so() {
-        let event = event(json!({ "item_id": 4, "text": "a".repeat(LARGEST), "app_url": "https://x" }));
+        let item = json!({ "id": 4, "object": "item", "collection_id": 2, "text": "a".repeat(LARGEST) });
+        let event = event(json!({ "item": item, "changed": { "text": {} }, "app_url": "https://x" }));
         let body: Value = serde_json::from_str(&body(&event, Payload::Full)).unwrap();
-        assert_eq!(body["data"], json!({ "item_id": 4, "app_url": "https://x" }));
+        let item = json!({ "id": 4, "object": "item", "collection_id": 2 });
+        assert_eq!(body["data"], json!({ "item": item, "app_url": "https://x" }));
         assert_eq!(body["truncated"], true);
     }
 }

@@ -53,7 +53,7 @@ impl Filter {
                     }
                 }
                 Value::Array(_) => {
-                    wrong(path, "must be a value or operators; for one of several write `$in`")
+                    wrong(path, "must be a value or operators; for one of several write `$in`");
                 }
                 _ => {}
             }

@@ -179,9 +179,9 @@ fn range(
     endpoint: WebhookEndpointId,
     now: Timestamp,
 ) -> Result<Range> {
-    let (Some(since), until) = (new.since, new.until.unwrap_or(now)) else {
-        return Err(Error::invalid("since", "is needed"));
-    };
+    let since = new.since.ok_or_else(|| Error::invalid("since", "is needed"))?;
+    // What happened in this very millisecond belongs to it.
+    let until = new.until.unwrap_or_else(|| now.plus(chrono::Duration::milliseconds(1)));
     if until <= since {
         return Err(Error::invalid("until", "must be after `since`"));
     }
@@ -254,9 +254,7 @@ fn chunk(
 ) -> Result<(Vec<Placed>, Option<i64>)> {
     let events = placed_since(read, range.workspace_id, range.since, range.until, after, CHUNK)?;
     let last = events.last().map(|event| event.position);
-    let wanted_type = |event: &Placed| {
-        range.types.as_ref().is_none_or(|types| types.iter().any(|kind| *kind == event.kind))
-    };
+    let wanted_type = |event: &Placed| range.types.as_ref().is_none_or(|types| types.contains(&event.kind));
     let events: Vec<Placed> = events.into_iter().filter(wanted_type).collect();
     let ids: Vec<&EventId> = events.iter().map(|event| &event.id).collect();
     let rows: Vec<(EventId, String, String, Timestamp)> = webhook_deliveries::table

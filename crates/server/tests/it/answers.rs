@@ -7,7 +7,7 @@ use billing::processor::{
 use model::{Env, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use testkit::Script;
+use testkit::{Key, Script, TestApp};
 
 /// Makes one of everything that has an id, with every optional field filled, and gives the ids by the names that
 /// paths have for them. An area that adds ids adds them here.
@@ -71,6 +71,7 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
             },
         )
     });
+    let delivered = deliver_one(app, key).await;
     let (collection, item) = seed_items(walk).await;
     BTreeMap::from([
         ("collectionId", collection),
@@ -83,6 +84,9 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("runId", run["id"].as_str().unwrap().to_owned()),
         ("executionId", execution.as_str().unwrap().to_owned()),
         ("invoiceId", invoice.await.unwrap().to_string()),
+        ("endpointId", delivered["endpoint_id"].as_str().unwrap().to_owned()),
+        ("deliveryId", delivered["id"].as_str().unwrap().to_owned()),
+        ("eventId", delivered["event_id"].as_str().unwrap().to_owned()),
     ])
 }
 
@@ -167,6 +171,20 @@ async fn seed_inbound_webhook(walk: &Walk) -> String {
     let url = webhook["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap();
     app.ask_beside("POST", url).json(&json!({ "p": 1 })).send().await.expect_error(400, "invalid_signature");
     webhook["id"].as_str().unwrap().to_owned()
+}
+
+/// Delivers an event to an endpoint that answers, and one that does not; gives the delivery.
+async fn deliver_one(app: &TestApp, key: &Key) -> Value {
+    let receiver = testkit::Receiver::start().await;
+    let endpoint = json!({
+        "url": receiver.url("/"), "enabled_events": ["run.*"], "description": "Ours", "headers": { "X-A": "b" },
+        "filter": { "data.status": "completed" }, "rate_limit_per_second": 50, "metadata": { "a": "b" },
+    });
+    let endpoint = app.post("/webhook-endpoints", key, endpoint).await.expect(201);
+    app.post("/runs", key, json!({ "input": "Hello" })).await.expect(200);
+    app.deliver().await;
+    let path = format!("/webhook-endpoints/{}/deliveries", endpoint["id"].as_str().unwrap());
+    app.get(&path, key).await.expect(200)[0].clone()
 }
 
 testkit::on_both! {

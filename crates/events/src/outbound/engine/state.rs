@@ -225,7 +225,7 @@ impl State {
         match Target::open(row, &self.parts.seal, self.parts.db.now()) {
             Ok(target) => hold.target = Arc::new(target),
             Err(error) => {
-                tracing::error!(endpoint = row.id.as_str(), ?error, "an endpoint's secrets do not open")
+                tracing::error!(endpoint = row.id.as_str(), ?error, "an endpoint's secrets do not open");
             }
         }
     }
