@@ -7,7 +7,7 @@ use super::sequencer::hour;
 use crate::outbound::{DeliveryRow, EventTypeInfo, WebhookDelivery, all_types, show_all};
 use diesel::prelude::*;
 use model::{Caller, Error, EventId, Result, Timestamp};
-use operation::{Json, OffsetList, OffsetPage, Path, Query, State, operation};
+use operation::{Json, OffsetList, OffsetPage, Path, Query, Rows, State, operation};
 use std::collections::BTreeMap;
 use store::Read;
 use store::schema::{event_hours, webhook_deliveries};
@@ -38,8 +38,8 @@ pub fn get_event(read: &mut Read, caller: &Caller, Path(event_id): Path<EventId>
 
 /// Event types with the schema of their data
 #[operation(get "/events/types", scope = "events:read")]
-pub fn list_event_types(catalogue: State<Catalogue>) -> Result<Json<Vec<EventTypeInfo>>> {
-    Ok(Json(all_types(&catalogue.0)))
+pub fn list_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
+    Ok(Rows(all_types(&catalogue.0)))
 }
 
 const HOUR: i64 = 3600;

@@ -190,7 +190,7 @@ pub struct NewWebhookEndpoint {
     pub rate_limit_per_second: Option<i64>,
     /// Headers that go along, at most 10.
     #[serde(default)]
-    #[schema(nullable = false)]
+    #[schema(value_type = Object)]
     pub headers: Option<Headers>,
     /// How deliveries are signed; `hmac` unless said otherwise. It cannot be changed later.
     #[serde(default)]
@@ -240,7 +240,7 @@ pub struct WebhookEndpointPatch {
     pub rate_limit_per_second: Patch<i64>,
     /// All headers that go along from now on.
     #[serde(default)]
-    #[schema(nullable = false)]
+    #[schema(value_type = Object)]
     pub headers: Option<Headers>,
     /// The caller's own notes, all of them.
     #[serde(default)]

@@ -9,7 +9,7 @@ use crate::log::Catalogue;
 use auth::{Seal, keys};
 use egress::Connector;
 use model::{Caller, Code, Error, JsonText, Patch, Result, WebhookEndpointId};
-use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, State, operation};
+use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Rows, State, operation};
 use serde::Serialize;
 use serde_json::Value;
 use store::{Read, Tx};
@@ -298,6 +298,6 @@ pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
 
 /// The events that can be subscribed to and the scope behind each
 #[operation(get "/webhook-endpoints/event-types", scope = any_key)]
-pub fn list_webhook_event_types(catalogue: State<Catalogue>) -> Result<Json<Vec<EventTypeInfo>>> {
-    Ok(Json(all_types(&catalogue.0)))
+pub fn list_webhook_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
+    Ok(Rows(all_types(&catalogue.0)))
 }

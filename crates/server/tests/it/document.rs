@@ -153,6 +153,7 @@ fn text(schema: &Value, name: &str) -> String {
     let prefix = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^'));
     match (schema["format"].as_str(), prefix, name) {
         (Some("uri"), _, _) | (_, _, "url") => "https://example.com/x".to_owned(),
+        (_, _, "enabled_events") => "run.completed".to_owned(),
         (Some("date"), _, _) => "2026-01-01".to_owned(),
         (Some("date-time"), _, _) => "2026-01-01T00:00:00.000Z".to_owned(),
         (_, Some(prefix), _) if prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') => {
