@@ -9,7 +9,7 @@ pub mod log;
 pub mod outbound;
 
 pub use log::{Catalogue, Feed, Sequencer};
-pub use outbound::{Deliveries, Delivering};
+pub use outbound::{Deliveries, Delivering, signing};
 
 use auth::Seal;
 use egress::Connector;

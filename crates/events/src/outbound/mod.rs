@@ -16,7 +16,7 @@ mod operations;
 mod purge;
 mod replay;
 mod rotate;
-mod signing;
+pub mod signing;
 mod test_delivery;
 mod told;
 

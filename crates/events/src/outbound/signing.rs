@@ -11,7 +11,7 @@ const PRIVATE: &str = "whsk_";
 const PUBLIC: &str = "whpk_";
 
 /// What a delivery is signed with.
-pub(crate) enum Signer {
+pub enum Signer {
     /// `v1`
     Hmac(hmac::Key),
     /// `v1a`
@@ -19,7 +19,7 @@ pub(crate) enum Signer {
 }
 
 /// A new shared secret: `whsec_` and base64 of 32 random bytes.
-pub(crate) fn new_secret(random: &dyn Random) -> String {
+pub fn new_secret(random: &dyn Random) -> String {
     format!("{SECRET}{}", STANDARD.encode(seed(random)))
 }
 
@@ -45,8 +45,11 @@ pub(crate) fn is_secret(text: &str) -> bool {
 }
 
 impl Signer {
-    /// Reads a stored secret of either kind.
-    pub(crate) fn read(secret: &str) -> Result<Self> {
+    /// Reads a secret of either kind: `whsec_…`, or the private half of a key pair.
+    ///
+    /// # Errors
+    /// `internal_error` where it is neither.
+    pub fn read(secret: &str) -> Result<Self> {
         let broken = || Error::internal("a webhook secret cannot be read");
         let decode = |text: &str| STANDARD.decode(text).map_err(|_| broken());
         if let Some(text) = secret.strip_prefix(SECRET) {
@@ -58,7 +61,7 @@ impl Signer {
     }
 
     /// Signs `id.timestamp.body`.
-    pub(crate) fn sign(&self, id: &str, timestamp: i64, body: &str) -> String {
+    pub fn sign(&self, id: &str, timestamp: i64, body: &str) -> String {
         let head = format!("{id}.{timestamp}.");
         match self {
             Self::Hmac(key) => {

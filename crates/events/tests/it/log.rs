@@ -101,7 +101,7 @@ testkit::on_both! {
         let bootstrap = app.get("/events/live", &key).await;
         assert_eq!(bootstrap.expect(200), json!([]), "without a place it answers at once");
         let mut after = bootstrap.body["next_after"].as_i64().unwrap();
-        let mut slowest = std::time::Duration::ZERO;
+        let mut waits = Vec::new();
         // On PostgreSQL the poll is at a replica that learns of it through the database alone.
         let reader = if kind == Kind::Postgres { &other } else { &app };
         for number in 0..20 {
@@ -111,17 +111,19 @@ testkit::on_both! {
                 app.emit(key.workspace, contact(number, "a")).await;
                 Instant::now()
             });
-            slowest = slowest.max(told.elapsed());
+            waits.push(told.elapsed());
             let rows = answer.expect(200);
             assert_eq!(rows.as_array().unwrap().len(), 1);
             assert_eq!(rows[0]["data"]["contact_id"], number);
             after = answer.body["next_after"].as_i64().unwrap();
         }
-        println!("the slowest of 20 long polls answered {slowest:?} after the commit");
+        waits.sort_unstable();
+        // The machine may be busy with other tests, but not all the time.
+        assert!(waits[4] < std::time::Duration::from_millis(50), "{waits:?}");
         let empty = app.get(&format!("/events/live?after={after}&wait_seconds=0"), &key).await;
         assert_eq!((empty.expect(200), &empty.body["next_after"]), (json!([]), &json!(after)));
-        let unwanted = format!("/events/live?after=0&types=run.*&wait_seconds=0");
-        assert_eq!(app.get(&unwanted, &key).await.expect(200), json!([]));
+        let unwanted = "/events/live?after=0&types=run.*&wait_seconds=0";
+        assert_eq!(app.get(unwanted, &key).await.expect(200), json!([]));
         delivering.stop(std::time::Duration::from_secs(5)).await;
     }
 

@@ -3,6 +3,7 @@
 mod admin;
 mod contract;
 mod output;
+mod tail;
 
 pub use contract::table;
 
@@ -42,6 +43,9 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// Events.
+    #[command(subcommand)]
+    Events(tail::EventsCommand),
 }
 
 #[derive(Args)]
@@ -81,6 +85,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Workspace(command) => admin::run(&config, |db| admin::workspace(db, command)),
         Command::Plan(command) => admin::run(&config, |db| admin::plan(db, command)),
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
+        Command::Events(tail::EventsCommand::Tail(arguments)) => {
+            actix_web::rt::System::new().block_on(tail::tail(arguments))
+        }
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
     }
 }

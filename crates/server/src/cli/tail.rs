@@ -1,0 +1,207 @@
+//! `svc events tail`: events as they happen, printed and, if asked, forwarded signed, as a webhook would be. A developer
+//! needs no public URL so.
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use egress::{Connector, Limits, Policy, Request, Response, Url};
+use events::signing::{Signer, new_secret};
+use model::{Clock, SystemClock, SystemRandom};
+use serde_json::Value;
+use std::io::Write;
+use std::time::Duration;
+
+/// How long to wait before asking a service again that did not answer.
+const PAUSE: Duration = Duration::from_secs(2);
+
+#[derive(Subcommand)]
+pub(super) enum EventsCommand {
+    /// Print events as they happen, one JSON object a line, and forward them.
+    Tail(Tail),
+}
+
+#[derive(Args)]
+pub(super) struct Tail {
+    /// A key with `events:read`.
+    #[arg(long, env = "SVC_KEY", hide_env_values = true)]
+    key: String,
+    /// Where the service is.
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// Only events of these types, separated by commas, such as `run.completed,contact.*`.
+    #[arg(long)]
+    types: Option<String>,
+    /// Post each event here, signed as a webhook.
+    #[arg(long, value_name = "URL")]
+    forward: Option<String>,
+    /// The secret to sign with (`whsec_…`). Made up and shown if not given.
+    #[arg(long, requires = "forward", hide_env_values = true, env = "SVC_WEBHOOK_SECRET")]
+    secret: Option<String>,
+    /// Begin behind this place of the log instead of now; 0 is the oldest event that is kept.
+    #[arg(long)]
+    after: Option<i64>,
+    /// End after so many events.
+    #[arg(long)]
+    count: Option<u64>,
+}
+
+/// Signs and posts events.
+struct Forward {
+    url: String,
+    signer: Signer,
+}
+
+/// Runs until it is interrupted, or as many events have come as were asked for.
+pub(super) async fn tail(arguments: Tail) -> anyhow::Result<()> {
+    // The developer's own machine is the point of this, and whoever can type here can reach it anyway.
+    let policy = Policy::allowing(["0.0.0.0/0", "::/0", "localhost"])?;
+    let connector = Connector::new(policy)?;
+    let forward =
+        arguments.forward.as_ref().map(|url| Forward::new(url, arguments.secret.as_deref())).transpose()?;
+    let mut after = arguments.after;
+    let mut seen = 0;
+    loop {
+        let (events, next) = match ask(&connector, &arguments, after).await {
+            Ok(answer) => answer,
+            Err(error) if error.is::<Refused>() => return Err(error),
+            Err(error) => {
+                tracing::warn!("{error:#}; asking again");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        // The first answer without a place shows what was before; only its end counts.
+        for event in events.iter().filter(|_| after.is_some()) {
+            show(event)?;
+            if let Some(forward) = &forward {
+                forward.send(&connector, event).await;
+            }
+            seen += 1;
+            if arguments.count.is_some_and(|count| seen >= count) {
+                return Ok(());
+            }
+        }
+        after = Some(next);
+    }
+}
+
+/// The service answered that it will not.
+#[derive(Debug)]
+struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+async fn ask(connector: &Connector, tail: &Tail, after: Option<i64>) -> anyhow::Result<(Vec<Value>, i64)> {
+    let mut url = Url::parse(&format!("{}/api/v1/events/live", tail.url.trim_end_matches('/')))
+        .context("--url is no URL")?;
+    if let Some(after) = after {
+        url.query_pairs_mut().append_pair("after", &after.to_string()).append_pair("limit", "100");
+    }
+    if let Some(types) = &tail.types {
+        url.query_pairs_mut().append_pair("types", types);
+    }
+    let request = Request::get(url).header("authorization", format!("Bearer {}", tail.key)).limits(Limits {
+        total: Duration::from_secs(60),
+        max_response_bytes: 16 * 1024 * 1024,
+        ..Limits::default()
+    });
+    let response = connector.send(request).await.context("the service does not answer")?;
+    read(&response)
+}
+
+fn read(response: &Response) -> anyhow::Result<(Vec<Value>, i64)> {
+    let body: Value = serde_json::from_slice(&response.body).context("the answer is not JSON")?;
+    if response.status != 200 {
+        let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
+        let text = format!("the service answered {}: {message}", response.status);
+        // Of these, asking again makes nothing better.
+        if (400..500).contains(&response.status) && response.status != 429 {
+            return Err(Refused(text).into());
+        }
+        bail!(text);
+    }
+    let events = body.get("data").and_then(Value::as_array).cloned().unwrap_or_default();
+    let next = body.get("next_after").and_then(Value::as_i64).context("the answer has no `next_after`")?;
+    Ok((events, next))
+}
+
+fn show(event: &Value) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{event}")?;
+    out.flush()
+}
+
+impl Forward {
+    #[expect(clippy::print_stderr, reason = "the secret is for the person at the terminal")]
+    fn new(url: &str, secret: Option<&str>) -> anyhow::Result<Self> {
+        let secret = match secret {
+            Some(secret) => secret.to_owned(),
+            None => {
+                let secret = new_secret(&SystemRandom::default());
+                eprintln!("signing with {secret}");
+                secret
+            }
+        };
+        let signer =
+            Signer::read(&secret).map_err(|_| anyhow::anyhow!("--secret must be `whsec_` and base64"))?;
+        Ok(Self { url: url.to_owned(), signer })
+    }
+
+    /// Posts one event, and tells what the receiver answered. What fails is not tried again: the next event may tell more.
+    #[expect(clippy::print_stderr, reason = "beside the events, for the person at the terminal")]
+    async fn send(&self, connector: &Connector, event: &Value) {
+        let (id, body) = wire(event);
+        let now = SystemClock.now().seconds();
+        let signature = self.signer.sign(&id, now, &body);
+        let request = Request::post(self.url.clone(), body)
+            .header("content-type", "application/json")
+            .header("user-agent", "svc-webhooks/1")
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", now.to_string())
+            .header("webhook-signature", &signature)
+            .header("x-svc-signature", &signature)
+            .header("x-svc-event-id", &id)
+            .header("x-svc-timestamp", now.to_string())
+            .header("x-svc-attempt", "1");
+        match connector.send(request).await {
+            Ok(response) => eprintln!("{id} → {}", response.status),
+            Err(error) => eprintln!("{id} → {error}"),
+        }
+    }
+}
+
+/// An event's id, and the body in which a webhook would send it.
+fn wire(event: &Value) -> (String, String) {
+    let names = ["id", "object", "type", "created_at", "livemode", "workspace_id", "sequence", "data"];
+    let body: serde_json::Map<String, Value> = names
+        .into_iter()
+        .map(|name| (name.to_owned(), event.get(name).cloned().unwrap_or(Value::Null)))
+        .collect();
+    let id = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    (id, Value::Object(body).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_are_forwarded_as_they_are_on_the_wire() {
+        let event = json!({
+            "id": "evt_1", "object": "event", "type": "a.b", "created_at": "2026-01-15T12:00:00.000Z", "livemode": true,
+            "workspace_id": 7, "sequence": 3, "data": { "b": 1, "a": 2 }, "request": null,
+        });
+        let (id, body) = wire(&event);
+        assert_eq!(id, "evt_1");
+        assert_eq!(
+            body,
+            r#"{"id":"evt_1","object":"event","type":"a.b","created_at":"2026-01-15T12:00:00.000Z","livemode":true,"workspace_id":7,"sequence":3,"data":{"b":1,"a":2}}"#
+        );
+    }
+}
