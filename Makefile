@@ -34,6 +34,7 @@ build: ## build everything, for development
 # Documentation examples first: the tests' own last line is then the last line.
 test: ## run every test, beside a PostgreSQL and a Redis started for it
 	scripts/setup --test
+	scripts/webhook-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests; fi; \
@@ -47,13 +48,14 @@ check: ## formatting, lints, layers, licences, the published contracts
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 
-openapi: ## write the published contracts and the table of operations anew
+openapi: ## write the published contracts and the tables of operations and events anew
 	@mkdir -p target
 	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
 	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
 	cargo run -q --locked -p svc -- openapi --table > target/operations.txt
+	cargo run -q --locked -p svc -- openapi --events > target/events.md
 	mv target/openapi.public.json target/openapi.partner.json .
-	mv target/operations.txt docs/
+	mv target/operations.txt target/events.md docs/
 
 bench: ## measure
 	scripts/bench

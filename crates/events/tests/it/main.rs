@@ -12,6 +12,7 @@ mod inbound;
 mod inbound_mapping;
 mod inbound_receive;
 mod inbound_vendors;
+mod interop;
 mod log;
 mod order;
 mod replay;

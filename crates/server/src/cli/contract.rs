@@ -14,12 +14,17 @@ pub(super) struct Openapi {
     /// The table of operations (docs/operations.txt) instead of the OpenAPI document.
     #[arg(long, conflicts_with = "partner")]
     table: bool,
+    /// The table of events (docs/events.md).
+    #[arg(long, conflicts_with_all = ["partner", "table"])]
+    events: bool,
 }
 
 pub(super) fn print(arguments: &Openapi) -> anyhow::Result<()> {
     let registry = registry().map_err(cause)?;
     let text = if arguments.table {
         table(&registry)
+    } else if arguments.events {
+        super::events_document(&registry)
     } else {
         document(&registry, if arguments.partner { Contract::Partner } else { Contract::Public }, VERSION)
     };

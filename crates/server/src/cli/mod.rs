@@ -2,10 +2,12 @@
 
 mod admin;
 mod contract;
+mod events_document;
 mod output;
 mod tail;
 
 pub use contract::table;
+pub use events_document::events_document;
 
 use crate::config::{Config, read_config};
 use crate::serve;

@@ -139,7 +139,7 @@ testkit::on_both! {
     }
 }
 
-fn repository_file(name: &str) -> String {
+pub fn repository_file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}; run `make openapi`"))
 }

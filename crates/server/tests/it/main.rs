@@ -9,8 +9,10 @@
 
 mod answers;
 mod bad_input;
+mod chaos;
 mod contract;
 mod document;
+mod event_types;
 mod gate;
 mod idempotency;
 mod kill;

@@ -1,0 +1,181 @@
+//! Deliveries through storms, with the real program: receivers that fail in every way, workers killed with `kill -9`, a
+//! database that drops every connection. Every event arrives at least once, in its entity's order, and no lease stays.
+//!
+//! `SVC_CHAOS_EVENTS` sets how many events there are: 2,000 by default, so that it fits into `make test`.
+
+use crate::kill::{Serving, output, program};
+use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+use model::{KeyId, NewEvent, Timestamp, WorkspaceId};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::time::Duration;
+use store::schema::{webhook_deliveries, webhook_queues};
+use testkit::{Answering, Client, Delivered, Key, Kind, OpenAiServer, Receiver, TestDb};
+
+const ENTITIES: i64 = 200;
+
+fn events() -> i64 {
+    std::env::var("SVC_CHAOS_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+}
+
+/// What the receiver does: most is accepted; of the first attempts some go wrong in one way or another.
+fn weather(one: &Delivered) -> Answering {
+    let event = one.json();
+    let lot = event["data"]["text"].as_i64().unwrap() * 7919 % 1000;
+    if one.headers["x-svc-attempt"] != "1" {
+        return Answering::status(200);
+    }
+    match lot {
+        0..20 => Answering::status(500),
+        20..30 => Answering::HangUp,
+        30..40 => Answering::with(302, "location", "http://127.0.0.1:1/"),
+        40..50 => Answering::with(429, "retry-after", "1"),
+        50..60 => Answering::Slow(Duration::from_millis(300)),
+        60 => Answering::Silent,
+        _ => Answering::status(200),
+    }
+}
+
+/// Leases last 30 seconds of the machine's time: to the next worker it looks as if they had passed.
+async fn let_leases_end(data: &TestDb) {
+    let past = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+    let ended = data.db.write(move |tx| {
+        let held = webhook_queues::table.filter(webhook_queues::lease_until.is_not_null());
+        Ok(diesel::update(held).set(webhook_queues::lease_until.eq(past)).execute(tx.connection())?)
+    });
+    ended.await.unwrap();
+}
+
+/// As if the database had been restarted.
+async fn drop_connections(data: &TestDb) {
+    let dropped = data.db.read(|read| {
+        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        Ok(diesel::sql_query(others).execute(read.connection())?)
+    });
+    dropped.await.unwrap();
+}
+
+async fn tell(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
+    for start in (from..to).step_by(100) {
+        let numbers = start..(start + 100).min(to);
+        let told = data.db.write(move |tx| {
+            for number in numbers.clone() {
+                let about = json!({ "contact_id": number % ENTITIES, "text": number });
+                tx.emit(workspace, None, &NewEvent::new("contact.updated", true, &about))?;
+            }
+            Ok(())
+        });
+        told.await.unwrap();
+    }
+}
+
+/// The numbers of the events that were accepted, each where it was accepted first.
+fn accepted(receiver: &Receiver, path: &str) -> Vec<(i64, i64)> {
+    let mut seen = BTreeSet::new();
+    let all = receiver.delivered();
+    let here = all.iter().filter(|one| one.path == path && one.accepted);
+    here.map(|one| one.json()["data"].clone())
+        .map(|about| (about["contact_id"].as_i64().unwrap(), about["text"].as_i64().unwrap()))
+        .filter(|(_, number)| seen.insert(*number))
+        .collect()
+}
+
+testkit::on_both! {
+    async fn every_event_arrives_through_the_storm(kind: Kind) {
+        let data = TestDb::new(kind);
+        let folder = tempfile::tempdir().unwrap();
+        let model = OpenAiServer::start().await;
+        let receiver = Receiver::start().await;
+        receiver.answer(weather);
+        let address = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let svc = |listen: &str| {
+            let mut command = program(&data, folder.path(), &model, listen);
+            command.env("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+            command
+        };
+        let first = address();
+        let workspace = output(svc(&first), &["workspace", "create", "--name", "Storm"])["id"].as_i64().unwrap();
+        output(svc(&first), &["plan", "set", "--workspace", "storm", "--plan", "scale"]);
+        let scopes = "webhooks:manage,conversations:read,events:read";
+        let made = output(svc(&first), &["key", "create", "--workspace", "storm", "--env", "live", "--scopes", scopes]);
+        let workspace = WorkspaceId(workspace);
+        let key = Key {
+            secret: made["secret"].as_str().unwrap().to_owned(),
+            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
+            workspace,
+        };
+        // SQLite has one process; on PostgreSQL two share the work.
+        let client = Client::new(&format!("http://{first}"));
+        let mut workers = vec![Serving::start(svc(&first), &client).await];
+        if kind == Kind::Postgres {
+            let second = address();
+            workers.push(Serving::start(svc(&second), &Client::new(&format!("http://{second}"))).await);
+        }
+        for (path, ordering) in [("/none", "none"), ("/ordered", "per_entity")] {
+            let body = json!({ "url": receiver.url(path), "enabled_events": ["contact.*"], "ordering": ordering });
+            client.ask("POST", "/webhook-endpoints").key(&key).json(&body).send().await.expect(201);
+        }
+        let events = events();
+        for round in 0..2 {
+            tell(&data, workspace, events * round / 2, events * (round + 1) / 2).await;
+            let enough = usize::try_from(events * (round + 1) / 4).unwrap();
+            patiently("deliveries are under way", async || receiver.count() > enough).await;
+            workers.pop().unwrap().kill();
+            if kind == Kind::Postgres && round == 0 {
+                drop_connections(&data).await;
+            }
+            let_leases_end(&data).await;
+            let next = address();
+            workers.push(Serving::start(svc(&next), &Client::new(&format!("http://{next}"))).await);
+        }
+        let open = async || {
+            let left = data.db.read(|read| {
+                Ok(webhook_deliveries::table
+                    .filter(webhook_deliveries::status.ne("succeeded"))
+                    .count()
+                    .get_result::<i64>(read.connection())?)
+            });
+            // Connections that the storm has cut come to light when they are used.
+            left.await.unwrap_or(-1)
+        };
+        patiently("every delivery succeeds", async || open().await == 0).await;
+        for path in ["/none", "/ordered"] {
+            let numbers: BTreeSet<i64> = accepted(&receiver, path).into_iter().map(|(_, number)| number).collect();
+            assert_eq!(numbers, (0..events).collect(), "{path}");
+        }
+        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+        for (entity, number) in accepted(&receiver, "/ordered") {
+            let before = last.insert(entity, number);
+            assert!(before.is_none_or(|before| before < number), "{number} came after {before:?}");
+        }
+        let bodies: BTreeMap<String, BTreeSet<Vec<u8>>> =
+            receiver.delivered().into_iter().fold(BTreeMap::new(), |mut bodies, one| {
+                bodies.entry(one.headers["webhook-id"].clone()).or_default().insert(one.body);
+                bodies
+            });
+        assert!(bodies.values().all(|bodies| bodies.len() == 1), "an event has one body, to all and always");
+        patiently("no lease stays", async || {
+            let held = data.db.read(|read| {
+                let held = webhook_queues::table.filter(webhook_queues::lease_until.is_not_null());
+                Ok(held.count().get_result::<i64>(read.connection())?)
+            });
+            held.await.unwrap_or(-1) == 0
+        })
+        .await;
+    }
+}
+
+/// Waits for up to two minutes.
+async fn patiently(what: &str, mut done: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !done().await {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    assert!(
+        tokio::time::timeout(Duration::from_secs(120), waiting).await.is_ok(),
+        "{what}: it did not happen"
+    );
+}

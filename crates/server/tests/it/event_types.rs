@@ -1,0 +1,87 @@
+//! Every event that the code emits is in the table of types, and docs/events.md shows that table.
+
+use crate::contract::repository_file;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Files that emit events whose names are chosen elsewhere in them, and those names.
+const BY_VARIABLE: &[(&str, &[&str])] = &[
+    ("agents/src/runs/engine.rs", &["run.completed", "run.incomplete", "run.failed", "run.cancelled"]),
+    (
+        "data/src/items/write.rs",
+        &[
+            "item.created",
+            "item.updated",
+            "item.trashed",
+            "item.restored",
+            "item.deleted",
+            "item.moved",
+            "item.locked",
+            "item.unlocked",
+        ],
+    ),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The names in `NewEvent::new("…"` and `NewEvent::printed("…"` of a text; `None` for one that is a variable.
+fn emitted(text: &str) -> Vec<Option<String>> {
+    ["NewEvent::new(", "NewEvent::printed("]
+        .iter()
+        .flat_map(|call| text.split(call).skip(1))
+        .map(|rest| {
+            let quoted = rest.trim_start().strip_prefix('"')?;
+            Some(quoted.split('"').next()?.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_emitted_is_registered() {
+    let registry = server::registry().unwrap();
+    let known: BTreeSet<&str> = registry.event_types().iter().map(|kind| kind.name).collect();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&crates).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        if source.is_dir() {
+            sources(&source, &mut files);
+        }
+    }
+    let mut seen = 0;
+    for file in files {
+        let place = file.strip_prefix(&crates).unwrap().display().to_string();
+        for name in emitted(&std::fs::read_to_string(&file).unwrap()) {
+            seen += 1;
+            let listed = BY_VARIABLE.iter().find(|(path, _)| *path == place);
+            let names = match (&name, listed) {
+                (Some(name), _) => vec![name.as_str()],
+                (None, Some((_, names))) => names.to_vec(),
+                (None, None) => panic!("{place} emits an event by a variable: list its names in BY_VARIABLE"),
+            };
+            for name in names {
+                assert!(known.contains(name), "{place} emits {name}, which no area registers");
+            }
+        }
+    }
+    assert!(seen >= 5, "the search found {seen} events only");
+}
+
+#[test]
+fn the_document_of_events_is_up_to_date() {
+    let registry = server::registry().unwrap();
+    assert_eq!(
+        repository_file("docs/events.md"),
+        server::cli::events_document(&registry),
+        "run `make openapi`"
+    );
+}
