@@ -4,7 +4,6 @@ pub mod agents;
 mod locks;
 pub mod providers;
 pub mod runs;
-mod schema_rules;
 
 pub use agents::Agents;
 pub use runs::{RunEngine, Runs};

@@ -29,6 +29,18 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
+/// A name for a copy of what is called `name`: "… (copy)", with a number where that is taken.
+pub fn copy_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    let stem: String = name.chars().take(100).collect();
+    let mut copy = format!("{stem} (copy)");
+    let mut number = 2_u32;
+    while taken(&copy) {
+        copy = format!("{stem} (copy {number})");
+        number += 1;
+    }
+    copy
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,7 @@ pub mod ports;
 mod raw;
 mod raw_route;
 mod registry;
+pub mod schema_rules;
 mod services;
 mod validate;
 

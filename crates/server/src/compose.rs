@@ -189,6 +189,7 @@ fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
     let runner = data::collections::handle_index_jobs(Runner::new(db.clone()), shapes);
+    let runner = data::collections::handle_jobs(runner, shapes);
     data::jobs::handle(runner, shapes)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();

@@ -229,6 +229,20 @@ impl Tx {
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
+    /// Lets no other transaction lock this name until this one ends: for things that are no row, such as the names of
+    /// a workspace's collections. The one writer of SQLite does so by itself.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn lock(&mut self, name: &str) -> Result<()> {
+        if let AnyConnection::Postgres(connection) = self.connection() {
+            diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
+                .bind::<diesel::sql_types::Text, _>(name)
+                .execute(connection)?;
+        }
+        Ok(())
+    }
+
     /// Which database it is.
     pub fn is_postgres(&mut self) -> bool {
         matches!(self.connection(), AnyConnection::Postgres(_))

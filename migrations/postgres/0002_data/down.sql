@@ -7,6 +7,7 @@ DROP TABLE item_search;
 DROP TABLE item_unique;
 DROP TABLE item_keys;
 DROP TABLE items;
+DROP TABLE collection_rewrites;
 DROP TABLE collection_indexes;
 DROP TABLE collection_views;
 DROP TABLE collection_fields;

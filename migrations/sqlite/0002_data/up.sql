@@ -95,6 +95,20 @@ CREATE TABLE collection_indexes (
 );
 CREATE INDEX collection_indexes_by_collection ON collection_indexes (collection_id, id);
 
+-- What a change of the schema still has to do to items that were there before.
+CREATE TABLE collection_rewrites (
+    id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+    workspace_id BIGINT NOT NULL,
+    collection_id BIGINT NOT NULL REFERENCES collections (id),
+    field_id BIGINT,
+    change TEXT NOT NULL,
+    walked_to BIGINT NOT NULL,
+    items_done BIGINT NOT NULL,
+    items_total BIGINT NOT NULL,
+    created_at TIMESTAMP NOT NULL
+);
+CREATE INDEX collection_rewrites_by_collection ON collection_rewrites (collection_id, id);
+
 CREATE TABLE items (
     id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
     workspace_id BIGINT NOT NULL,

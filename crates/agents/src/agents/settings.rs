@@ -3,8 +3,8 @@
 use super::guardrails::{self, Guardrail};
 use super::model::{AgentPatch, NewAgent};
 use crate::providers::Tier;
-use crate::schema_rules;
 use model::{Error, Result, SkillId};
+use operation::schema_rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;

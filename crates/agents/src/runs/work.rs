@@ -10,9 +10,9 @@ use super::prompt;
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
-use crate::schema_rules::Schema;
 use model::{Caller, Code, Result, Timestamp};
 use operation::ports::Charge;
+use operation::schema_rules::Schema;
 use std::sync::Arc;
 use std::time::Duration;
 

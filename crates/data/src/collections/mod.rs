@@ -1,4 +1,32 @@
 //! Collections: what shape items have, and how they are looked at.
+//!
+//! Whoever changes a schema holds the collection's row ([`crate::shape::for_change`]), writes, raises the shape's version,
+//! and tells of it: an activity entry and an event in the same transaction. What that means for items that are there
+//! already is [`fields::rewrite`]'s.
+
+mod copy;
+mod count;
+mod create;
+pub(crate) mod fields;
+mod groups;
+mod indexing;
+mod jobs;
+mod lifecycle;
+mod model;
+mod operations;
+mod purge;
+mod queries;
+mod schema;
+mod stats;
+mod tell;
+mod uniques;
+pub mod views;
+
+pub use create::create;
+pub use fields::{CollectionField, NewField};
+pub use jobs::handle_jobs;
+pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
+pub use tell::EVENT_TYPES;
 
 pub(crate) mod index_jobs;
 pub mod indexes;
@@ -7,6 +35,33 @@ pub use index_jobs::handle_index_jobs;
 
 use operation::Operations;
 
+/// Up to so many items are counted whenever somebody asks for a collection.
+const EXACT: i64 = 100_000;
+
+/// Up to so many in lists of collections.
+const EXACT_IN_LISTS: i64 = 10_000;
+
 pub(crate) fn operations() -> Operations {
-    vec![Box::new(indexes::ListIndexes), Box::new(indexes::CreateIndex), Box::new(indexes::DeleteIndex)]
+    let mut all: Operations = vec![
+        Box::new(operations::ListCollections),
+        Box::new(operations::CreateCollection),
+        Box::new(groups::ListCollectionGroups),
+        Box::new(groups::CreateCollectionGroup),
+        Box::new(groups::UpdateCollectionGroup),
+        Box::new(groups::DeleteCollectionGroup),
+        Box::new(operations::GetCollection),
+        Box::new(operations::UpdateCollection),
+        Box::new(lifecycle::DeleteCollection),
+        Box::new(copy::DuplicateCollection),
+        Box::new(lifecycle::ArchiveCollection),
+        Box::new(lifecycle::UnarchiveCollection),
+        Box::new(schema::GetCollectionSchema),
+        Box::new(stats::GetCollectionStats),
+    ];
+    all.extend(fields::operations());
+    all.extend(views::operations());
+    let indexes: Operations =
+        vec![Box::new(indexes::ListIndexes), Box::new(indexes::CreateIndex), Box::new(indexes::DeleteIndex)];
+    all.extend(indexes);
+    all
 }

@@ -27,6 +27,19 @@ use store::{Tx, each};
 /// The database's.
 pub(crate) fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
     for field in shape.fields.iter().filter(|field| field.kind == FieldType::AutoNumber) {
+        data.remove(&field.key);
+    }
+    number_missing(tx, shape, data)
+}
+
+/// Gives an item the numbers that it does not have yet.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn number_missing(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
+    let missing = |field: &&Field| field.kind == FieldType::AutoNumber && !data.contains_key(&field.key);
+    let missing: Vec<&Field> = shape.fields.iter().filter(missing).collect();
+    for field in missing {
         let taken = store::Cached(
             diesel::update(collection_fields::table.find(field.id))
                 .set(collection_fields::next_number.eq(collection_fields::next_number + 1))

@@ -21,13 +21,14 @@ mod operations;
 mod place;
 mod position;
 pub mod purge;
+mod reshape;
 mod row;
 mod trash;
 mod values;
 mod write;
 
-pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub(crate) use desk::Desk;
+pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub use keys::{Facts, creator, digest, holder, reindex};
 pub use row::{Data, Item, ItemRow, natural_place};
 pub use values::{Missing, merge};

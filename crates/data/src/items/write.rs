@@ -384,7 +384,7 @@ pub(super) fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
 }
 
 /// What differs between the values of an item before and after, by field. Times of change are no change.
-fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
+pub(super) fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
     let mut changed = Changes::new();
     for field in &shape.fields {
         let (old, new) = (before.get(&field.key), after.get(&field.key));
@@ -396,7 +396,7 @@ fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
 }
 
 /// The values in the order of the fields.
-fn ordered(shape: &Shape, mut data: Data) -> Data {
+pub(super) fn ordered(shape: &Shape, mut data: Data) -> Data {
     let of = |field: &crate::shape::Field| data.remove(&field.key).map(|value| (field.key.clone(), value));
     shape.fields.iter().filter_map(of).collect()
 }

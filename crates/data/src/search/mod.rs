@@ -59,3 +59,13 @@ pub(crate) fn reindex(
         None => Ok(()),
     }
 }
+
+/// Stores the terms of a live item anew, whatever they were.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, facts: Facts<'_>) -> Result<()> {
+    table::delete(tx, facts.row.id)?;
+    let terms = Terms::of(shape.collection, &texts(shape, facts));
+    if terms.is_empty() { Ok(()) } else { table::insert(tx, facts.row.id, &terms) }
+}

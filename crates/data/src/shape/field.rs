@@ -99,6 +99,30 @@ impl Field {
         })
     }
 
+    /// A field that is not stored yet, against which values can be checked.
+    pub fn draft(key: &str, kind: FieldType, options: FieldOptions) -> Self {
+        let never = Timestamp::from_millis(0);
+        Self {
+            id: FieldId(0),
+            key: key.to_owned(),
+            label: String::new(),
+            kind,
+            description: None,
+            required: false,
+            unique: false,
+            default: None,
+            options,
+            position: 0,
+            archived: false,
+            version: 0,
+            created_at: never,
+            updated_at: never,
+            pattern: OnceLock::new(),
+            json_schema: OnceLock::new(),
+            formula: OnceLock::new(),
+        }
+    }
+
     /// How values compare: for a computed field as its result does.
     pub fn family(&self) -> Family {
         self.options.result_type.filter(|_| self.kind.is_computed()).unwrap_or(self.kind).own_family()
@@ -112,7 +136,7 @@ impl Field {
 
     /// The JSON Schema that values must fit. One that does not compile was refused when it was set.
     pub fn json_schema(&self) -> Option<&jsonschema::Validator> {
-        let compile = |schema: &Value| jsonschema::validator_for(schema).ok();
+        let compile = |schema: &Value| jsonschema::draft202012::new(schema).ok();
         self.json_schema.get_or_init(|| self.options.json_schema.as_ref().and_then(compile)).as_ref()
     }
 

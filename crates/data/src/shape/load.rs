@@ -110,6 +110,15 @@ pub fn held(
     for_read(tx, shapes, workspace, collection)
 }
 
+/// The shape of a live collection as this transaction made it. It is not kept: should the transaction fail, nobody
+/// must find it.
+///
+/// # Errors
+/// `not_found`.
+pub fn within_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<Arc<Shape>> {
+    for_read(tx, &Shapes::default(), workspace, collection)
+}
+
 /// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the
 /// transaction ends. Call [`bump`] when the change is made.
 ///

@@ -53,6 +53,10 @@ pub struct FieldOptions {
     /// `relation`: the field of the target collection that points back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse_field_id: Option<FieldId>,
+    /// `relation`, when it is created: the key of a field to be made in the target collection that points back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(write_only, pattern = "^[a-z][a-z0-9_]{0,62}$")]
+    pub reverse_field_key: Option<String>,
     /// `relation`: what becomes of an item that points to one that is deleted (`detach`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_delete: Option<OnDelete>,
@@ -87,19 +91,30 @@ pub struct FieldOptions {
 
 /// A choice of a select field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// The choice.
+    /// The choice; given by the service.
+    #[serde(default = "unnumbered")]
     pub id: OptionId,
-    /// What items hold. It never changes.
+    /// What items hold. It never changes; made of the label if not given.
+    #[serde(default)]
+    #[schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$")]
     pub key: String,
     /// What people read.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub label: String,
     /// A colour for the label, such as `#ff8800` or `green`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     pub color: Option<String>,
     /// Whether it is kept for old items only.
     #[serde(default)]
     pub archived: bool,
+}
+
+/// The id of a choice that has none yet.
+fn unnumbered() -> OptionId {
+    OptionId(0)
 }
 
 /// How many items a relation field may point to.

@@ -5,6 +5,7 @@
     reason = "clippy excuses the bodies of tests only, and here `on_both!` and helpers make them"
 )]
 
+mod collections;
 mod items;
 mod links;
 mod query;

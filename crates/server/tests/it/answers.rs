@@ -72,10 +72,8 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         )
     });
     let delivered = deliver_one(app, key).await;
-    let (collection, item) = seed_items(walk).await;
-    BTreeMap::from([
-        ("collectionId", collection),
-        ("itemId", item),
+    let mut ids = seed_items(walk).await;
+    ids.extend([
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
         ("agentId", agent),
@@ -87,58 +85,45 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("endpointId", delivered["endpoint_id"].as_str().unwrap().to_owned()),
         ("deliveryId", delivered["id"].as_str().unwrap().to_owned()),
         ("eventId", delivered["event_id"].as_str().unwrap().to_owned()),
-    ])
+    ]);
+    ids
 }
 
-/// A collection with a field, and an item with everything that an item can have.
-async fn seed_items(walk: &Walk) -> (String, String) {
-    use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-    use store::schema::{collection_fields as f, collections as c};
+/// A collection with all that a collection can have, and an item with everything that an item can have.
+async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
     let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
-    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
-    let made = app.db().write(move |tx| {
-        let now = tx.now();
-        let made = (c::version.eq(1), c::created_by.eq("{}"), c::created_at.eq(now), c::updated_at.eq(now));
-        let id: i64 = diesel::insert_into(c::table)
-            .values((
-                (
-                    c::workspace_id.eq(workspace),
-                    c::name.eq("Full"),
-                    c::name_key.eq("full"),
-                    c::slug.eq("full"),
-                ),
-                (c::position.eq(1), c::status.eq("active"), c::settings.eq("{}"), c::shape_version.eq(1)),
-                (c::item_count.eq(0), made),
-            ))
-            .returning(c::id)
-            .get_result(tx.connection())?;
-        let field: i64 = diesel::insert_into(f::table)
-            .values((
-                (
-                    f::workspace_id.eq(workspace),
-                    f::collection_id.eq(id),
-                    f::field_key.eq("name"),
-                    f::label.eq("Name"),
-                ),
-                (f::kind.eq("text"), f::required.eq(true), f::is_unique.eq(false), f::options.eq("{}")),
-                (f::position.eq(1), f::archived.eq(false), f::next_number.eq(1), f::version.eq(1)),
-                (f::created_at.eq(now), f::updated_at.eq(now)),
-            ))
-            .returning(f::id)
-            .get_result(tx.connection())?;
-        diesel::update(c::table.find(id)).set(c::primary_field_id.eq(field)).execute(tx.connection())?;
-        Ok(id)
+    let group = app.post("/collections/groups", key, json!({ "name": "Full" })).await.expect(201);
+    let collection = json!({
+        "name": "Full", "description": "d", "icon": "📦", "color": "#ff8800", "group_id": group["id"],
+        "settings": { "unique_keys": [["name", "size"]] },
+        "fields": [
+            {
+                "label": "Name", "type": "text", "required": true, "unique": true, "description": "d",
+                "options": { "max_length": 100, "pattern": ".+" },
+            },
+            {
+                "label": "Size", "type": "select", "default": "small",
+                "options": { "choices": [{ "label": "Small", "color": "green" }, { "label": "Large" }] },
+            },
+            { "label": "Price", "type": "currency", "options": { "currency": "EUR", "precision": 2, "min": 0, "max": 10 } },
+            { "label": "Gross", "type": "formula", "options": { "expression": "{price} * 2" } },
+        ],
     });
-    let collection = made.await.unwrap();
+    let collection = app.post("/collections", key, collection).await.expect(201);
+    let path = format!("/collections/{}", collection["id"]);
+    let item = json!({ "data": { "name": "Full", "price": 1.5 }, "external_key": "full" });
+    let item = app.post(&format!("{path}/items"), key, item).await.expect(201);
+    let view = json!({
+        "name": "Full", "type": "board", "filter_tree": { "and": [{ "field": "price", "op": "gt", "value": 1 }] },
+        "sort": ["-price", "name"], "visible_fields": ["name"], "group_by": ["size"], "search": "full",
+        "is_default": true, "materialized_sort": true,
+    });
+    let view = app.post(&format!("{path}/views"), key, view).await.expect(201);
     let index = json!({ "fields": [{ "field": "name" }, { "field": "updated_at", "direction": "desc" }] });
-    app.post(&format!("/collections/{collection}/indexes"), key, index).await.expect(201);
-    let item = json!({ "data": { "name": "Full" }, "external_key": "full" });
-    let item = app.post(&format!("/collections/{collection}/items"), key, item).await.expect(201);
+    app.post(&format!("{path}/indexes"), key, index).await.expect(201);
+    let at = format!("{path}/items");
     let comment = json!({ "body": "Full", "field_key": "name", "mentions": [1] });
-    app.post(&format!("/collections/{collection}/items/{}/comments", item["id"]), key, comment)
-        .await
-        .expect(201);
-    let at = format!("/collections/{collection}/items");
+    app.post(&format!("{at}/{}/comments", item["id"]), key, comment).await.expect(201);
     let other = app.post(&at, key, json!({ "data": { "name": "Other" } })).await.expect(201);
     for (target, role) in
         [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(walk).await, "cause")]
@@ -146,7 +131,13 @@ async fn seed_items(walk: &Walk) -> (String, String) {
         let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
         app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
     }
-    (collection.to_string(), item["id"].to_string())
+    BTreeMap::from([
+        ("viewId", view["id"].to_string()),
+        ("collectionId", collection["id"].to_string()),
+        ("groupId", group["id"].to_string()),
+        ("fieldId", collection["fields"][0]["id"].to_string()),
+        ("itemId", item["id"].to_string()),
+    ])
 }
 
 /// A run, as what a link points to.

@@ -100,6 +100,20 @@ diesel::table! {
 }
 
 diesel::table! {
+    collection_rewrites (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        collection_id -> BigInt,
+        field_id -> Nullable<BigInt>,
+        change -> Text,
+        walked_to -> BigInt,
+        items_done -> BigInt,
+        items_total -> BigInt,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
     items (id) {
         id -> BigInt,
         workspace_id -> BigInt,
@@ -229,6 +243,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     collection_fields,
     collection_views,
     collection_indexes,
+    collection_rewrites,
     items,
     item_keys,
     item_unique,

@@ -1,4 +1,4 @@
-//! Rules for JSON Schemas that callers write (structured output, arguments of tools).
+//! Rules for JSON Schemas that callers write (structured output, arguments of tools, fields of items).
 
 use model::{Error, Result};
 use serde_json::Value;
@@ -13,7 +13,7 @@ const DEEPEST: usize = 10;
 ///
 /// # Errors
 /// `validation_error` with `param`.
-pub(crate) fn check(schema: &Value, param: &str) -> Result<()> {
+pub fn check(schema: &Value, param: &str) -> Result<()> {
     if !schema.is_object() {
         return Err(Error::invalid(param, "must be a JSON Schema object"));
     }
@@ -32,18 +32,19 @@ pub(crate) fn check(schema: &Value, param: &str) -> Result<()> {
 }
 
 /// A schema that was checked, compiled when it is first asked.
-pub(crate) struct Schema {
+pub struct Schema {
     schema: Value,
     compiled: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl Schema {
-    pub(crate) fn new(schema: Value) -> Self {
+    /// A schema that [`check`] took.
+    pub fn new(schema: Value) -> Self {
         Self { schema, compiled: OnceLock::new() }
     }
 
     /// Why `value` does not fit; `None` where it fits.
-    pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
+    pub fn mismatch(&self, value: &Value) -> Option<String> {
         let compiled = self.compiled.get_or_init(|| jsonschema::draft202012::new(&self.schema).ok());
         let errors: Vec<String> = compiled
             .as_ref()?

@@ -1,4 +1,7 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, and keys that are printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, and keys that are
+//! printed once.
+
+mod products;
 
 use crate::Config;
 use crate::serve::cause;
@@ -7,7 +10,7 @@ use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
-use model::{Code, Env, KeyOwner, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, KeyOwner, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
 use store::{Db, Tx};
 
 const SLUG: &str = "demo";
@@ -18,6 +21,8 @@ pub(crate) struct Welcome {
     workspace: WorkspaceId,
     /// Live and test key, where the workspace was just made.
     keys: Option<(String, String)>,
+    /// The collection of products, where it is there.
+    products: Option<CollectionId>,
 }
 
 /// Makes the demo workspace where there is none.
@@ -30,7 +35,8 @@ pub(crate) async fn prepare(db: &Db, config: &Config) -> anyhow::Result<Welcome>
         Err(error) => Err(error),
     });
     let (workspace, keys) = made.await.map_err(cause)?;
-    Ok(Welcome { listen: config.listen.clone(), workspace, keys })
+    let products = db.read(move |read| products::find(read, workspace)).await.map_err(cause)?;
+    Ok(Welcome { listen: config.listen.clone(), workspace, keys, products })
 }
 
 fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
@@ -56,6 +62,7 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
         Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
+    products::make(tx, workspace)?;
     let live = make_key(tx, workspace, Env::Live)?;
     let test = make_key(tx, workspace, Env::Test)?;
     Ok((workspace, live, test))
@@ -96,6 +103,14 @@ impl Welcome {
                 println!(
                     "    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'"
                 );
+                if let Some(products) = self.products {
+                    println!();
+                    println!("Look at the toys among its products, the dearest first:");
+                    println!(
+                        "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
+                    );
+                    println!("    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'");
+                }
             }
             None => {
                 println!("The demo workspace ({workspace}) is as you left it. For a new key:");

@@ -1,0 +1,296 @@
+//! Copying a collection, with or without its items.
+
+use super::fields::{self, Definition};
+use super::model::Collection;
+use super::tell::{News, tell};
+use super::{count, create, queries, uniques, views};
+use crate::author::Author;
+use crate::items::{Data, Draft, ItemRow, Writer};
+use crate::links;
+use crate::shape::{self, CollectionRow, FieldRow, FieldType, Shape, Shapes};
+use crate::text;
+use crate::value::MOST_RELATED;
+use diesel::prelude::*;
+use model::{Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
+use operation::{Body, Created, Cx, Path, operation};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use store::schema::{collection_fields, collection_rewrites, collections, items};
+use store::{AnyConnection, Db, Tx};
+use utoipa::ToSchema;
+
+/// The job that copies items.
+pub(super) const JOB: &str = "data.collection.copy";
+
+/// For up to so many items the caller waits.
+const MOST_AT_ONCE: i64 = 1_000;
+
+/// Items of one slice: about 40 ms of SQLite's writer.
+const SLICE: i64 = 100;
+
+/// How a copy differs.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CollectionCopy {
+    /// The copy's name; "… (copy)" if not given.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
+    #[serde(default)]
+    name: Option<String>,
+    /// Whether to copy the items too. Of more than 1,000 they follow in the background.
+    #[serde(default)]
+    include_items: bool,
+}
+
+/// Copy a collection, with or without its items
+///
+/// Fields, choices, settings and views are copied; relation fields point where those of the original do, and have no
+/// other end. Copied items are new ones: they have ids and numbers of their own, and no comments, files, free links or
+/// `external_key`. No event tells of each of them.
+#[operation(post "/collections/{collectionId}/duplicate", scope = "collections:write")]
+pub async fn duplicate_collection(
+    cx: &Cx,
+    Path(collection_id): Path<CollectionId>,
+    Body(copy): Body<CollectionCopy>,
+) -> Result<Created<Collection>> {
+    let shapes = cx.services.get::<Shapes>()?;
+    let author = Author::of(&cx.caller);
+    let workspace = author.workspace;
+    let (made, work) = cx.db.write(move |tx| begin(tx, &author, collection_id, copy.clone())).await?;
+    if let Some((work, _)) = work.filter(|(_, items)| *items <= MOST_AT_ONCE) {
+        run(&cx.db, &shapes, work).await?;
+    }
+    let read = cx.db.read(move |read| {
+        let row = queries::find(read, workspace, made)?;
+        let shape = shape::for_read(read, &shapes, workspace, made)?;
+        queries::in_full(read, row, &shape)
+    });
+    Ok(Created(read.await?))
+}
+
+/// Makes the copy without items; gives its id, and the work that copies items with their number.
+fn begin(
+    tx: &mut Tx,
+    author: &Author,
+    id: CollectionId,
+    copy: CollectionCopy,
+) -> Result<(CollectionId, Option<(i64, i64)>)> {
+    let workspace = author.workspace;
+    queries::lock_names(tx, workspace)?;
+    // Its fields must stay as they are while they are copied.
+    let from = shape::for_change(tx, workspace, id)?;
+    let original = shape::within_change(tx, workspace, id)?;
+    let name = match copy.name {
+        Some(name) => name.trim().to_owned(),
+        None => queries::free_copy_name(tx, workspace, &from.name)?,
+    };
+    queries::refuse_taken_name(tx, workspace, &name, None)?;
+    let row = insert(tx, author, &from, &name)?;
+    copy_fields(tx, &original, row.id)?;
+    let key = original.primary().map(|field| field.key.clone());
+    create::choose_primary(tx, author, row.id, key.as_deref())?;
+    let shape = shape::within_change(tx, workspace, row.id)?;
+    uniques::settle(tx, &shape, &[])?;
+    views::copy_all(tx, &original, &shape)?;
+    shape::bump(tx, row.id)?;
+    let collection = queries::after_change(tx, workspace, row.id)?;
+    let news =
+        News { collection: collection.id, event: "collection.created", object: "collection", path: "" };
+    tell(tx, author, news, &collection, None)?;
+    let work = if copy.include_items { ask(tx, author, &original, row.id)? } else { None };
+    Ok((row.id, work))
+}
+
+fn insert(tx: &mut Tx, author: &Author, from: &CollectionRow, name: &str) -> Result<CollectionRow> {
+    let slug = queries::free_slug(tx, author.workspace, name)?;
+    let position = queries::next_position(tx, author.workspace)?;
+    let now = tx.now();
+    let row = (
+        collections::workspace_id.eq(author.workspace),
+        collections::group_id.eq(from.group_id),
+        collections::name.eq(name),
+        collections::name_key.eq(text::fold(name)),
+        collections::slug.eq(slug),
+        collections::description.eq(&from.description),
+        collections::icon.eq(&from.icon),
+        collections::color.eq(&from.color),
+        collections::position.eq(position),
+        collections::status.eq("active"),
+        collections::settings.eq(&from.settings),
+        collections::shape_version.eq(shape::new_version(tx)),
+        collections::item_count.eq(0),
+        collections::item_count_at.eq(now),
+        collections::version.eq(1),
+        collections::created_by.eq(&author.actor),
+        collections::created_at.eq(now),
+        collections::updated_at.eq(now),
+    );
+    Ok(diesel::insert_into(collections::table)
+        .values(row)
+        .returning(collections::all_columns)
+        .get_result(tx.connection())?)
+}
+
+fn copy_fields(tx: &mut Tx, original: &Shape, to: CollectionId) -> Result<()> {
+    let rows: Vec<FieldRow> = collection_fields::table
+        .filter(collection_fields::collection_id.eq(original.collection))
+        .filter(collection_fields::workspace_id.eq(original.workspace))
+        .filter(collection_fields::trashed_at.is_null())
+        .order((collection_fields::position, collection_fields::id))
+        .select(FieldRow::as_select())
+        .load(tx.connection())?;
+    for row in rows {
+        let (position, next_number) = (row.position, row.next_number);
+        let field = shape::Field::of(row)?;
+        let counts = field.kind == FieldType::AutoNumber;
+        let mut definition = Definition::of(&field, if counts { 1 } else { next_number });
+        definition.options.reverse_field_id = None;
+        fields::insert(tx, original.workspace, to, &definition, position)?;
+    }
+    Ok(())
+}
+
+/// What is to be copied, as it is kept until it is done.
+#[derive(Debug, Serialize, Deserialize)]
+struct Work {
+    from: CollectionId,
+    /// Items that come later are not copied.
+    up_to: ItemId,
+    /// Who asked for it, as JSON.
+    actor: String,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = collection_rewrites)]
+struct WorkRow {
+    workspace_id: WorkspaceId,
+    collection_id: CollectionId,
+    change: JsonText,
+    walked_to: ItemId,
+    items_done: i64,
+}
+
+fn ask(tx: &mut Tx, author: &Author, from: &Shape, to: CollectionId) -> Result<Option<(i64, i64)>> {
+    let last: Option<ItemId> = items::table
+        .filter(items::collection_id.eq(from.collection))
+        .filter(items::trashed_at.is_null())
+        .select(diesel::dsl::max(items::id))
+        .get_result(tx.connection())?;
+    let Some(up_to) = last else { return Ok(None) };
+    let total = count::live_up_to(tx, from.collection, super::EXACT)?;
+    let work = Work { from: from.collection, up_to, actor: author.actor.as_str().to_owned() };
+    let now = tx.now();
+    let row = (
+        collection_rewrites::workspace_id.eq(author.workspace),
+        collection_rewrites::collection_id.eq(to),
+        collection_rewrites::change.eq(JsonText::of(&work)),
+        collection_rewrites::walked_to.eq(0),
+        collection_rewrites::items_done.eq(0),
+        collection_rewrites::items_total.eq(total),
+        collection_rewrites::created_at.eq(now),
+    );
+    let id: i64 = diesel::insert_into(collection_rewrites::table)
+        .values(row)
+        .returning(collection_rewrites::id)
+        .get_result(tx.connection())?;
+    tx.enqueue(JOB, Some(&format!("copy:{id}")), &json!({ "copy_id": id }), now)?;
+    Ok(Some((id, total)))
+}
+
+/// Copies all that is left.
+///
+/// # Errors
+/// When the database fails. What was copied stays.
+pub(super) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
+    loop {
+        let shapes = shapes.clone();
+        if !db.write(move |tx| slice(tx, &shapes, id)).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Copies a slice; whether there is more. Whoever works holds the row, so that each item is copied once.
+fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
+    let row = collection_rewrites::table.find(id);
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        row.select(collection_rewrites::id).for_update().execute(connection)?;
+    }
+    let row: Option<WorkRow> = row.select(WorkRow::as_select()).get_result(tx.connection()).optional()?;
+    let Some(row) = row else { return Ok(false) };
+    let work: Work = row.change.parse()?;
+    let (Some(from), Some(to)) =
+        (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?)
+    else {
+        return done(tx, id);
+    };
+    let rows: Vec<ItemRow> = items::table
+        .filter(items::collection_id.eq(work.from))
+        .filter(items::trashed_at.is_null())
+        .filter(items::id.gt(row.walked_to))
+        .filter(items::id.le(work.up_to))
+        .order(items::id)
+        .limit(SLICE)
+        .select(ItemRow::as_select())
+        .load(tx.connection())?;
+    let Some(last) = rows.last() else { return done(tx, id) };
+    let actor = JsonText::printed(work.actor);
+    let author = Author { actor, emits: false, ..Author::system(row.workspace_id, "copy") };
+    let writer = Writer { shapes, shape: &to, author: &author };
+    for item in &rows {
+        let data = values(tx, &from, item)?;
+        copy_item(tx, &writer, item, data)?;
+    }
+    let done = row.items_done + i64::try_from(rows.len()).unwrap_or_default();
+    diesel::update(collection_rewrites::table.find(id))
+        .set((collection_rewrites::walked_to.eq(last.id), collection_rewrites::items_done.eq(done)))
+        .execute(tx.connection())?;
+    Ok(true)
+}
+
+/// A collection, if it was not deleted meanwhile.
+fn there(tx: &mut Tx, shapes: &Shapes, row: &WorkRow, id: CollectionId) -> Result<Option<Arc<Shape>>> {
+    match shape::held(tx, shapes, row.workspace_id, id) {
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn done(tx: &mut Tx, id: i64) -> Result<bool> {
+    diesel::delete(collection_rewrites::table.find(id)).execute(tx.connection())?;
+    Ok(false)
+}
+
+/// The values of an item that its copy begins with: without what the service sets, and with all that its relation
+/// fields point to.
+fn values(tx: &mut Tx, from: &Shape, item: &ItemRow) -> Result<Data> {
+    let mut data = item.values()?;
+    for field in &from.fields {
+        if field.kind.is_read_only() {
+            data.remove(&field.key);
+        } else if field.kind == FieldType::Relation && data.contains_key(&field.key) {
+            let ids = links::table::pointed_to(tx, item.id, field.id, MOST_RELATED)?;
+            data.insert(field.key.clone(), json!(ids));
+        }
+    }
+    for key in &from.leaving {
+        data.remove(key);
+    }
+    Ok(data)
+}
+
+/// Copies an item. The copy may have been changed since: what it refuses is left out rather than all the rest.
+fn copy_item(tx: &mut Tx, writer: &Writer<'_>, item: &ItemRow, mut data: Data) -> Result<()> {
+    data.retain(|key, _| writer.shape.field(key).is_some_and(|field| !field.kind.is_read_only()));
+    let draft = |data: Data| Draft { data, external_key: None, position: item.position.clone() };
+    let whole = draft(data.clone());
+    match tx.savepoint(|tx| writer.insert(tx, whole)) {
+        Err(error) if error.code() != Code::InternalError => {}
+        other => return other.map(drop),
+    }
+    data.retain(|key, _| writer.shape.field(key).is_some_and(|field| !field.kind.is_reference()));
+    match tx.savepoint(|tx| writer.insert(tx, draft(data))) {
+        Err(error) if error.code() == Code::InternalError => Err(error),
+        _ => Ok(()),
+    }
+}

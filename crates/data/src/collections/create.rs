@@ -1,0 +1,167 @@
+//! Creating a collection with its fields.
+
+use super::fields::{self, Definition, NewField, can_be_primary};
+use super::model::{Collection, Count, NewCollection};
+use super::tell::{News, tell};
+use super::{groups, queries, uniques};
+use crate::author::Author;
+use crate::shape::{self, CollectionRow, CollectionSettings, FieldType};
+use crate::text;
+use diesel::prelude::*;
+use model::{CollectionId, Error, FieldError, FieldId, JsonText, Result};
+use std::collections::BTreeSet;
+use store::Tx;
+use store::schema::collections;
+
+/// Creates a collection with its fields.
+///
+/// # Errors
+/// `validation_error`, `duplicate_value`, `limit_reached`.
+pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collection> {
+    let definitions = defined(new.fields)?;
+    let mut settings = CollectionSettings::default();
+    if let Some(patch) = new.settings {
+        patch.apply(&mut settings);
+    }
+    let workspace = author.workspace;
+    queries::lock_names(tx, workspace)?;
+    let name = new.name.trim();
+    queries::refuse_taken_name(tx, workspace, name, None)?;
+    let slug = match new.slug {
+        Some(slug) => slug,
+        None => queries::free_slug(tx, workspace, name)?,
+    };
+    queries::refuse_taken_slug(tx, workspace, &slug, None)?;
+    if let Some(group) = new.group_id {
+        groups::expect(tx, workspace, group)?;
+    }
+    let behind = queries::next_position(tx, workspace)?;
+    let now = tx.now();
+    let row = (
+        collections::workspace_id.eq(workspace),
+        collections::group_id.eq(new.group_id),
+        collections::name.eq(name),
+        collections::name_key.eq(text::fold(name)),
+        collections::slug.eq(&slug),
+        collections::description.eq(new.description.as_deref()),
+        collections::icon.eq(new.icon.as_deref()),
+        collections::color.eq(new.color.as_deref()),
+        collections::position.eq(new.position.unwrap_or(behind)),
+        collections::status.eq("active"),
+        collections::settings.eq(JsonText::of(&settings)),
+        collections::shape_version.eq(shape::new_version(tx)),
+        collections::item_count.eq(0),
+        collections::item_count_at.eq(now),
+        collections::version.eq(1),
+        collections::created_by.eq(&author.actor),
+        collections::created_at.eq(now),
+        collections::updated_at.eq(now),
+    );
+    let row: CollectionRow = diesel::insert_into(collections::table)
+        .values(row)
+        .returning(collections::all_columns)
+        .get_result(tx.connection())?;
+    insert_fields(tx, author, row.id, definitions)?;
+    choose_primary(tx, author, row.id, new.primary_field.as_deref())?;
+    let mut shape = shape::within_change(tx, workspace, row.id)?;
+    uniques::keys(&shape, &settings.unique_keys)
+        .map_err(|mistake| Error::invalid(mistake.param, mistake.message))?;
+    if uniques::settle(tx, &shape, &[])? {
+        shape = shape::within_change(tx, workspace, row.id)?;
+    }
+    let row = queries::find(tx, workspace, row.id)?;
+    let counted = Count { items: 0, exact_at: Some(now) };
+    let collection = queries::with_count(tx, row, &shape, counted)?;
+    let news =
+        News { collection: collection.id, event: "collection.created", object: "collection", path: "" };
+    tell(tx, author, news, &collection, None)?;
+    Ok(collection)
+}
+
+/// Checks the fields that were given, or makes the one that every collection can have.
+fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
+    let given = given.filter(|fields| !fields.is_empty()).unwrap_or_else(|| {
+        vec![NewField {
+            field_key: Some("name".to_owned()),
+            label: Some("Name".to_owned()),
+            kind: FieldType::Text,
+            description: None,
+            required: false,
+            unique: false,
+            default: None,
+            options: None,
+        }]
+    });
+    // A key that is made of a label makes way for those that were given.
+    let mut taken: BTreeSet<String> = given.iter().filter_map(|field| field.field_key.clone()).collect();
+    let mut seen = BTreeSet::new();
+    let (mut definitions, mut wrong) = (Vec::new(), Vec::new());
+    for (place, field) in given.into_iter().enumerate() {
+        let path = format!("fields[{place}].");
+        if let Some(key) = field.field_key.as_ref().filter(|key| !seen.insert((*key).clone())) {
+            let rule = format!("must not be `{key}`, which is the key of another field");
+            wrong.push(FieldError::new(format!("{path}field_key"), rule));
+            continue;
+        }
+        match fields::define(field, |key| taken.contains(key), &path) {
+            Ok(definition) => {
+                taken.insert(definition.key.clone());
+                definitions.push(definition);
+            }
+            Err(mut mistakes) => wrong.append(&mut mistakes),
+        }
+    }
+    Error::all_invalid(wrong).map_or(Ok(definitions), Err)
+}
+
+/// Computed fields come last, because they look at others.
+fn insert_fields(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    definitions: Vec<Definition>,
+) -> Result<()> {
+    let numbered = definitions.into_iter().enumerate();
+    let (computed, plain): (Vec<_>, Vec<_>) = numbered.partition(|(_, one)| one.kind.is_computed());
+    for (place, mut definition) in plain.into_iter().chain(computed) {
+        let shape = shape::within_change(tx, author.workspace, collection)?;
+        fields::resolve(tx, author, &shape, &mut definition, &format!("fields[{place}]."))?;
+        let position = i64::try_from(place).unwrap_or(i64::MAX);
+        let row = fields::insert(tx, author.workspace, collection, &definition, position)?;
+        fields::mirror(tx, author, &row)?;
+    }
+    Ok(())
+}
+
+/// Sets the primary field of a new collection: the one that is wanted, or the one that makes the best title.
+///
+/// # Errors
+/// `validation_error` at `primary_field`.
+pub(super) fn choose_primary(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    wanted: Option<&str>,
+) -> Result<()> {
+    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let primary = match wanted {
+        Some(key) => Some(fields::expect_primary(&shape, key)?),
+        None => first_primary(&shape.fields),
+    };
+    diesel::update(collections::table.find(collection))
+        .set(collections::primary_field_id.eq(primary))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The field that makes the best title: the first line of text, else the first that can be read.
+fn first_primary(fields: &[shape::Field]) -> Option<FieldId> {
+    first_primary_but(fields, FieldId(0))
+}
+
+/// The same, where one field is about to go.
+pub(super) fn first_primary_but(fields: &[shape::Field], gone: FieldId) -> Option<FieldId> {
+    let mut left = fields.iter().filter(|field| field.id != gone);
+    let text = left.clone().find(|field| field.kind == FieldType::Text);
+    text.or_else(|| left.find(|field| can_be_primary(field.kind))).map(|field| field.id)
+}

@@ -1,0 +1,229 @@
+//! Listing, creating, reading and ordering fields.
+
+use super::define::{define, insert};
+use super::model::{CollectionField, NewField};
+use super::resolve::{has_key, mirror, next_position, refuse_many, refuse_taken_key, resolve, tell_of_new};
+use super::rewrite::{self, Begun, Plan, Step};
+use crate::author::Author;
+use crate::collections::tell::{News, tell};
+use crate::collections::{count, queries, uniques};
+use crate::items::activity::{Changes, change};
+use crate::shape::{self, FieldType, Shape, Shapes};
+use diesel::prelude::*;
+use model::{Caller, Code, CollectionId, Error, FieldId, Result};
+use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
+use serde::Deserialize;
+use serde_json::json;
+use store::schema::{collection_fields, collections};
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// Field definitions in order
+#[operation(get "/collections/{collectionId}/fields", scope = "collections:read", ceiling = 500)]
+pub fn list_fields(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    page: OptIn,
+    shapes: State<Shapes>,
+) -> Result<OptInList<CollectionField>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let place = |position: i64, id: FieldId| (position, id);
+    let after = page.page().after().map(place_of).transpose()?;
+    let progress = rewrite::progress(read, collection_id)?;
+    let limit = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
+    let fields = shape
+        .fields
+        .iter()
+        .filter(|field| after.is_none_or(|after| place(field.position, field.id) > after))
+        .take(limit)
+        .map(|field| CollectionField::of(&shape, field, progress.get(&field.id).copied()))
+        .collect();
+    Ok(page.answer(fields, |field: &CollectionField| format!("{}:{}", field.position, field.id)))
+}
+
+fn place_of(cursor: &str) -> Result<(i64, FieldId)> {
+    let (position, id) = cursor.split_once(':').unwrap_or((cursor, "0"));
+    Ok((position.parse()?, FieldId(id.parse()?)))
+}
+
+/// Add a field
+///
+/// Items that are there already get the default where the field is required.
+#[operation(post "/collections/{collectionId}/fields", scope = "collections:write")]
+pub async fn create_field(
+    cx: &Cx,
+    Path(collection_id): Path<CollectionId>,
+    Body(new): Body<NewField>,
+) -> Result<Created<CollectionField>> {
+    let shapes = cx.services.get::<Shapes>()?;
+    let author = Author::of(&cx.caller);
+    let (field, begun) = cx.db.write(move |tx| create(tx, &author, collection_id, new.clone())).await?;
+    rewrite::finish_soon(&cx.db, &shapes, begun).await?;
+    let workspace = cx.caller.workspace_id();
+    let field = cx.db.read(move |read| read_field(read, &shapes, workspace, collection_id, field)).await?;
+    Ok(Created(field))
+}
+
+fn create(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    new: NewField,
+) -> Result<(FieldId, Option<Begun>)> {
+    let row = shape::for_change(tx, author.workspace, collection)?;
+    queries::refuse_archived(&row)?;
+    let shape = shape::within_change(tx, author.workspace, collection)?;
+    refuse_many(&shape, 1)?;
+    if let Some(key) = &new.field_key {
+        refuse_taken_key(tx, collection, key, "field_key")?;
+    }
+    let mut definition = define(new, |key| has_key(&shape, key), "")
+        .map_err(|mistakes| Error::all_invalid(mistakes).unwrap_or_else(|| Error::internal("no mistakes")))?;
+    resolve(tx, author, &shape, &mut definition, "")?;
+    let fill = filling(tx, &definition, collection)?;
+    let made = insert(tx, author.workspace, collection, &definition, next_position(&shape))?;
+    if shape.primary.is_none() {
+        adopt_primary(tx, collection, &made)?;
+    }
+    shape::bump(tx, collection)?;
+    mirror(tx, author, &made)?;
+    let mut shape = shape::within_change(tx, author.workspace, collection)?;
+    if uniques::settle(tx, &shape, &[])? {
+        shape::bump(tx, collection)?;
+        shape = shape::within_change(tx, author.workspace, collection)?;
+    }
+    let begun = rewrite::begin(tx, &shape, Some(made.id), &fill)?;
+    tell_of_new(tx, author, collection, made.id)?;
+    Ok((made.id, begun))
+}
+
+/// What a new field gives to items that are there already: the default of a required one, and what the service sets.
+fn filling(tx: &mut Tx, definition: &super::define::Definition, collection: CollectionId) -> Result<Plan> {
+    let mut plan = Plan::default();
+    match (&definition.default, definition.required) {
+        (Some(value), true) => {
+            plan.steps.push(Step::Fill { key: definition.key.clone(), value: value.clone() });
+        }
+        (None, true) => {
+            let items = count::all_up_to(tx, collection, crate::collections::EXACT)?;
+            if items > 0 {
+                return Err(lacking(items));
+            }
+        }
+        _ => {}
+    }
+    plan.sets = definition.kind.is_read_only();
+    Ok(plan)
+}
+
+/// Items have no value where one is required now.
+pub(super) fn lacking(items: i64) -> Error {
+    let message = format!("{items} items have no value. Give the field a default, which they get.");
+    Error::new(Code::InvalidState, message).param("required").with("details", json!({ "count": items }))
+}
+
+fn adopt_primary(tx: &mut Tx, collection: CollectionId, made: &shape::FieldRow) -> Result<()> {
+    let fits = FieldType::parse(&made.kind).is_some_and(super::can_be_primary);
+    if fits {
+        diesel::update(collections::table.find(collection))
+            .set(collections::primary_field_id.eq(made.id))
+            .execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+/// One field
+#[operation(get "/collections/{collectionId}/fields/{fieldId}", scope = "collections:read")]
+pub fn get_field(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(field_id): Path<FieldId>,
+    shapes: State<Shapes>,
+) -> Result<Json<CollectionField>> {
+    Ok(Json(read_field(read, &shapes.0, caller.workspace_id(), collection_id, field_id)?))
+}
+
+/// A field as it is now.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn read_field(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: model::WorkspaceId,
+    collection: CollectionId,
+    id: FieldId,
+) -> Result<CollectionField> {
+    let shape = shape::for_read(read, shapes, workspace, collection)?;
+    let field = shape.field_by_id(id).ok_or_else(|| Error::not_found("field"))?;
+    let progress = rewrite::progress(read, collection)?;
+    Ok(CollectionField::of(&shape, field, progress.get(&id).copied()))
+}
+
+/// An order of fields.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldOrder {
+    /// The ids of all fields, each once.
+    #[schema(max_items = 500)]
+    field_ids: Vec<FieldId>,
+}
+
+/// Set the order of the fields
+#[operation(put "/collections/{collectionId}/fields/order", scope = "collections:write")]
+pub fn reorder_fields(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Body(order): Body<FieldOrder>,
+) -> Result<Json<Vec<CollectionField>>> {
+    let author = Author::of(caller);
+    let row = shape::for_change(tx, author.workspace, collection_id)?;
+    queries::refuse_archived(&row)?;
+    let before = shape::within_change(tx, author.workspace, collection_id)?;
+    check_order(&before, &order.field_ids)?;
+    let keys = |shape: &Shape| shape.fields.iter().map(|field| field.key.clone()).collect::<Vec<_>>();
+    let now = tx.now();
+    for (place, id) in order.field_ids.iter().enumerate() {
+        let position = i64::try_from(place).unwrap_or(i64::MAX);
+        diesel::update(collection_fields::table.find(*id).filter(collection_fields::position.ne(position)))
+            .set((
+                collection_fields::position.eq(position),
+                collection_fields::version.eq(collection_fields::version + 1),
+                collection_fields::updated_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+    }
+    shape::bump(tx, collection_id)?;
+    let after = shape::within_change(tx, author.workspace, collection_id)?;
+    let (old, new) = (json!(keys(&before)), json!(keys(&after)));
+    if old != new {
+        let collection = queries::after_change(tx, author.workspace, collection_id)?;
+        let changed = Changes::from_iter([("fields".to_owned(), change(Some(&old), Some(&new)))]);
+        let news =
+            News { collection: collection_id, event: "collection.updated", object: "collection", path: "" };
+        tell(tx, &author, news, &collection, Some(&changed))?;
+    }
+    let progress = rewrite::progress(tx, collection_id)?;
+    let of = |field: &shape::Field| CollectionField::of(&after, field, progress.get(&field.id).copied());
+    Ok(Json(after.fields.iter().map(of).collect()))
+}
+
+/// # Errors
+/// `validation_error` at `field_ids`.
+fn check_order(shape: &Shape, ids: &[FieldId]) -> Result<()> {
+    for (place, id) in ids.iter().enumerate() {
+        if shape.field_by_id(*id).is_none() {
+            return Err(Error::invalid(format!("field_ids[{place}]"), "is not a field of this collection"));
+        }
+        if ids.iter().take(place).any(|other| other == id) {
+            return Err(Error::invalid(format!("field_ids[{place}]"), "is there twice"));
+        }
+    }
+    let left = shape.fields.iter().find(|field| !ids.contains(&field.id));
+    left.map_or(Ok(()), |left| {
+        Err(Error::invalid("field_ids", format!("must name all fields: {} is missing", left.id)))
+    })
+}

@@ -1,0 +1,156 @@
+//! Indexes that follow from fields and views: beginning them, and letting them go. How they are built and what callers
+//! see of them is another module's.
+
+use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Subject};
+use diesel::prelude::*;
+use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
+use serde_json::json;
+use std::collections::BTreeSet;
+use store::Tx;
+use store::schema::collection_indexes;
+
+/// The job that fills an index that is being built, and empties one that was dropped.
+const BUILD: &str = "data.index.build";
+
+/// The most fields of a collection that indexes are about.
+const MOST_INDEXED: usize = 20;
+
+/// The indexes of a collection that are not on their way out.
+pub(super) fn rows(tx: &mut Tx, collection: CollectionId) -> Result<Vec<IndexRow>> {
+    Ok(collection_indexes::table
+        .filter(collection_indexes::collection_id.eq(collection))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .order(collection_indexes::id)
+        .select(IndexRow::as_select())
+        .load(tx.connection())?)
+}
+
+/// Stores an index in a state.
+pub(super) fn insert(
+    tx: &mut Tx,
+    shape: &Shape,
+    kind: IndexKind,
+    parts: &[Part],
+    origin: IndexOrigin,
+    status: IndexStatus,
+) -> Result<IndexId> {
+    let now = tx.now();
+    let row = (
+        collection_indexes::workspace_id.eq(shape.workspace),
+        collection_indexes::collection_id.eq(shape.collection),
+        collection_indexes::kind.eq(kind.as_str()),
+        collection_indexes::parts.eq(JsonText::of(&parts)),
+        collection_indexes::origin.eq(origin.as_str()),
+        collection_indexes::status.eq(status.as_str()),
+        collection_indexes::built_to.eq(0),
+        collection_indexes::rows_done.eq(0),
+        collection_indexes::rows_total.eq(0),
+        collection_indexes::created_at.eq(now),
+        collection_indexes::updated_at.eq(now),
+    );
+    Ok(diesel::insert_into(collection_indexes::table)
+        .values(row)
+        .returning(collection_indexes::id)
+        .get_result(tx.connection())?)
+}
+
+/// Stores an index that writes keep up from now on, and asks for what was there before to be filled in.
+pub(super) fn begin(
+    tx: &mut Tx,
+    shape: &Shape,
+    kind: IndexKind,
+    parts: &[Part],
+    origin: IndexOrigin,
+) -> Result<IndexId> {
+    let id = insert(tx, shape, kind, parts, origin, IndexStatus::Building)?;
+    ask(tx, id)?;
+    Ok(id)
+}
+
+/// Notes why an index failed.
+pub(super) fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
+    diesel::update(collection_indexes::table.find(id))
+        .set(collection_indexes::error.eq(why))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+fn ask(tx: &mut Tx, id: IndexId) -> Result<()> {
+    let now = tx.now();
+    tx.enqueue(BUILD, Some(&format!("index:{id}")), &json!({ "index_id": id }), now)
+}
+
+/// Lets an index go: nobody uses it from now on, and a job takes its rows away.
+pub(super) fn drop(tx: &mut Tx, id: IndexId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(id))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Dropping.as_str()),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    ask(tx, id)
+}
+
+/// Lets all indexes go that hold values of a field; gives what is needed to make them anew.
+pub(super) fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldId) -> Result<Vec<Again>> {
+    let mut gone = Vec::new();
+    for row in rows(tx, collection)? {
+        let parts: Vec<Part> = row.parts.parse()?;
+        if parts.iter().any(|part| part.subject == Subject::Field(field)) {
+            drop(tx, row.id)?;
+            gone.push(Again { kind: row.kind, parts, origin: row.origin });
+        }
+    }
+    Ok(gone)
+}
+
+/// An index that is to be made anew when the values it is about have been changed.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Again {
+    kind: String,
+    parts: Vec<Part>,
+    origin: String,
+}
+
+/// Makes an index anew that was let go, in the kind that the field's type now asks for. One that no longer makes sense
+/// stays away; unique ones are left to whoever settles those.
+pub(super) fn make_anew(tx: &mut Tx, shape: &Shape, again: &Again) -> Result<()> {
+    let (Some(kind), Some(origin)) = (IndexKind::parse(&again.kind), IndexOrigin::parse(&again.origin))
+    else {
+        return Ok(());
+    };
+    let families: Option<Vec<_>> = again.parts.iter().map(|part| part.subject.family(shape)).collect();
+    let Some(families) = families else { return Ok(()) };
+    let kind = match (kind, families.as_slice()) {
+        (IndexKind::Unique, _) if origin == IndexOrigin::Unique => return Ok(()),
+        (IndexKind::Single | IndexKind::Set, [family]) if family.is_set() => IndexKind::Set,
+        (IndexKind::Single | IndexKind::Set, [family]) if family.is_ordered() => IndexKind::Single,
+        (kind @ (IndexKind::Composite | IndexKind::Unique), all)
+            if all.iter().all(|one| one.is_ordered()) =>
+        {
+            kind
+        }
+        _ => return Ok(()),
+    };
+    begin(tx, shape, kind, &again.parts, origin).map(std::mem::drop)
+}
+
+/// # Errors
+/// `limit_reached`.
+pub(super) fn refuse_too_many(tx: &mut Tx, collection: CollectionId) -> Result<()> {
+    let mut fields = BTreeSet::new();
+    for row in rows(tx, collection)? {
+        for part in row.parts.parse::<Vec<Part>>()? {
+            if let Subject::Field(id) = part.subject {
+                fields.insert(id);
+            }
+        }
+    }
+    if fields.len() > MOST_INDEXED {
+        let message =
+            format!("A collection has indexes on at most {MOST_INDEXED} fields, unique ones included.");
+        return Err(Error::new(Code::LimitReached, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Archiving collections, and deleting them.
+
+use super::model::{Collection, CollectionStatus};
+use super::tell::{News, differences, tell};
+use super::{fields, purge, queries};
+use crate::author::Author;
+use crate::shape;
+use model::{Caller, Code, CollectionId, Error, Result};
+use operation::{Deleted, Json, Path, operation};
+use serde_json::json;
+use store::Tx;
+
+/// Make it read-only and hide it
+///
+/// Items, fields and views can still be read. Lists of collections show it with `status=archived` only.
+#[operation(post "/collections/{collectionId}/archive", scope = "collections:write")]
+pub fn archive_collection(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+) -> Result<Json<Collection>> {
+    switch(tx, caller, collection_id, CollectionStatus::Archived, "collection.archived")
+}
+
+/// Bring an archived collection back
+#[operation(post "/collections/{collectionId}/unarchive", scope = "collections:write")]
+pub fn unarchive_collection(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+) -> Result<Json<Collection>> {
+    switch(tx, caller, collection_id, CollectionStatus::Active, "collection.unarchived")
+}
+
+fn switch(
+    tx: &mut Tx,
+    caller: &Caller,
+    id: CollectionId,
+    status: CollectionStatus,
+    event: &'static str,
+) -> Result<Json<Collection>> {
+    let author = Author::of(caller);
+    let mut row = shape::for_change(tx, author.workspace, id)?;
+    let before = queries::after_change(tx, author.workspace, id)?;
+    if before.status == status {
+        return Ok(Json(before));
+    }
+    status.as_str().clone_into(&mut row.status);
+    queries::store(tx, &row)?;
+    shape::bump(tx, id)?;
+    let after = queries::after_change(tx, author.workspace, id)?;
+    let changed = differences(&before, &after)?;
+    tell(
+        tx,
+        &author,
+        News { collection: id, event, object: "collection", path: "" },
+        &after,
+        Some(&changed),
+    )?;
+    Ok(Json(after))
+}
+
+/// Delete a collection with its items
+///
+/// Its name is free again at once. What it held is purged after 30 days. While relation fields of other collections
+/// point to it that is a 409 `resource_in_use`: delete those first.
+#[operation(delete "/collections/{collectionId}", scope = "collections:write")]
+pub fn delete_collection(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+) -> Result<Deleted<CollectionId>> {
+    let author = Author::of(caller);
+    let mut row = shape::for_change(tx, author.workspace, collection_id)?;
+    let before = queries::after_change(tx, author.workspace, collection_id)?;
+    let shape = shape::within_change(tx, author.workspace, collection_id)?;
+    let users = fields::users::pointing_here(tx, &shape)?;
+    if !users.is_empty() {
+        let message = format!("{} relation fields of other collections point to it.", users.len());
+        return Err(Error::new(Code::ResourceInUse, message).with("details", json!({ "used_by": users })));
+    }
+    let now = tx.now();
+    row.trashed_at = Some(now);
+    queries::store(tx, &row)?;
+    shape::bump(tx, collection_id)?;
+    purge::ask(tx, collection_id, now)?;
+    let news =
+        News { collection: collection_id, event: "collection.deleted", object: "collection", path: "" };
+    tell(tx, &author, news, &before, None)?;
+    Ok(Deleted::of("collection", collection_id))
+}

@@ -1,0 +1,181 @@
+//! Listing, creating, reading and changing collections.
+
+use super::create;
+use super::fields::rewrite::{self, Begun, Plan};
+use super::fields::{self};
+use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
+use super::queries::{self, Filter};
+use super::tell::{News, differences, expect_version, tell};
+use super::{groups, uniques};
+use crate::author::Author;
+use crate::shape::{self, CollectionSettings, Shapes};
+use crate::text;
+use model::{Caller, CollectionGroupId, CollectionId, Error, JsonText, Result};
+use operation::{Body, Created, Cx, IfMatch, Json, OptIn, OptInList, Path, Query, State, operation};
+use serde::Deserialize;
+use store::{Read, Tx};
+use utoipa::IntoParams;
+
+/// Which collections to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct CollectionQuery {
+    /// Only collections of this group.
+    #[serde(default)]
+    #[param(value_type = Option<i64>)]
+    group_id: Option<CollectionGroupId>,
+    /// Collections in this state; those in use if not given.
+    #[serde(default)]
+    status: Option<CollectionStatus>,
+    /// Only collections whose name has this in it, whatever the case.
+    #[serde(default)]
+    #[param(max_length = 120)]
+    q: Option<String>,
+}
+
+/// List collections
+///
+/// In their order, without their fields.
+#[operation(get "/collections", scope = "collections:read")]
+pub fn list_collections(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<CollectionQuery>,
+    page: OptIn,
+) -> Result<OptInList<Collection>> {
+    let filter = Filter {
+        group: query.group_id,
+        status: query.status.unwrap_or(CollectionStatus::Active),
+        words: query.q,
+    };
+    let rows = queries::list(read, caller.workspace_id(), filter, page.page())?;
+    let collections = queries::briefly(read, rows)?;
+    Ok(page.answer(collections, |collection| format!("{}:{}", collection.position, collection.id)))
+}
+
+/// Create a collection with its fields
+///
+/// Without `fields` it has a text field `name`. The value of the primary field is the title of an item.
+#[operation(post "/collections", scope = "collections:write")]
+pub fn create_collection(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewCollection>,
+) -> Result<Created<Collection>> {
+    Ok(Created(create::create(tx, &Author::of(caller), new)?))
+}
+
+/// Collection with its fields
+#[operation(get "/collections/{collectionId}", scope = "collections:read")]
+pub fn get_collection(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    shapes: State<Shapes>,
+) -> Result<Json<Collection>> {
+    let row = queries::find(read, caller.workspace_id(), collection_id)?;
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    Ok(Json(queries::in_full(read, row, &shape)?))
+}
+
+/// Change a collection's name and settings
+///
+/// `version` in the body or `If-Match` refuses the change where somebody else changed the collection meanwhile. Fields
+/// have operations of their own.
+#[operation(patch "/collections/{collectionId}", scope = "collections:write")]
+pub async fn update_collection(
+    cx: &Cx,
+    Path(collection_id): Path<CollectionId>,
+    Body(patch): Body<CollectionPatch>,
+    if_match: IfMatch,
+) -> Result<Json<Collection>> {
+    let shapes = cx.services.get::<Shapes>()?;
+    let author = Author::of(&cx.caller);
+    let (collection, begun) =
+        cx.db.write(move |tx| update(tx, &author, collection_id, patch.clone(), if_match)).await?;
+    rewrite::finish_soon(&cx.db, &shapes, begun).await?;
+    Ok(Json(collection))
+}
+
+fn update(
+    tx: &mut Tx,
+    author: &Author,
+    id: CollectionId,
+    patch: CollectionPatch,
+    if_match: IfMatch,
+) -> Result<(Collection, Option<Begun>)> {
+    let workspace = author.workspace;
+    if patch.name.is_some() || patch.slug.is_some() {
+        queries::lock_names(tx, workspace)?;
+    }
+    if let model::Patch::Set(group) = patch.group_id {
+        groups::expect(tx, workspace, group)?;
+    }
+    let old = shape::for_change(tx, workspace, id)?;
+    let before = queries::after_change(tx, workspace, id)?;
+    expect_version([patch.version, if_match.0], old.version, || Ok(serde_json::to_value(&before)?))?;
+    queries::refuse_archived(&old)?;
+    let shape = shape::within_change(tx, workspace, id)?;
+    let mut row = old.clone();
+    if let Some(name) = patch.name {
+        name.trim().clone_into(&mut row.name);
+        row.name_key = text::fold(&row.name);
+        queries::refuse_taken_name(tx, workspace, &row.name, Some(id))?;
+    }
+    if let Some(slug) = patch.slug {
+        queries::refuse_taken_slug(tx, workspace, &slug, Some(id))?;
+        row.slug = slug;
+    }
+    patch.description.apply(&mut row.description);
+    patch.icon.apply(&mut row.icon);
+    patch.color.apply(&mut row.color);
+    patch.group_id.apply(&mut row.group_id);
+    row.position = patch.position.unwrap_or(row.position);
+    if let Some(key) = &patch.primary_field {
+        row.primary_field_id = Some(fields::expect_primary(&shape, key)?);
+    }
+    if let Some(patch) = patch.settings {
+        let mut settings: CollectionSettings = row.settings.parse()?;
+        patch.apply(&mut settings);
+        uniques::keys(&shape, &settings.unique_keys)
+            .map_err(|mistake| Error::invalid(mistake.param, mistake.message))?;
+        row.settings = JsonText::of(&settings);
+    }
+    let after = {
+        let primary =
+            row.primary_field_id.and_then(|id| shape.field_by_id(id)).map(|field| field.key.clone());
+        let counted = super::model::Count { items: 0, exact_at: None };
+        Collection::of(row.clone(), primary, counted, None)?
+    };
+    let changed = differences(&before, &after)?;
+    if changed.is_empty() {
+        return Ok((before, None));
+    }
+    queries::store(tx, &row)?;
+    let begun = follow(tx, author, &old, &row)?;
+    let collection = queries::after_change(tx, workspace, id)?;
+    let news = News { collection: id, event: "collection.updated", object: "collection", path: "" };
+    tell(tx, author, news, &collection, Some(&changed))?;
+    Ok((collection, begun))
+}
+
+/// What follows from another primary field and other unique keys.
+fn follow(
+    tx: &mut Tx,
+    author: &Author,
+    old: &shape::CollectionRow,
+    row: &shape::CollectionRow,
+) -> Result<Option<Begun>> {
+    let retitled = old.primary_field_id != row.primary_field_id;
+    if !retitled && old.settings == row.settings {
+        return Ok(None);
+    }
+    shape::bump(tx, row.id)?;
+    let shape = shape::within_change(tx, author.workspace, row.id)?;
+    if uniques::settle(tx, &shape, &[])? {
+        shape::bump(tx, row.id)?;
+    }
+    if !retitled {
+        return Ok(None);
+    }
+    rewrite::begin(tx, &shape, None, &Plan { titles: true, ..Plan::default() })
+}

@@ -1,0 +1,121 @@
+//! Taking away what a deleted collection held, in slices that hold the database only for a moment.
+
+use crate::search;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use model::{CollectionId, IndexId, ItemId, Result, Timestamp};
+use serde_json::json;
+use store::schema::{
+    collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
+    item_comments, item_files, item_links, items,
+};
+use store::{Db, Tx};
+
+/// The job.
+pub(super) const JOB: &str = "data.collection.purge";
+
+/// How long a deleted collection is kept, in days.
+const KEPT_DAYS: i64 = 30;
+
+/// Items of one slice, and rows of other tables.
+const SLICE: i64 = 200;
+
+/// Asks for a collection that is deleted now to be purged when its time is over.
+pub(super) fn ask(tx: &mut Tx, id: CollectionId, now: Timestamp) -> Result<()> {
+    let due = now.plus_seconds(KEPT_DAYS * 24 * 3600);
+    tx.enqueue(JOB, Some(&format!("purge:{id}")), &json!({ "collection_id": id }), due)
+}
+
+/// Purges a collection that is still deleted.
+///
+/// # Errors
+/// When the database fails. What was purged stays so.
+pub(super) async fn run(db: &Db, id: CollectionId) -> Result<()> {
+    while db.write(move |tx| slice(tx, id)).await? {}
+    Ok(())
+}
+
+/// Purges a slice; whether there is more.
+fn slice(tx: &mut Tx, id: CollectionId) -> Result<bool> {
+    let deleted = collections::table.find(id).filter(collections::trashed_at.is_not_null());
+    let there: Option<CollectionId> =
+        deleted.select(collections::id).get_result(tx.connection()).optional()?;
+    if there.is_none() {
+        return Ok(false);
+    }
+    if purge_items(tx, id)? || purge_activity(tx, id)? || purge_keys(tx, id)? {
+        return Ok(true);
+    }
+    diesel::delete(collection_rewrites::table.filter(collection_rewrites::collection_id.eq(id)))
+        .execute(tx.connection())?;
+    diesel::delete(collection_views::table.filter(collection_views::collection_id.eq(id)))
+        .execute(tx.connection())?;
+    diesel::delete(collection_fields::table.filter(collection_fields::collection_id.eq(id)))
+        .execute(tx.connection())?;
+    diesel::delete(collections::table.find(id)).execute(tx.connection())?;
+    Ok(false)
+}
+
+fn purge_items(tx: &mut Tx, id: CollectionId) -> Result<bool> {
+    let some =
+        items::table.filter(items::collection_id.eq(id)).order(items::id).limit(SLICE).select(items::id);
+    let mut ids: Vec<ItemId> = some.filter(items::trashed_at.is_null()).load(tx.connection())?;
+    if ids.is_empty() {
+        ids = some.filter(items::trashed_at.is_not_null()).load(tx.connection())?;
+    }
+    if ids.is_empty() {
+        return Ok(false);
+    }
+    let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let connection = tx.connection();
+    diesel::delete(item_links::table.filter(item_links::item_id.eq_any(&ids))).execute(connection)?;
+    let to_them =
+        item_links::table.filter(item_links::to_kind.eq("item")).filter(item_links::to_id.eq_any(&texts));
+    diesel::delete(to_them).execute(connection)?;
+    diesel::delete(item_comments::table.filter(item_comments::item_id.eq_any(&ids))).execute(connection)?;
+    diesel::delete(item_files::table.filter(item_files::item_id.eq_any(&ids))).execute(connection)?;
+    diesel::delete(items::table.filter(items::id.eq_any(&ids))).execute(connection)?;
+    for item in ids {
+        search::table::delete(tx, item)?;
+    }
+    Ok(true)
+}
+
+fn purge_activity(tx: &mut Tx, id: CollectionId) -> Result<bool> {
+    let some: Vec<i64> = item_activity::table
+        .filter(item_activity::collection_id.eq(id))
+        .order(item_activity::id)
+        .limit(SLICE * 5)
+        .select(item_activity::id)
+        .load(tx.connection())?;
+    diesel::delete(item_activity::table.filter(item_activity::id.eq_any(&some))).execute(tx.connection())?;
+    Ok(!some.is_empty())
+}
+
+/// Takes the rows of one index away, and at last the index.
+fn purge_keys(tx: &mut Tx, id: CollectionId) -> Result<bool> {
+    let index: Option<IndexId> = collection_indexes::table
+        .filter(collection_indexes::collection_id.eq(id))
+        .order(collection_indexes::id)
+        .limit(1)
+        .select(collection_indexes::id)
+        .load(tx.connection())?
+        .pop();
+    let Some(index) = index else { return Ok(false) };
+    let gone = delete_some(tx, index, "item_keys", "index_id, k, item_id")?
+        + delete_some(tx, index, "item_unique", "index_id, h")?;
+    if gone == 0 {
+        diesel::delete(collection_indexes::table.find(index)).execute(tx.connection())?;
+    }
+    Ok(true)
+}
+
+/// Neither database deletes with a limit, so the rows are named by their primary key.
+fn delete_some(tx: &mut Tx, index: IndexId, table: &str, key: &str) -> Result<usize> {
+    let place = if tx.is_postgres() { "$1" } else { "?" };
+    let rows = SLICE * 5;
+    let sql = format!(
+        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = {place} LIMIT {rows})"
+    );
+    Ok(diesel::sql_query(sql).bind::<BigInt, _>(index.0).execute(tx.connection())?)
+}

@@ -1,0 +1,156 @@
+//! What a collection holds, in numbers.
+
+use super::count;
+use crate::shape::{self, Shape, Shapes};
+use diesel::prelude::*;
+use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
+use operation::{Cx, Json, Path, operation};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::Arc;
+use store::Db;
+use store::schema::items;
+use utoipa::ToSchema;
+
+/// So many items are looked at for sizes and fill rates; of more, the newest.
+const MOST_SEEN: usize = 100_000;
+
+/// Items that are read at a time.
+const BATCH: i64 = 2_000;
+
+/// Up to so many items are counted.
+const MOST_COUNTED: i64 = 1_000_000;
+
+/// What a collection holds.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CollectionStats {
+    /// Always `collection_stats`.
+    pub object: &'static str,
+    /// The collection.
+    pub collection_id: CollectionId,
+    /// Live items.
+    pub items_live: i64,
+    /// Items in the trash.
+    pub items_trashed: i64,
+    /// Whether there are exactly so many items; otherwise there are more.
+    pub items_exact: bool,
+    /// Bytes of the values of live items, as JSON.
+    pub bytes: i64,
+    /// Each field, in order.
+    pub fields: Vec<FieldStats>,
+    /// Live items that sizes and fill rates were taken from.
+    pub items_seen: i64,
+    /// Whether those were not all: then `bytes` is reckoned from them.
+    pub sampled: bool,
+    /// When it was counted.
+    pub counted_at: Timestamp,
+}
+
+/// How many items have a value of a field.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct FieldStats {
+    /// The field.
+    pub field_id: FieldId,
+    /// Its key.
+    pub field_key: String,
+    /// Items seen that have a value.
+    pub filled: i64,
+    /// Their part of all items seen, from 0 to 1; 0 where there are none.
+    pub fill_rate: f64,
+}
+
+/// What a look at the items found.
+#[derive(Default)]
+struct Seen {
+    items: usize,
+    bytes: usize,
+    filled: HashMap<String, i64>,
+}
+
+/// Item counts, size and fill rate of each field
+///
+/// Of more than 100,000 items the newest so many are looked at, which `sampled` tells.
+#[operation(get "/collections/{collectionId}/stats", scope = "collections:read")]
+pub async fn get_collection_stats(
+    cx: &Cx,
+    Path(collection_id): Path<CollectionId>,
+) -> Result<Json<CollectionStats>> {
+    let shapes = cx.services.get::<Shapes>()?;
+    let workspace = cx.caller.workspace_id();
+    let (shape, live, all) = cx
+        .db
+        .read(move |read| {
+            let shape = shape::for_read(read, &shapes, workspace, collection_id)?;
+            let live = count::live_up_to(read, collection_id, MOST_COUNTED)?;
+            Ok((shape, live, count::all_up_to(read, collection_id, MOST_COUNTED)?))
+        })
+        .await?;
+    let seen = look(&cx.db, &shape).await?;
+    Ok(Json(stats(&shape, &seen, live, all, cx.db.now())))
+}
+
+async fn look(db: &Db, shape: &Arc<Shape>) -> Result<Seen> {
+    let mut seen = Seen::default();
+    let mut before = ItemId(i64::MAX);
+    let collection = shape.collection;
+    while seen.items < MOST_SEEN {
+        let rows: Vec<(ItemId, JsonText)> = db
+            .read(move |read| {
+                Ok(items::table
+                    .filter(items::collection_id.eq(collection))
+                    .filter(items::trashed_at.is_null())
+                    .filter(items::id.lt(before))
+                    .order(items::id.desc())
+                    .limit(BATCH)
+                    .select((items::id, items::data))
+                    .load(read.connection())?)
+            })
+            .await?;
+        let Some((last, _)) = rows.last() else { break };
+        before = *last;
+        for (_, data) in &rows {
+            seen.items += 1;
+            seen.bytes += data.as_str().len();
+            let values: HashMap<&str, &RawValue> = serde_json::from_str(data.as_str())?;
+            for key in values.into_keys() {
+                match seen.filled.get_mut(key) {
+                    Some(count) => *count += 1,
+                    None => {
+                        seen.filled.insert(key.to_owned(), 1);
+                    }
+                }
+            }
+        }
+    }
+    Ok(seen)
+}
+
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of items are small")]
+fn stats(shape: &Shape, seen: &Seen, live: i64, all: i64, now: Timestamp) -> CollectionStats {
+    let looked = i64::try_from(seen.items).unwrap_or(i64::MAX);
+    let bytes = i64::try_from(seen.bytes).unwrap_or(i64::MAX);
+    let sampled = looked < live;
+    let reckoned = if sampled { (bytes as f64 * live as f64 / looked.max(1) as f64) as i64 } else { bytes };
+    let of = |field: &shape::Field| {
+        let filled = seen.filled.get(&field.key).copied().unwrap_or(0);
+        FieldStats {
+            field_id: field.id,
+            field_key: field.key.clone(),
+            filled,
+            fill_rate: filled as f64 / looked.max(1) as f64,
+        }
+    };
+    CollectionStats {
+        object: "collection_stats",
+        collection_id: shape.collection,
+        items_live: live.min(MOST_COUNTED),
+        items_trashed: (all - live).min(MOST_COUNTED),
+        items_exact: live <= MOST_COUNTED && all - live <= MOST_COUNTED,
+        bytes: reckoned,
+        fields: shape.fields.iter().map(of).collect(),
+        items_seen: looked,
+        sampled,
+        counted_at: now,
+    }
+}

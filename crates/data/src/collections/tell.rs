@@ -1,0 +1,105 @@
+//! Telling of changes of a schema: an activity entry and an event, in the transaction of the change.
+
+use crate::author::Author;
+use crate::items::activity::{self, Action, Changes, change};
+use model::{Code, CollectionId, Error, NewEvent, Result};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use store::Tx;
+
+/// The types of the events about collections, fields and views.
+pub const EVENT_TYPES: [&str; 11] = [
+    "collection.created",
+    "collection.updated",
+    "collection.deleted",
+    "collection.archived",
+    "collection.unarchived",
+    "field.created",
+    "field.updated",
+    "field.deleted",
+    "view.created",
+    "view.updated",
+    "view.deleted",
+];
+
+/// What a change of the schema was about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct News<'a> {
+    /// The collection.
+    pub(crate) collection: CollectionId,
+    /// The event's type.
+    pub(crate) event: &'static str,
+    /// The name of the changed object in the event's data: `collection`, `field` or `view`.
+    pub(crate) object: &'static str,
+    /// What the activity log puts before the names of what changed, such as `fields.price`; empty for the collection.
+    pub(crate) path: &'a str,
+}
+
+/// Writes the activity entry and the event of a change. `after` is the object as callers see it; `changed` what is
+/// different, where it was there before.
+pub(crate) fn tell(
+    tx: &mut Tx,
+    author: &Author,
+    news: News<'_>,
+    after: &impl Serialize,
+    changed: Option<&Changes>,
+) -> Result<()> {
+    let after = serde_json::to_value(after)?;
+    let mut entries = Changes::new();
+    match changed {
+        Some(changed) => {
+            for (name, entry) in changed {
+                let path = if news.path.is_empty() { name.clone() } else { format!("{}.{name}", news.path) };
+                entries.insert(path, entry.clone());
+            }
+        }
+        None => {
+            let path = if news.path.is_empty() { news.object } else { news.path };
+            let gone = news.event.ends_with(".deleted");
+            let entry = if gone { change(Some(&after), None) } else { change(None, Some(&after)) };
+            entries.insert(path.to_owned(), entry);
+        }
+    }
+    activity::record(tx, author, news.collection, None, Action::SchemaChanged, &entries)?;
+    let mut data = Map::from_iter([(news.object.to_owned(), after)]);
+    if news.object != "collection" {
+        data.insert("collection_id".to_owned(), json!(news.collection));
+    }
+    if let Some(changed) = changed {
+        data.insert("changed".to_owned(), Value::Object(changed.clone()));
+    }
+    tx.emit(author.workspace, author.request.as_ref(), &NewEvent::new(news.event, author.livemode, &data))?;
+    Ok(())
+}
+
+/// What differs between an object before and after, as callers see it. That it has a new version is no difference.
+pub(crate) fn differences(before: &impl Serialize, after: &impl Serialize) -> Result<Changes> {
+    let (before, after) = (serde_json::to_value(before)?, serde_json::to_value(after)?);
+    let mut changed = Changes::new();
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else { return Ok(changed) };
+    let silent = ["version", "updated_at", "item_count", "item_count_exact_at", "fields", "converting"];
+    let names = old.keys().chain(new.keys().filter(|name| !old.contains_key(*name)));
+    for name in names.filter(|name| !silent.contains(&name.as_str())) {
+        if old.get(name) != new.get(name) {
+            changed.insert(name.clone(), change(old.get(name), new.get(name)));
+        }
+    }
+    Ok(changed)
+}
+
+/// Refuses a change by somebody who has not seen the last one. `expected` are the versions that the request names, in
+/// its body and in `If-Match`.
+///
+/// # Errors
+/// `version_conflict` with the object as it is.
+pub(crate) fn expect_version(
+    expected: [Option<i64>; 2],
+    version: i64,
+    current: impl FnOnce() -> Result<Value>,
+) -> Result<()> {
+    if expected.iter().flatten().all(|expected| *expected == version) {
+        return Ok(());
+    }
+    Err(Error::new(Code::VersionConflict, "It was changed meanwhile; read it again.")
+        .with("details", json!({ "version": version, "current": current()? })))
+}

@@ -1,0 +1,315 @@
+//! Listing, saving, reading, changing, deleting and copying views.
+
+use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
+use super::queries;
+use crate::author::Author;
+use crate::collections::queries::refuse_archived;
+use crate::collections::tell::{News, differences, expect_version, tell};
+use crate::query::{SavedQuery, SavedQueryText};
+use crate::shape::{self, Shape, Shapes};
+use crate::text;
+use model::{Caller, Code, CollectionId, Error, JsonText, Patch, Result, ViewId};
+use operation::{Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, State, operation};
+use serde::Deserialize;
+use std::sync::Arc;
+use store::{Read, Tx};
+use utoipa::ToSchema;
+
+/// Saved views
+#[operation(get "/collections/{collectionId}/views", scope = "collections:read")]
+pub fn list_views(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    page: OptIn,
+    shapes: State<Shapes>,
+) -> Result<OptInList<CollectionView>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let now = read.now();
+    let rows = queries::list(read, &shape, page.page())?;
+    let views = rows.iter().map(|row| row.view(&shape, now)).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(views, |view| format!("{}:{}", view.position, view.id)))
+}
+
+/// Save a view: filters, sort, visible fields
+///
+/// Items are read by it with `view_id`.
+#[operation(post "/collections/{collectionId}/views", scope = "collections:write")]
+pub fn create_view(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Body(new): Body<NewView>,
+) -> Result<Created<CollectionView>> {
+    Ok(Created(create(tx, &Author::of(caller), collection_id, new)?))
+}
+
+/// Saves a view.
+///
+/// # Errors
+/// `validation_error`, `duplicate_value`, `limit_reached`, `invalid_state`.
+pub fn create(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    new: NewView,
+) -> Result<CollectionView> {
+    let shape = held(tx, author, collection)?;
+    let (now, views) = (tx.now(), queries::all(tx, &shape)?);
+    refuse_many(&views)?;
+    let text = SavedQueryText {
+        filter_tree: new.filter_tree,
+        sort: new.sort.unwrap_or_default(),
+        visible_fields: new.visible_fields,
+        group_by: new.group_by.unwrap_or_default(),
+        search: new.search,
+    };
+    let query = SavedQuery::from_api(&shape, &text, now)?;
+    let name = new.name.trim();
+    queries::refuse_taken_name(&views, name, None)?;
+    let settings = Settings { query, materialized_sort: new.materialized_sort };
+    refuse_unsorted(&settings)?;
+    let row = ViewRow {
+        id: ViewId(0),
+        workspace_id: shape.workspace,
+        collection_id: collection,
+        name: name.to_owned(),
+        name_key: text::fold(name),
+        kind: new.kind.unwrap_or_default().as_str().to_owned(),
+        settings: JsonText::of(&settings),
+        is_default: new.is_default,
+        locked: new.locked,
+        position: new.position.unwrap_or_else(|| behind(&views)),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    add(tx, author, &shape, &row)
+}
+
+/// Inserts a view and tells of it.
+fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Result<CollectionView> {
+    if row.is_default {
+        queries::unmark_default(tx, shape.collection)?;
+    }
+    let row = queries::insert(tx, shape, row)?;
+    settle(tx, shape)?;
+    let view = row.view(shape, tx.now())?;
+    let path = format!("views.{}", view.id);
+    let news = News { collection: shape.collection, event: "view.created", object: "view", path: &path };
+    tell(tx, author, news, &view, None)?;
+    Ok(view)
+}
+
+/// The shape of a collection whose views are about to be changed, held until the transaction ends.
+fn held(tx: &mut Tx, author: &Author, collection: CollectionId) -> Result<Arc<Shape>> {
+    let row = shape::for_change(tx, author.workspace, collection)?;
+    refuse_archived(&row)?;
+    shape::within_change(tx, author.workspace, collection)
+}
+
+fn settle(tx: &mut Tx, shape: &Shape) -> Result<()> {
+    if queries::settle_indexes(tx, shape)? {
+        shape::bump(tx, shape.collection)?;
+    }
+    Ok(())
+}
+
+fn behind(views: &[ViewRow]) -> i64 {
+    views.iter().map(|view| view.position + 1).max().unwrap_or(0)
+}
+
+/// # Errors
+/// `limit_reached`.
+fn refuse_many(views: &[ViewRow]) -> Result<()> {
+    if views.len() >= queries::MOST {
+        let message = format!("A collection has at most {} views.", queries::MOST);
+        return Err(Error::new(Code::LimitReached, message));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `validation_error` at `materialized_sort`.
+fn refuse_unsorted(settings: &Settings) -> Result<()> {
+    if settings.materialized_sort && settings.query.sort.is_empty() {
+        return Err(Error::invalid("materialized_sort", "needs a `sort`"));
+    }
+    Ok(())
+}
+
+/// One view
+#[operation(get "/collections/{collectionId}/views/{viewId}", scope = "collections:read")]
+pub fn get_view(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(view_id): Path<ViewId>,
+    shapes: State<Shapes>,
+) -> Result<Json<CollectionView>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let now = read.now();
+    Ok(Json(queries::find(read, &shape, view_id)?.view(&shape, now)?))
+}
+
+/// Change a view
+///
+/// A locked view takes no change but one that unlocks it.
+#[operation(patch "/collections/{collectionId}/views/{viewId}", scope = "collections:write")]
+pub fn update_view(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(view_id): Path<ViewId>,
+    Body(patch): Body<ViewPatch>,
+    if_match: IfMatch,
+) -> Result<Json<CollectionView>> {
+    let author = Author::of(caller);
+    let shape = held(tx, &author, collection_id)?;
+    let (now, row) = (tx.now(), queries::find(tx, &shape, view_id)?);
+    let before = row.view(&shape, now)?;
+    expect_version([patch.version, if_match.0], row.version, || Ok(serde_json::to_value(&before)?))?;
+    if row.locked && patch.locked != Some(false) {
+        return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
+            .with("details", serde_json::json!({ "state": "locked" })));
+    }
+    let mut next = row.clone();
+    if let Some(name) = &patch.name {
+        name.trim().clone_into(&mut next.name);
+        next.name_key = text::fold(&next.name);
+        let views = queries::all(tx, &shape)?;
+        queries::refuse_taken_name(&views, &next.name, Some(view_id))?;
+    }
+    next.kind = patch.kind.unwrap_or(before.kind).as_str().to_owned();
+    next.is_default = patch.is_default.unwrap_or(row.is_default);
+    next.locked = patch.locked.unwrap_or(row.locked);
+    next.position = patch.position.unwrap_or(row.position);
+    next.settings = JsonText::of(&changed_settings(&shape, &row, patch, now)?);
+    let after = next.view(&shape, now)?;
+    let changed = differences(&before, &after)?;
+    if changed.is_empty() {
+        return Ok(Json(before));
+    }
+    if next.is_default && !row.is_default {
+        queries::unmark_default(tx, collection_id)?;
+    }
+    next.version += 1;
+    next.updated_at = now;
+    queries::store(tx, &next)?;
+    settle(tx, &shape)?;
+    let view = next.view(&shape, now)?;
+    let path = format!("views.{view_id}");
+    let news = News { collection: collection_id, event: "view.updated", object: "view", path: &path };
+    tell(tx, &author, news, &view, Some(&changed))?;
+    Ok(Json(view))
+}
+
+/// What a PATCH leaves of a view's query. One part may be corrected while another still names what is gone, but what is
+/// sent must be right.
+fn changed_settings(
+    shape: &Shape,
+    row: &ViewRow,
+    patch: ViewPatch,
+    now: model::Timestamp,
+) -> Result<Settings> {
+    let mut settings = row.settings()?;
+    let query = &mut settings.query;
+    let read = |text: SavedQueryText| SavedQuery::from_api(shape, &text, now);
+    match patch.filter_tree {
+        Patch::Keep => {}
+        Patch::Clear => query.filter = None,
+        Patch::Set(tree) => {
+            query.filter = read(SavedQueryText { filter_tree: Some(tree), ..Default::default() })?.filter;
+        }
+    }
+    if let Some(sort) = patch.sort {
+        query.sort = read(SavedQueryText { sort, ..Default::default() })?.sort;
+    }
+    match patch.visible_fields {
+        Patch::Keep => {}
+        Patch::Clear => query.visible = None,
+        Patch::Set(fields) => {
+            query.visible =
+                read(SavedQueryText { visible_fields: Some(fields), ..Default::default() })?.visible;
+        }
+    }
+    if let Some(group_by) = patch.group_by {
+        query.group_by = read(SavedQueryText { group_by, ..Default::default() })?.group_by;
+    }
+    patch.search.apply(&mut query.search);
+    settings.materialized_sort = patch.materialized_sort.unwrap_or(settings.materialized_sort);
+    refuse_unsorted(&settings)?;
+    Ok(settings)
+}
+
+/// Delete a view
+///
+/// The index that was made for its order goes with it. A locked view must be unlocked first.
+#[operation(delete "/collections/{collectionId}/views/{viewId}", scope = "collections:write")]
+pub fn delete_view(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(view_id): Path<ViewId>,
+) -> Result<Deleted<ViewId>> {
+    let author = Author::of(caller);
+    let shape = held(tx, &author, collection_id)?;
+    let row = queries::find(tx, &shape, view_id)?;
+    if row.locked {
+        return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
+            .with("details", serde_json::json!({ "state": "locked" })));
+    }
+    let view = row.view(&shape, tx.now())?;
+    queries::delete(tx, view_id)?;
+    settle(tx, &shape)?;
+    let path = format!("views.{view_id}");
+    let news = News { collection: collection_id, event: "view.deleted", object: "view", path: &path };
+    tell(tx, &author, news, &view, None)?;
+    Ok(Deleted::of("view", view_id))
+}
+
+/// How a copy of a view differs.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewCopy {
+    /// The copy's name; "… (copy)" if not given.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// Copy a view
+///
+/// The copy is not locked, and not the default.
+#[operation(post "/collections/{collectionId}/views/{viewId}/duplicate", scope = "collections:write")]
+pub fn duplicate_view(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(view_id): Path<ViewId>,
+    Body(copy): Body<ViewCopy>,
+) -> Result<Created<CollectionView>> {
+    let author = Author::of(caller);
+    let shape = held(tx, &author, collection_id)?;
+    let row = queries::find(tx, &shape, view_id)?;
+    let (now, views) = (tx.now(), queries::all(tx, &shape)?);
+    refuse_many(&views)?;
+    let taken = |name: &str| views.iter().any(|view| view.name_key == text::fold(name));
+    let name = match copy.name {
+        Some(name) => name.trim().to_owned(),
+        None => text::copy_name(&row.name, taken),
+    };
+    queries::refuse_taken_name(&views, &name, None)?;
+    let row = ViewRow {
+        name_key: text::fold(&name),
+        name,
+        is_default: false,
+        locked: false,
+        position: behind(&views),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+        ..row
+    };
+    add(tx, &author, &shape, &row).map(Created)
+}

@@ -1,0 +1,57 @@
+//! Bringing items in line with a changed shape.
+
+use super::keys::{self, Facts};
+use super::row::{Data, ItemRow};
+use super::values;
+use super::write::{Writer, differences, ordered, store};
+use crate::compute::Extent;
+use crate::{compute, search};
+use model::{JsonText, Result};
+use store::Tx;
+
+impl Writer<'_> {
+    /// Gives a locked item, live or in the trash, the values that a change of the schema leaves it with. Version, author
+    /// and time of change stay, and no event tells of it: the event of the schema's change does. `search_anew` where the
+    /// terms that are stored may be of fields or choices that are gone.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) fn reshape(
+        &self,
+        tx: &mut Tx,
+        old: &ItemRow,
+        mut data: Data,
+        search_anew: bool,
+    ) -> Result<()> {
+        let before = old.values()?;
+        compute::number_missing(tx, self.shape, &mut data)?;
+        let creator = keys::creator(old).unwrap_or_default();
+        values::stamp(self.shape, &mut data, old.created_at, old.updated_at, &creator);
+        let mut data = ordered(self.shape, data);
+        compute::complete(tx, self.shape, Some(old), Extent::Full, &mut data)?;
+        let mut row = old.clone();
+        row.title = values::title(self.shape, &data);
+        let same = data == before;
+        if same && row.title == old.title && !search_anew {
+            return Ok(());
+        }
+        if !same {
+            row.data = JsonText::of(&data);
+        }
+        store(tx, &row)?;
+        if row.trashed_at.is_some() {
+            return Ok(());
+        }
+        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row: &row, data: &data });
+        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        if search_anew {
+            search::rebuild(tx, self.shape, facts)?;
+        } else {
+            search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        }
+        if !same {
+            compute::spread(tx, self, row.id, &differences(self.shape, &before, &data))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! Collections, their groups, fields, choices and views.
+
+mod fields;
+mod lifecycle;
+mod manage;
+mod types;
+mod views;
+mod whole;
+
+use serde_json::Value;
+use testkit::{Key, TestApp};
+
+/// The path of a collection that is made of `body`.
+pub async fn make(app: &TestApp, key: &Key, body: Value) -> String {
+    let made = app.post("/collections", key, body).await.expect(201);
+    format!("/collections/{}", made["id"])
+}
+
+/// The field of a collection with this key.
+pub async fn field(app: &TestApp, key: &Key, collection: &str, name: &str) -> Value {
+    let fields = app.get(&format!("{collection}/fields"), key).await.expect(200);
+    fields.as_array().unwrap().iter().find(|field| field["field_key"] == name).unwrap().clone()
+}
+
+/// Creates items with these values; gives their paths.
+pub async fn items(app: &TestApp, key: &Key, collection: &str, rows: &[Value]) -> Vec<String> {
+    let mut paths = Vec::new();
+    for row in rows {
+        let made = app
+            .post(&format!("{collection}/items"), key, serde_json::json!({ "data": row }))
+            .await
+            .expect(201);
+        paths.push(format!("{collection}/items/{}", made["id"]));
+    }
+    paths
+}
+
+/// The values of items.
+pub async fn values(app: &TestApp, key: &Key, paths: &[String]) -> Vec<Value> {
+    let mut values = Vec::new();
+    for path in paths {
+        values.push(app.get(path, key).await.expect(200)["data"].clone());
+    }
+    values
+}
