@@ -93,9 +93,16 @@ impl Dedupe {
             Source::parse(&text).map_err(|rule| Error::invalid(format!("dedupe.{name}"), rule))
         };
         let key = match (self.by, &self.header, &self.path) {
-            (By::Header, Some(header), _) => KeyOf::Value(source("header", format!("header:{header}"))?),
+            (By::Header, Some(header), _) => {
+                let mut sources = vec![source("header", format!("header:{header}"))?];
+                if header.eq_ignore_ascii_case("webhook-id") {
+                    // Svix sends the id of Standard Webhooks under a name of its own.
+                    sources.push(Source::Header("svix-id".to_owned()));
+                }
+                KeyOf::First(sources)
+            }
             (By::JsonPath, _, Some(path)) => match source("path", path.clone())? {
-                source @ Source::Body(_) => KeyOf::Value(source),
+                source @ Source::Body(_) => KeyOf::First(vec![source]),
                 _ => return Err(Error::invalid("dedupe.path", "must begin with `$`")),
             },
             (By::Body, _, _) => KeyOf::Body,
@@ -113,7 +120,8 @@ pub(super) struct Rule {
 
 enum KeyOf {
     Nothing,
-    Value(Source),
+    /// The first of these that is there.
+    First(Vec<Source>),
     Body,
 }
 
@@ -128,8 +136,8 @@ impl Rule {
                 digest.update(b"body:");
                 digest.update(request.body);
             }
-            KeyOf::Value(source) => {
-                let value = source.find(request, body)?;
+            KeyOf::First(sources) => {
+                let value = sources.iter().find_map(|source| source.find(request, body))?;
                 let text = match &*value {
                     Value::Null => return None,
                     Value::String(text) if text.is_empty() => return None,
