@@ -1,13 +1,18 @@
 //! Sealing of secrets that must be read back, such as the credentials of a tool: AES-256-GCM under the service's
-//! own key, bound to where the secret belongs.
+//! own key, bound to where the secret belongs. And signing of what callers carry and must not change, such as the
+//! addresses of downloads: HMAC-SHA-256 under a key derived from the same one.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Error, Random, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 
-/// Seals and opens.
-pub struct Seal(LessSafeKey);
+/// Seals and opens, signs and verifies.
+pub struct Seal {
+    cipher: LessSafeKey,
+    signer: hmac::Key,
+}
 
 impl Seal {
     /// A sealer under a key of 32 bytes.
@@ -15,9 +20,22 @@ impl Seal {
     /// # Errors
     /// When the key has another length.
     pub fn new(key: &[u8]) -> Result<Self> {
-        let key = UnboundKey::new(&AES_256_GCM, key)
+        let unbound = UnboundKey::new(&AES_256_GCM, key)
             .map_err(|_| Error::internal("the secret key must have 32 bytes"))?;
-        Ok(Self(LessSafeKey::new(key)))
+        // A key of its own, so that no signature says anything about what is sealed.
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"svc signatures v1");
+        let signer = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
+        Ok(Self { cipher: LessSafeKey::new(unbound), signer })
+    }
+
+    /// The signature of `text` for `place` (such as `download`): it holds nowhere else.
+    pub fn sign(&self, place: &str, text: &str) -> Vec<u8> {
+        hmac::sign(&self.signer, &signed(place, text)).as_ref().to_vec()
+    }
+
+    /// Whether `signature` is what [`Seal::sign`] gave for the same place and text.
+    pub fn is_signed(&self, place: &str, text: &str, signature: &[u8]) -> bool {
+        hmac::verify(&self.signer, &signed(place, text), signature).is_ok()
     }
 
     /// Seals `secret` for `place` (such as `agent_tool:7:weather`): it opens nowhere else.
@@ -28,7 +46,7 @@ impl Seal {
         let mut nonce = [0; NONCE_LEN];
         random.fill(&mut nonce);
         let mut text = secret.as_bytes().to_vec();
-        self.0
+        self.cipher
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(place), &mut text)
             .map_err(|_| Error::internal("sealing failed"))?;
         Ok(format!("v1.{}", STANDARD.encode([&nonce[..], &text].concat())))
@@ -45,17 +63,33 @@ impl Seal {
         let (nonce, text) = bytes.split_first_chunk::<NONCE_LEN>().ok_or_else(broken)?;
         let mut text = text.to_vec();
         let plain = self
-            .0
+            .cipher
             .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(place), &mut text)
             .map_err(|_| broken())?;
         String::from_utf8(plain.to_vec()).map_err(|_| broken())
     }
 }
 
+/// No place has a NUL, so no other place and text make the same bytes.
+fn signed(place: &str, text: &str) -> Vec<u8> {
+    [place.as_bytes(), b"\0", text.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::SystemRandom;
+
+    #[test]
+    fn a_signature_holds_for_its_text_in_its_place() {
+        let seal = Seal::new(&[7; 32]).unwrap();
+        let signature = seal.sign("a", "text");
+        assert!(seal.is_signed("a", "text", &signature));
+        assert!(!seal.is_signed("b", "text", &signature));
+        assert!(!seal.is_signed("a", "texts", &signature));
+        assert!(!seal.is_signed("a", "text", &[]));
+        assert!(!Seal::new(&[8; 32]).unwrap().is_signed("a", "text", &signature));
+    }
 
     #[test]
     fn a_secret_opens_only_in_its_place() {

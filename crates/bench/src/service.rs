@@ -78,6 +78,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         tiers: tiers(arguments.model_server.as_deref())?,
         connector: Connector::new(Policy::public_only())?,
         seal: Seal::new(&[7; 32]).map_err(told)?,
+        objects: data::files::objects_in_memory(),
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),

@@ -3,6 +3,9 @@
 pub mod author;
 pub mod collections;
 pub mod compute;
+pub mod exports;
+pub mod files;
+pub mod imports;
 pub mod items;
 pub mod jobs;
 pub mod links;
@@ -25,7 +28,9 @@ impl Domain for Collections {
     const AREA: &'static str = "Collections";
 
     fn operations() -> Operations {
-        collections::operations()
+        let mut all = collections::operations();
+        all.extend(imports::of_collections());
+        all
     }
 }
 
@@ -38,6 +43,7 @@ impl Domain for Items {
     fn operations() -> Operations {
         let mut all = query::operations();
         all.extend(items::operations());
+        all.extend(imports::of_items());
         all
     }
 

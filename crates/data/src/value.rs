@@ -133,7 +133,7 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
 }
 
 /// Good enough to catch mistakes: one `@` with something before it, and a name with a dot behind it.
-fn is_email(text: &str) -> bool {
+pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let sound =
         |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -147,7 +147,8 @@ fn is_email(text: &str) -> bool {
             .all(|label| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-'))
 }
 
-fn is_url(text: &str) -> bool {
+/// Whether it is an `http` or `https` address.
+pub fn is_url(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 

@@ -55,13 +55,24 @@ fn refusal(error: &Error) -> RawAnswer {
 fn to_http(answer: RawAnswer) -> HttpResponse<BoxBody> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
+    let mut length = None;
     for (name, value) in answer.headers {
+        // actix writes this one itself, for chunks only when it is told so.
+        if name == "content-length" {
+            length = value.parse().ok();
+            continue;
+        }
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             response.append_header((name, value));
         }
     }
     match answer.body {
         RawBody::Whole(bytes) => response.body(bytes),
-        RawBody::Chunks(chunks) => response.streaming(chunks),
+        RawBody::Chunks(chunks) => {
+            if let Some(length) = length {
+                response.no_chunking(length);
+            }
+            response.streaming(chunks)
+        }
     }
 }

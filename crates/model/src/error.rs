@@ -303,6 +303,11 @@ impl Error {
         self.0.param.as_deref()
     }
 
+    /// What is wrong, one by one; empty where the message says all.
+    pub fn errors(&self) -> &[FieldError] {
+        &self.0.errors
+    }
+
     /// Seconds for `Retry-After`.
     pub fn retry_after_seconds(&self) -> Option<i64> {
         self.0.retry_after

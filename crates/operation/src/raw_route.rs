@@ -88,7 +88,7 @@ impl RawAnswer {
         self.header("content-type", content_type)
     }
 
-    /// With a body that is made as it is sent.
+    /// With a body that is made as it is sent. Where its length is known, a header `content-length` tells it.
     #[must_use]
     pub fn chunks(
         mut self,

@@ -5,6 +5,8 @@ use agents::runs::RunEngineParts;
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
+use data::files::{DownloadRoute, Files, Objects, PermanentRoute};
+use data::imports::{self, Importer};
 use data::query::Planner;
 use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
@@ -50,6 +52,8 @@ pub struct ServiceParts {
     pub connector: Connector,
     /// Seals secrets.
     pub seal: Seal,
+    /// Where the bytes of files are.
+    pub objects: Objects,
     /// Rate windows.
     pub rates: RateWindows,
     /// How the world reaches the service, without `/api/v1`.
@@ -84,7 +88,7 @@ impl Service {
     /// # Errors
     /// When two operations claim the same address or id.
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, rates, base_url, limits, runtime } = parts;
+        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
         let registry = registry()?;
         let contracts = Contracts::new(
             document(&registry, Contract::Public, VERSION),
@@ -112,12 +116,14 @@ impl Service {
             seal: seal.clone(),
             directory: directory.clone(),
             rates: rates.clone(),
-            base_url,
+            base_url: base_url.clone(),
         });
+        let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let shapes = Arc::new(Shapes::default());
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
         let services = Services::default()
+            .with_shared(files.clone())
             .with_shared(tiers)
             .with_shared(connector)
             .with_shared(seal)
@@ -129,7 +135,8 @@ impl Service {
         let services = events.serve(services);
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
-        let jobs = received(background(&db, &engine, &shapes), &receiver);
+        let importer = Arc::new(Importer { files: files.clone(), shapes: shapes.clone() });
+        let jobs = imported(received(background(&db, &engine, &shapes), &receiver), importer);
         let jobs = events.background(jobs);
         let pipeline = Pipeline {
             registry: Arc::new(registry),
@@ -143,7 +150,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        let raw_routes = raw_routes(receiver).into();
+        let raw_routes = raw_routes(receiver, &pipeline.db, &files).into();
         let deliveries = events.deliveries;
         Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
     }
@@ -171,8 +178,12 @@ impl Service {
 }
 
 /// What is served beside the API. No prefix may begin another.
-fn raw_routes(receiver: Receiver) -> Vec<Arc<dyn RawRoute>> {
-    vec![Arc::new(receiver)]
+fn raw_routes(receiver: Receiver, db: &Db, files: &Arc<Files>) -> Vec<Arc<dyn RawRoute>> {
+    vec![
+        Arc::new(receiver),
+        Arc::new(PermanentRoute { db: db.clone(), files: files.clone() }),
+        Arc::new(DownloadRoute { db: db.clone(), files: files.clone() }),
+    ]
 }
 
 /// What happens by itself to what inbound webhooks have received.
@@ -182,6 +193,21 @@ fn received(runner: Runner, receiver: &Receiver) -> Runner {
         .every("inbound.purge", Duration::from_secs(3600), inbound::jobs::purge)
         .handle(inbound::jobs::FORGET, inbound::jobs::forget)
         .handle(inbound::jobs::REPROCESS, move |job| inbound::jobs::reprocess(job, receiver.clone()))
+}
+
+/// What happens by itself to files and imports.
+fn imported(runner: Runner, importer: Arc<Importer>) -> Runner {
+    let files = importer.files.clone();
+    runner
+        .every("files.sweep", Duration::from_secs(3600), move |job| {
+            let files = files.clone();
+            async move {
+                data::files::sweep(&job.db, &files).await?;
+                Ok(())
+            }
+        })
+        .handle(imports::JOB, move |job| imports::run(job, importer.clone()))
+        .max_attempts(imports::JOB, imports::ATTEMPTS)
 }
 
 /// What happens by itself.

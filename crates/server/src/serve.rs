@@ -76,6 +76,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         tiers,
         connector: Connector::new(policy)?,
         seal: seal(&config)?,
+        objects: data::files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
         rates,
         base_url: config.base_url(),
         limits: Limits::default(),

@@ -2,10 +2,12 @@
 
 mod data_tables;
 mod delivery_tables;
+mod import_tables;
 mod inbound_tables;
 
 pub use data_tables::*;
 pub use delivery_tables::*;
+pub use import_tables::*;
 pub use inbound_tables::*;
 
 diesel::table! {

@@ -9,6 +9,7 @@ use auth::keys::{self, NewKey};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
+use data::files::{Objects, objects_in_memory};
 use egress::{Connector, Policy};
 use model::{Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
@@ -25,6 +26,8 @@ pub struct TestApp {
     pub data: TestDb,
     /// The composed service.
     pub service: Service,
+    /// Where the bytes of files are.
+    pub objects: Objects,
     /// The model behind all tiers.
     pub model: Arc<ScriptedModel>,
     /// Where it listens, such as `http://127.0.0.1:40001`.
@@ -68,6 +71,16 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
     ) -> Self {
+        Self::start_with(data, db, rates, provider, objects_in_memory())
+    }
+
+    fn start_with(
+        data: TestDb,
+        db: Db,
+        rates: RateWindows,
+        provider: Option<Arc<dyn Provider>>,
+        objects: Objects,
+    ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let provider = provider.unwrap_or_else(|| model.clone());
         let setup = |number: usize| TierSetup {
@@ -85,6 +98,7 @@ impl TestApp {
             tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
             connector: Connector::new(loopback()).unwrap(),
             seal: Seal::new(&[7; 32]).unwrap(),
+            objects: objects.clone(),
             rates,
             base_url: "https://svc.example".to_owned(),
             limits: Limits { duplicate_wait: Duration::from_millis(400), ..Limits::default() },
@@ -102,14 +116,14 @@ impl TestApp {
         let handle = server.handle();
         tokio::spawn(server);
         let client = Client::new(&origin);
-        Self { data, service, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
+        Self { data, service, objects, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
     }
 
-    /// A second replica on this one's database, with a model of its own.
+    /// A second replica on this one's database and files, with a model of its own.
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
-        Self::start(data, db, rates, None).await
+        Self::start_with(data, db, rates, None, self.objects.clone())
     }
 
     /// The database.

@@ -6,6 +6,8 @@
 )]
 
 mod collections;
+mod files;
+mod imports;
 mod items;
 mod links;
 mod query;

@@ -15,6 +15,7 @@ fn expected() -> Tables {
         include_str!("../../src/schema.rs"),
         include_str!("../../src/schema/data_tables.rs"),
         include_str!("../../src/schema/delivery_tables.rs"),
+        include_str!("../../src/schema/import_tables.rs"),
         include_str!("../../src/schema/inbound_tables.rs"),
     ];
     for block in pages.iter().flat_map(|page| page.split("diesel::table! {").skip(1)) {

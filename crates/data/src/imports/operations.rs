@@ -1,0 +1,146 @@
+//! Starting imports, and looking at them.
+
+use super::model::{Import, ImportRow, ImportSettings};
+use super::{job, plan, queries};
+use crate::author::Author;
+use crate::files::{self, Files, MOST_BYTES, NewFile, Stored};
+use crate::shape::{self, Shapes};
+use auth::idempotency;
+use bytes::Bytes;
+use model::{CollectionId, Error, FileId, ImportId, Result, WorkspaceId};
+use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
+use std::sync::Arc;
+use store::{Read, Tx};
+
+/// Where the rows come from.
+#[derive(Clone)]
+enum Origin {
+    File(FileId),
+    Content(Stored),
+}
+
+/// Start an import of CSV or JSON Lines
+///
+/// The import goes on in the background; ask for it to see how far it is. Every row is one of created, updated,
+/// unchanged, skipped and failed. Empty cells say nothing: a new item gets the field's default, one that is there keeps
+/// its value. Importing the same file again with `match_on` changes nothing.
+#[operation(post "/collections/{collectionId}/items/import", scope = "items:write", body_mib = 16)]
+pub async fn import_items(
+    cx: &Cx,
+    Path(collection_id): Path<CollectionId>,
+    Body(mut settings): Body<ImportSettings>,
+) -> Result<Created<Import>> {
+    let (content, file) = (settings.content.take(), settings.file_id.take());
+    let (shapes, store) = (cx.services.get::<Shapes>()?, cx.services.get::<Files>()?);
+    let workspace = cx.caller.workspace_id();
+    let (checked, known) = (settings.clone(), shapes.clone());
+    // Before the text is stored, so that a mistake costs nothing.
+    cx.db
+        .read(move |read| {
+            let shape = shape::for_read(read, &known, workspace, collection_id)?;
+            plan::check(&shape, &checked)?;
+            file.map(|file| importable(read, workspace, file)).transpose()
+        })
+        .await?;
+    let author = Author::of(&cx.caller);
+    let origin = match (file, content) {
+        (Some(file), None) => Origin::File(file),
+        (None, Some(text)) => {
+            let name = "import.txt".to_owned();
+            let new = NewFile { name, most_bytes: MOST_BYTES, author: author.clone() };
+            let bytes = futures::stream::iter([Ok(Bytes::from(text))]);
+            Origin::Content(store.put(&cx.db, new, bytes).await?)
+        }
+        (Some(_), Some(_)) => return Err(Error::invalid("content", "cannot be given beside `file_id`")),
+        (None, None) => return Err(Error::invalid("file_id", "is required, or `content`")),
+    };
+    let claim = cx.claim.clone();
+    let import = cx.db.write(move |tx| {
+        let import = start(tx, &shapes, &author, collection_id, &origin, &settings)?;
+        if let Some(claim) = &claim {
+            let reply = Created(import.clone()).reply()?;
+            idempotency::finish(tx, claim, reply.status, &reply.body)?;
+        }
+        Ok(import)
+    });
+    let import = import.await?;
+    if cx.claim.is_some() {
+        cx.mark_answered();
+    }
+    Ok(Created(import))
+}
+
+/// A file that can be imported.
+fn importable(read: &mut Read, workspace: WorkspaceId, file: FileId) -> Result<()> {
+    let found = files::live(read, workspace, file);
+    found.map(drop).map_err(|error| error.param("file_id"))
+}
+
+fn start(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    origin: &Origin,
+    settings: &ImportSettings,
+) -> Result<Import> {
+    let shape = shape::for_write(tx, shapes, author.workspace, collection)?;
+    plan::check(&shape, settings)?;
+    let file = match origin {
+        Origin::File(file) => {
+            importable(tx, author.workspace, *file)?;
+            *file
+        }
+        Origin::Content(stored) => files::finish(tx, stored)?.id,
+    };
+    let row = queries::insert(tx, author, collection, file, settings)?;
+    job::ask(tx, &row.id)?;
+    row.import(None, None)
+}
+
+/// Past and running imports
+///
+/// Newest first.
+#[operation(get "/collections/{collectionId}/imports", scope = "collections:read")]
+pub fn list_imports(
+    read: &mut Read,
+    caller: &model::Caller,
+    Path(collection_id): Path<CollectionId>,
+    page: OptIn,
+    shapes: State<Shapes>,
+    files: State<Files>,
+) -> Result<OptInList<Import>> {
+    let workspace = caller.workspace_id();
+    shape::for_read(read, &shapes.0, workspace, collection_id)?;
+    let rows = queries::list(read, workspace, collection_id, page.page())?;
+    let imports =
+        rows.into_iter().map(|row| shown(read, &files.0, row, false)).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(imports, |import| import.id.to_string()))
+}
+
+/// An import's progress and its rejected rows
+#[operation(get "/collections/{collectionId}/imports/{importId}", scope = "collections:read")]
+pub fn get_import(
+    read: &mut Read,
+    caller: &model::Caller,
+    Path(collection_id): Path<CollectionId>,
+    Path(import_id): Path<ImportId>,
+    shapes: State<Shapes>,
+    files: State<Files>,
+) -> Result<Json<Import>> {
+    let workspace = caller.workspace_id();
+    shape::for_read(read, &shapes.0, workspace, collection_id)?;
+    let row = queries::one(read, workspace, collection_id, &import_id)?;
+    Ok(Json(shown(read, &files.0, row, true)?))
+}
+
+fn shown(read: &mut Read, store: &Arc<Files>, row: ImportRow, with_errors: bool) -> Result<Import> {
+    let report = match row.error_file_id {
+        Some(id) => files::find(read, row.workspace_id, id)?.filter(files::FileRow::is_ready),
+        None => None,
+    };
+    let now = read.now();
+    let report = report.map(|file| file.file(store, now)).transpose()?;
+    let errors = if with_errors { Some(queries::told(read, &row.id)?) } else { None };
+    row.import(report, errors)
+}

@@ -1,0 +1,327 @@
+//! Which column goes to which field, and what a record says of an item.
+
+use super::model::{Column, Format, ImportError, ImportSettings, OnError, RowError, Source};
+use super::reader::Record;
+use crate::exports::unguarded;
+use crate::items::Data;
+use crate::shape::{FieldType, Shape};
+use crate::text;
+use model::{Error, FieldError, Result};
+use serde_json::{Map, Value};
+
+/// The column target that is no field.
+pub(super) const EXTERNAL_KEY: &str = "external_key";
+
+/// The longest external key, in characters.
+const LONGEST_KEY: usize = 200;
+
+/// Checks what was asked for against the collection, as far as that can be done without the file.
+///
+/// # Errors
+/// `validation_error`.
+pub(super) fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
+    let mut errors = Vec::new();
+    let mut taken: Vec<&str> = Vec::new();
+    for (column, target) in &settings.mapping {
+        let Some(key) = target else { continue };
+        let param = format!("mapping.{column}");
+        if let Err(mistake) = check_target(shape, key, &param) {
+            errors.push(mistake);
+        } else if taken.contains(&key.as_str()) {
+            errors.push(FieldError::new(param, "names a field that another column goes to"));
+        }
+        taken.push(key);
+    }
+    let is_alone = settings.match_on.len() == 1;
+    for (place, key) in settings.match_on.iter().enumerate() {
+        let param = format!("match_on[{place}]");
+        if settings.match_on.iter().take(place).any(|other| other == key) {
+            errors.push(FieldError::new(param, "is there twice"));
+        } else if key == EXTERNAL_KEY {
+            if !is_alone {
+                errors.push(FieldError::new(param, "cannot be combined with fields"));
+            }
+        } else if let Err(mistake) = check_target(shape, key, &param) {
+            errors.push(mistake);
+        } else if shape.field(key).is_some_and(|field| !field.family().is_ordered()) {
+            errors.push(FieldError::new(param, "is a field of a type that cannot be matched on"));
+        }
+    }
+    if let Some(label) = &settings.encoding
+        && encoding_rs::Encoding::for_label(label.as_bytes()).is_none()
+    {
+        errors.push(FieldError::new("encoding", "is not an encoding that is known here"));
+    }
+    if settings.delimiter.as_ref().is_some_and(|text| !text.is_ascii() || text == "\"" || text == "\n") {
+        errors.push(FieldError::new("delimiter", "must be one ASCII character other than a quote"));
+    }
+    if settings.on_error == OnError::AbortAt(0) {
+        errors.push(FieldError::new("on_error.abort_at", "must be at least 1"));
+    }
+    Error::all_invalid(errors).map_or(Ok(()), Err)
+}
+
+fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<(), FieldError> {
+    if key == EXTERNAL_KEY {
+        return Ok(());
+    }
+    match shape.field(key) {
+        Some(field) if field.kind.is_read_only() => {
+            Err(FieldError::new(param, "is set by the service and cannot be imported")
+                .code("read_only_field"))
+        }
+        Some(_) => Ok(()),
+        None => {
+            let hint = shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Err(FieldError::new(param, format_args!("is not a field of this collection{hint}"))
+                .code("unknown_field"))
+        }
+    }
+}
+
+/// Whether a column of this name finds a field by itself, and which.
+pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
+    let name = name.trim();
+    if name == EXTERNAL_KEY {
+        return Some(EXTERNAL_KEY);
+    }
+    let folded = text::fold(name);
+    let writable = || shape.fields.iter().filter(|field| !field.kind.is_read_only() && !field.archived);
+    let found = writable()
+        .find(|field| field.key == folded)
+        .or_else(|| writable().find(|field| text::fold(&field.label) == folded));
+    found.map(|field| field.key.as_str())
+}
+
+/// What becomes of the columns of a file.
+///
+/// # Errors
+/// Why the file cannot be imported as it was asked for.
+pub(super) fn columns(
+    shape: &Shape,
+    settings: &ImportSettings,
+    found: Vec<(String, Option<FieldType>)>,
+) -> Result<Vec<Column>, ImportError> {
+    let refused = |code: &str, message: String| ImportError { code: code.to_owned(), message };
+    if let Some(missing) =
+        settings.mapping.keys().find(|name| !found.iter().any(|(column, _)| column == *name))
+    {
+        let message = format!("The file has no column `{missing}`, which `mapping` names.");
+        return Err(refused("unknown_column", message));
+    }
+    let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
+    let mut columns = Vec::with_capacity(found.len());
+    for (name, looks_like) in found {
+        let field_key = match settings.mapping.get(&name) {
+            Some(target) => target.clone(),
+            None => {
+                let target = named(shape, &name).filter(|key| !taken.iter().any(|one| one == key));
+                taken.extend(target.map(str::to_owned));
+                target.map(str::to_owned)
+            }
+        };
+        columns.push(Column { name, field_key, looks_like });
+    }
+    if columns.iter().all(|column| column.field_key.is_none()) {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
+        let message = format!("No column goes to a field. The file has: {}.", names.join(", "));
+        return Err(refused("no_column_mapped", message));
+    }
+    let missing = settings
+        .match_on
+        .iter()
+        .find(|key| !columns.iter().any(|column| column.field_key.as_deref() == Some(key.as_str())));
+    match missing {
+        Some(key) => {
+            let message = format!("No column goes to `{key}`, which `match_on` names.");
+            Err(refused("match_column_missing", message))
+        }
+        None => Ok(columns),
+    }
+}
+
+/// What a record says of an item.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Values by field. Fields that the record says nothing of are absent.
+    pub(super) data: Data,
+    /// The caller's own key.
+    pub(super) external_key: Option<String>,
+}
+
+/// Something that is wrong with a record.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) column: Option<String>,
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) value: Option<String>,
+}
+
+impl Wrong {
+    pub(super) fn row(code: &str, message: impl Into<String>) -> Self {
+        Self { column: None, code: code.to_owned(), message: message.into(), value: None }
+    }
+
+    /// As it is told of a row.
+    pub(super) fn at(self, row: i64) -> RowError {
+        RowError { row, column: self.column, code: self.code, message: self.message, value: self.value }
+    }
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// What is wrong with it whatever the collection holds.
+pub(super) fn said(source: &Source, record: &Record) -> Result<Said, Wrong> {
+    match record {
+        Record::Cells(cells) => cells_say(source, cells),
+        Record::Line(line) => line_says(source, line),
+        Record::TooLong => Err(Wrong::row("too_long", "The line has more than 2 MiB.")),
+    }
+}
+
+fn cells_say(source: &Source, cells: &csv::StringRecord) -> Result<Said, Wrong> {
+    if cells.len() != source.columns.len() {
+        let message =
+            format!("The row has {} values, and there are {} columns.", cells.len(), source.columns.len());
+        return Err(Wrong::row("wrong_column_count", message));
+    }
+    let mut said = Said::default();
+    for (column, cell) in source.columns.iter().zip(cells) {
+        let Some(key) = &column.field_key else { continue };
+        // An empty cell says nothing: a new item gets the default, one that is there keeps its value.
+        if cell.is_empty() {
+            continue;
+        }
+        if cell.contains('\0') {
+            return Err(nul(&column.name));
+        }
+        let cell = unguarded(cell);
+        if key == EXTERNAL_KEY {
+            said.external_key = Some(external_key(&column.name, cell)?);
+        } else {
+            said.data.insert(key.clone(), cell.into());
+        }
+    }
+    Ok(said)
+}
+
+fn line_says(source: &Source, line: &[u8]) -> Result<Said, Wrong> {
+    let object: Map<String, Value> = serde_json::from_slice(line)
+        .map_err(|error| Wrong::row("invalid_json", format!("The line is not a JSON object: {error}.")))?;
+    let mut said = Said::default();
+    for (name, value) in flattened(object) {
+        let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
+        let Some(key) = &column.field_key else { continue };
+        if has_nul(&value) {
+            return Err(nul(&column.name));
+        }
+        if key != EXTERNAL_KEY {
+            said.data.insert(key.clone(), value);
+            continue;
+        }
+        match value {
+            Value::Null => {}
+            Value::String(text) => said.external_key = Some(external_key(&column.name, &text)?),
+            other => said.external_key = Some(external_key(&column.name, &other.to_string())?),
+        }
+    }
+    Ok(said)
+}
+
+/// An item as the API shows it says its values below `data`; the rest of it is not for writing.
+pub(super) fn flattened(mut object: Map<String, Value>) -> Map<String, Value> {
+    if object.get("object").and_then(Value::as_str) != Some("item") {
+        return object;
+    }
+    let Some(Value::Object(mut data)) = object.remove("data") else { return object };
+    if let Some(key) = object.remove(EXTERNAL_KEY).filter(|key| !key.is_null()) {
+        data.insert(EXTERNAL_KEY.to_owned(), key);
+    }
+    data
+}
+
+fn external_key(column: &str, text: &str) -> Result<String, Wrong> {
+    if text.is_empty() || text.chars().nth(LONGEST_KEY).is_some() {
+        return Err(Wrong {
+            column: Some(column.to_owned()),
+            code: "invalid_external_key".to_owned(),
+            message: format!("An external key has 1 to {LONGEST_KEY} characters."),
+            value: Some(cut(text)),
+        });
+    }
+    Ok(text.to_owned())
+}
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
+        _ => false,
+    }
+}
+
+fn nul(column: &str) -> Wrong {
+    Wrong {
+        column: Some(column.to_owned()),
+        code: "invalid_character".to_owned(),
+        message: "The value has the NUL character.".to_owned(),
+        value: None,
+    }
+}
+
+/// Enough of a value to be recognised.
+pub(super) fn cut(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// A refusal of the collection, told of the columns that it is about.
+pub(super) fn explained(source: &Source, record: &Record, error: &Error) -> Vec<Wrong> {
+    let listed = error.errors();
+    let one = |param: Option<&str>, code: &str, message: &str| {
+        let key = param.map(|param| param.strip_prefix("data.").unwrap_or(param));
+        let column = source.columns.iter().find(|column| column.field_key.as_deref() == key && key.is_some());
+        Wrong {
+            column: column.map(|column| column.name.clone()),
+            code: code.to_owned(),
+            message: message.to_owned(),
+            value: column.and_then(|column| value_at(source, record, &column.name)).map(|text| cut(&text)),
+        }
+    };
+    if listed.is_empty() {
+        return vec![one(error.param_name(), error.code().as_str(), error.message())];
+    }
+    let code = error.code().as_str();
+    listed
+        .iter()
+        .map(|mistake| {
+            let message = format!("`{}` {}", mistake.param, mistake.message);
+            one(Some(&mistake.param), mistake.code.unwrap_or(code), &message)
+        })
+        .collect()
+}
+
+/// What stands in a column of a record.
+fn value_at(source: &Source, record: &Record, name: &str) -> Option<String> {
+    match record {
+        Record::Cells(cells) => {
+            let place = source.columns.iter().position(|column| column.name == name)?;
+            cells.get(place).map(str::to_owned)
+        }
+        Record::Line(line) => {
+            let object = flattened(serde_json::from_slice(line).ok()?);
+            Some(match object.get(name)? {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            })
+        }
+        Record::TooLong => None,
+    }
+}
+
+/// The columns of an object of JSON Lines.
+pub(super) fn is_csv(source: &Source) -> bool {
+    source.format != Format::Jsonl
+}

@@ -1,0 +1,227 @@
+//! Imports in the database.
+
+use super::model::{ImportError, ImportRow, ImportSettings, ImportStatus, MOST_TOLD, RowError, Source};
+use crate::author::Author;
+use diesel::prelude::*;
+use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
+use store::schema::{item_import_errors, item_imports};
+use store::{AnyConnection, OptInPage, Read, Tx};
+
+pub(super) fn insert(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    file: FileId,
+    settings: &ImportSettings,
+) -> Result<ImportRow> {
+    let now = tx.now();
+    let id = ImportId::new(now, &*tx.random());
+    Ok(diesel::insert_into(item_imports::table)
+        .values((
+            item_imports::id.eq(id),
+            item_imports::workspace_id.eq(author.workspace),
+            item_imports::collection_id.eq(collection),
+            item_imports::status.eq(ImportStatus::Queued.as_str()),
+            item_imports::file_id.eq(file),
+            item_imports::settings.eq(JsonText::of(settings)),
+            (
+                item_imports::bytes_done.eq(0),
+                item_imports::rows_done.eq(0),
+                item_imports::created_count.eq(0),
+                item_imports::updated_count.eq(0),
+                item_imports::unchanged_count.eq(0),
+                item_imports::skipped_count.eq(0),
+                item_imports::failed_count.eq(0),
+            ),
+            item_imports::created_by.eq(&author.actor),
+            item_imports::created_at.eq(now),
+        ))
+        .returning(item_imports::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// An import of the collection.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn one(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    id: &ImportId,
+) -> Result<ImportRow> {
+    by_id(read, id)?
+        .filter(|row| row.workspace_id == workspace && row.collection_id == collection)
+        .ok_or_else(|| Error::not_found("import"))
+}
+
+/// For the job, which was given the id by an operation that had the right to it.
+pub(super) fn by_id(read: &mut Read, id: &ImportId) -> Result<Option<ImportRow>> {
+    let found = item_imports::table.find(id).select(ImportRow::as_select()).get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// An import that nobody else goes on with until the transaction ends.
+pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        item_imports::table.find(id).select(item_imports::id).for_update().execute(connection)?;
+    }
+    by_id(tx, id)
+}
+
+/// Newest first.
+pub(super) fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    page: &OptInPage,
+) -> Result<Vec<ImportRow>> {
+    let mut query = item_imports::table
+        .filter(item_imports::collection_id.eq(collection))
+        .filter(item_imports::workspace_id.eq(workspace))
+        .order(item_imports::id.desc())
+        .limit(page.fetch())
+        .select(ImportRow::as_select())
+        .into_boxed();
+    if let Some(after) = page.after() {
+        query = query.filter(item_imports::id.lt(after.to_owned()));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The file was looked through, or is about to be.
+pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
+    diesel::update(item_imports::table.find(id))
+        .set((
+            item_imports::status.eq(ImportStatus::Validating.as_str()),
+            item_imports::started_at.eq(tx.now()),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The file was looked through: from here its rows are taken.
+pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &Source, bytes: i64, rows: i64) -> Result<()> {
+    diesel::update(item_imports::table.find(id))
+        .set((
+            item_imports::status.eq(ImportStatus::Running.as_str()),
+            item_imports::source.eq(JsonText::of(source)),
+            item_imports::bytes_total.eq(bytes),
+            item_imports::rows_total.eq(rows),
+            item_imports::bytes_done.eq(source.data_start),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// A dry run leaves nothing behind to go on from, so it begins anew.
+pub(super) fn rewind(tx: &mut Tx, id: &ImportId, data_start: i64) -> Result<()> {
+    diesel::delete(item_import_errors::table.filter(item_import_errors::import_id.eq(id)))
+        .execute(tx.connection())?;
+    diesel::update(item_imports::table.find(id))
+        .set((
+            item_imports::bytes_done.eq(data_start),
+            item_imports::rows_done.eq(0),
+            item_imports::created_count.eq(0),
+            item_imports::updated_count.eq(0),
+            item_imports::unchanged_count.eq(0),
+            item_imports::skipped_count.eq(0),
+            item_imports::failed_count.eq(0),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// How far it came, with the rows that brought it there.
+pub(super) fn advance(tx: &mut Tx, row: &ImportRow) -> Result<()> {
+    diesel::update(item_imports::table.find(&row.id))
+        .set((
+            item_imports::bytes_done.eq(row.bytes_done),
+            item_imports::rows_done.eq(row.rows_done),
+            item_imports::created_count.eq(row.created_count),
+            item_imports::updated_count.eq(row.updated_count),
+            item_imports::unchanged_count.eq(row.unchanged_count),
+            item_imports::skipped_count.eq(row.skipped_count),
+            item_imports::failed_count.eq(row.failed_count),
+            item_imports::error.eq(row.error.as_ref()),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// It is over.
+pub(super) fn end(
+    tx: &mut Tx,
+    id: &ImportId,
+    status: ImportStatus,
+    error: Option<&ImportError>,
+    error_file: Option<FileId>,
+) -> Result<()> {
+    diesel::update(item_imports::table.find(id))
+        .set((
+            item_imports::status.eq(status.as_str()),
+            item_imports::error.eq(error.map(JsonText::of)),
+            item_imports::error_file_id.eq(error_file),
+            item_imports::finished_at.eq(tx.now()),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// A record that could not be taken: its values as they stand in the file, and why.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = item_import_errors)]
+pub(super) struct Rejected {
+    pub(super) import_id: ImportId,
+    pub(super) row_number: i64,
+    pub(super) record: JsonText,
+    pub(super) errors: JsonText,
+}
+
+pub(super) fn reject(tx: &mut Tx, rejected: &[Rejected]) -> Result<()> {
+    for row in rejected {
+        diesel::insert_into(item_import_errors::table).values(row).execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+/// Rejected records behind a row, in order.
+pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -> Result<Vec<Rejected>> {
+    Ok(item_import_errors::table
+        .filter(item_import_errors::import_id.eq(id))
+        .filter(item_import_errors::row_number.gt(after))
+        .order(item_import_errors::row_number)
+        .limit(limit)
+        .load(read.connection())?)
+}
+
+/// The first reasons why rows could not be taken.
+pub(super) fn told(read: &mut Read, id: &ImportId) -> Result<Vec<RowError>> {
+    let mut told = Vec::new();
+    for row in rejected(read, id, 0, MOST_TOLD)? {
+        told.extend(row.errors.parse::<Vec<RowError>>()?);
+    }
+    told.truncate(usize::try_from(MOST_TOLD).unwrap_or_default());
+    Ok(told)
+}
+
+/// Once the error file has all rejected records, only those that are told one by one need stay.
+pub(super) fn forget(tx: &mut Tx, id: &ImportId) -> Result<()> {
+    let last: Option<i64> = item_import_errors::table
+        .filter(item_import_errors::import_id.eq(id))
+        .order(item_import_errors::row_number)
+        .offset(MOST_TOLD)
+        .limit(1)
+        .select(item_import_errors::row_number)
+        .get_result(tx.connection())
+        .optional()?;
+    if let Some(last) = last {
+        diesel::delete(
+            item_import_errors::table
+                .filter(item_import_errors::import_id.eq(id))
+                .filter(item_import_errors::row_number.ge(last)),
+        )
+        .execute(tx.connection())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Reading a file record by record, on a thread that may block, from anywhere in it.
+
+use super::detect;
+use super::model::{Format, Source};
+use crate::files::{FileRow, Files};
+use bytes::Bytes;
+use encoding_rs::Encoding;
+use encoding_rs_io::DecodeReaderBytesBuilder;
+use model::{Error, Result};
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio_util::io::SyncIoBridge;
+
+/// The longest record that is taken apart; a longer line of JSON is refused.
+const LONGEST: usize = 2 << 20;
+
+/// A file that can be read again and again.
+#[derive(Clone)]
+pub(super) struct Opening {
+    pub(super) files: Arc<Files>,
+    pub(super) row: FileRow,
+    pub(super) handle: Handle,
+}
+
+impl Opening {
+    /// The bytes as they are.
+    pub(super) fn bytes(&self) -> Result<impl Read + use<>> {
+        let reader = self.handle.block_on(self.files.reader(&self.row))?;
+        Ok(SyncIoBridge::new_with_handle(reader, self.handle.clone()))
+    }
+
+    /// The text as UTF-8, from a place in it.
+    pub(super) fn text(&self, encoding: &'static Encoding, from: i64) -> Result<impl Read + use<>> {
+        let mut text = DecodeReaderBytesBuilder::new()
+            .encoding(Some(encoding))
+            .bom_override(true)
+            .strip_bom(true)
+            .build(self.bytes()?);
+        let from = u64::try_from(from).unwrap_or_default();
+        let skipped = std::io::copy(&mut (&mut text).take(from), &mut std::io::sink())?;
+        if skipped < from {
+            return Err(Error::internal("an import's file is shorter than it was"));
+        }
+        Ok(text)
+    }
+}
+
+/// One record of a file.
+#[derive(Debug, Clone)]
+pub(super) enum Record {
+    /// Values, in the order of the columns.
+    Cells(csv::StringRecord),
+    /// A line of JSON.
+    Line(Bytes),
+    /// A line that is too long to be looked at.
+    TooLong,
+}
+
+/// Records of a file, with the place behind each.
+pub(super) struct Records {
+    kind: Kind,
+    /// Bytes before the reader's first.
+    base: i64,
+}
+
+enum Kind {
+    Csv(Box<csv::Reader<Box<dyn Read + Send>>>, csv::StringRecord),
+    Lines { reader: BufReader<Box<dyn Read + Send>>, read: i64 },
+}
+
+impl Records {
+    /// Reads `text`, which begins at the place `base`.
+    pub(super) fn new(text: Box<dyn Read + Send>, source: &Source, base: i64) -> Self {
+        let kind = match source.format {
+            Format::Jsonl => Kind::Lines { reader: BufReader::with_capacity(detect::SAMPLE, text), read: 0 },
+            Format::Csv | Format::Auto => {
+                let delimiter = source.delimiter.and_then(|letter| u8::try_from(letter).ok()).unwrap_or(b',');
+                let reader = csv::ReaderBuilder::new()
+                    .has_headers(false)
+                    .flexible(true)
+                    .delimiter(delimiter)
+                    .buffer_capacity(detect::SAMPLE)
+                    .from_reader(text);
+                Kind::Csv(Box::new(reader), csv::StringRecord::new())
+            }
+        };
+        Self { kind, base }
+    }
+
+    /// The next record; `None` at the end. Empty lines are no records.
+    pub(super) fn next(&mut self) -> Result<Option<Record>> {
+        match &mut self.kind {
+            Kind::Csv(reader, record) => {
+                Ok(reader.read_record(record)?.then(|| Record::Cells(record.clone())))
+            }
+            Kind::Lines { reader, read } => next_line(reader, read),
+        }
+    }
+
+    /// The place behind the last record.
+    pub(super) fn place(&self) -> i64 {
+        let read = match &self.kind {
+            Kind::Csv(reader, _) => i64::try_from(reader.position().byte()).unwrap_or(i64::MAX),
+            Kind::Lines { read, .. } => *read,
+        };
+        self.base.saturating_add(read)
+    }
+}
+
+fn next_line(reader: &mut impl BufRead, read: &mut i64) -> Result<Option<Record>> {
+    loop {
+        let mut line = Vec::new();
+        let most = u64::try_from(LONGEST + 1).unwrap_or(u64::MAX);
+        let mut taken = reader.by_ref().take(most).read_until(b'\n', &mut line)?;
+        let too_long = line.len() > LONGEST && line.last() != Some(&b'\n');
+        if too_long {
+            taken += skip_line(reader)?;
+        }
+        *read = read.saturating_add(i64::try_from(taken).unwrap_or(i64::MAX));
+        if taken == 0 {
+            return Ok(None);
+        }
+        if too_long {
+            return Ok(Some(Record::TooLong));
+        }
+        let line = line.trim_ascii();
+        if !line.is_empty() {
+            return Ok(Some(Record::Line(Bytes::copy_from_slice(line))));
+        }
+    }
+}
+
+fn skip_line(reader: &mut impl BufRead) -> Result<usize> {
+    let mut skipped = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        let (taken, is_over) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(place) => (place + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        reader.consume(taken);
+        skipped += taken;
+        if is_over {
+            return Ok(skipped);
+        }
+    }
+}
+
+/// Records that are written together.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// The place before the first record: where the import must stand for this batch to be the next.
+    pub(super) from: i64,
+    /// The records.
+    pub(super) records: Vec<Record>,
+    /// The place behind the last record.
+    pub(super) to: i64,
+}
+
+/// Reads batches of up to `rows` records, and not many more than `bytes` bytes, until the file ends or nobody takes
+/// them any more. Blocks.
+pub(super) fn batches(
+    mut records: Records,
+    rows: usize,
+    bytes: i64,
+    mut take: impl FnMut(Batch) -> bool,
+) -> Result<()> {
+    loop {
+        let from = records.place();
+        let mut batch = Vec::with_capacity(rows);
+        while batch.len() < rows && records.place() - from < bytes {
+            match records.next()? {
+                Some(record) => batch.push(record),
+                None => break,
+            }
+        }
+        let is_last = batch.is_empty();
+        let to = records.place();
+        if is_last || !take(Batch { from, records: batch, to }) {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(format: Format) -> Source {
+        Source {
+            format,
+            encoding: "UTF-8".to_owned(),
+            delimiter: Some(','),
+            has_header: false,
+            columns: Vec::new(),
+            data_start: 0,
+        }
+    }
+
+    fn all(text: &str, format: Format, from: usize) -> (Vec<String>, Vec<i64>) {
+        let base = i64::try_from(from).unwrap();
+        let rest = Box::new(std::io::Cursor::new(text.as_bytes()[from..].to_vec()));
+        let mut records = Records::new(rest, &source(format), base);
+        let (mut found, mut places) = (Vec::new(), Vec::new());
+        while let Some(record) = records.next().unwrap() {
+            found.push(match record {
+                Record::Cells(cells) => cells.iter().collect::<Vec<_>>().join("|"),
+                Record::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                Record::TooLong => "too long".to_owned(),
+            });
+            places.push(records.place());
+        }
+        (found, places)
+    }
+
+    #[test]
+    fn reading_goes_on_behind_any_record() {
+        let csv = "a,\"b\r\nc\"\r\n\r\n\r\nd,\"e \"\"f\"\"\"\ng,é,\nlast,one";
+        let json = "{\"a\":1}\r\n\n  {\"b\":\"é\"}  \n{}";
+        for (text, format) in [(csv, Format::Csv), (json, Format::Jsonl)] {
+            let (whole, places) = all(text, format, 0);
+            assert!(whole.len() >= 3, "{whole:?}");
+            for (number, place) in places.iter().enumerate() {
+                let (rest, _) = all(text, format, usize::try_from(*place).unwrap());
+                assert_eq!(rest, whole[number + 1..], "behind record {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_no_reason_to_keep_it() {
+        let text = format!("{{\"a\":1}}\n{}\n{{\"b\":2}}", "x".repeat(LONGEST + 5));
+        let (found, places) = all(&text, Format::Jsonl, 0);
+        assert_eq!(found, ["{\"a\":1}", "too long", "{\"b\":2}"]);
+        assert_eq!(places.last().copied(), i64::try_from(text.len()).ok());
+    }
+
+    #[test]
+    fn batches_join_to_the_whole() {
+        let text: String = (0..1_000).map(|number| format!("{number},x\n")).collect();
+        let records = Records::new(Box::new(std::io::Cursor::new(text.clone())), &source(Format::Csv), 0);
+        let (mut rows, mut place) = (0, 0);
+        batches(records, 300, 1_000, |batch| {
+            assert_eq!(batch.from, place);
+            (rows, place) = (rows + batch.records.len(), batch.to);
+            true
+        })
+        .unwrap();
+        assert_eq!((rows, place), (1_000, i64::try_from(text.len()).unwrap()));
+    }
+}

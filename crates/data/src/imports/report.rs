@@ -1,0 +1,72 @@
+//! What could not be taken: kept with the row's own values, and written as a file to be corrected and imported.
+
+use super::model::{RowError, Source};
+use super::plan::flattened;
+use super::queries::{self, Rejected};
+use super::reader::Record;
+use bytes::Bytes;
+use futures::Stream;
+use model::{ImportId, JsonText, Result};
+use serde_json::{Map, Value};
+use store::Db;
+
+/// How many rejected records are read at a time.
+const PAGE: i64 = 500;
+
+/// A record's values, in the order of the columns.
+pub(super) fn kept(source: &Source, record: &Record) -> JsonText {
+    match record {
+        Record::Cells(cells) => JsonText::of(&cells.iter().collect::<Vec<_>>()),
+        Record::Line(line) => {
+            let object: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
+            let object = flattened(object);
+            let cell = |name: &str| match object.get(name) {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            JsonText::of(&source.columns.iter().map(|column| cell(&column.name)).collect::<Vec<_>>())
+        }
+        Record::TooLong => JsonText::of(&Vec::<String>::new()),
+    }
+}
+
+/// The error file, as it is written: CSV with the original columns and `_error`.
+pub(super) fn file(
+    db: Db,
+    id: ImportId,
+    columns: Vec<String>,
+) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
+    let width = columns.len();
+    futures::stream::try_unfold(Some((0, Some(columns))), move |state| {
+        let (db, id) = (db.clone(), id.clone());
+        async move {
+            let Some((after, header)) = state else { return Ok(None) };
+            let page = db.read(move |read| queries::rejected(read, &id, after, PAGE)).await;
+            let text = page.and_then(|page| Ok((print(header, width, &page)?, page)));
+            let (text, page) = text.map_err(|error| std::io::Error::other(format!("{error:?}")))?;
+            let next = page.last().map(|last| (last.row_number, None));
+            Ok(Some((Bytes::from(text), next)))
+        }
+    })
+}
+
+fn print(header: Option<Vec<String>>, width: usize, page: &[Rejected]) -> Result<Vec<u8>> {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    if let Some(mut names) = header {
+        names.push("_error".to_owned());
+        writer.write_record(&names)?;
+    }
+    for rejected in page {
+        let cells: Vec<String> = rejected.record.parse()?;
+        let errors: Vec<RowError> = rejected.errors.parse()?;
+        let told: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+        let told = told.join(" ");
+        let empty = width.saturating_sub(cells.len());
+        // What is too much stands behind the error, so that the columns keep their places.
+        let (own, more) = cells.split_at(cells.len().min(width));
+        let row = own.iter().map(String::as_str).chain(std::iter::repeat_n("", empty));
+        writer.write_record(row.chain([told.as_str()]).chain(more.iter().map(String::as_str)))?;
+    }
+    writer.into_inner().map_err(|error| model::Error::internal(error.to_string()))
+}

@@ -1,0 +1,121 @@
+//! Files: stored, read at their addresses, and gone.
+
+use bytes::Bytes;
+use diesel::prelude::*;
+use futures::stream;
+use model::WorkspaceId;
+use std::sync::Arc;
+use store::schema::files as table;
+use svc_data::author::Author;
+use svc_data::files::{FileRow, Files, NewFile, sweep};
+use testkit::{Answer, TestApp};
+
+fn store_of(app: &TestApp) -> Arc<Files> {
+    app.service.pipeline.services.get().unwrap()
+}
+
+fn new(workspace: WorkspaceId, name: &str) -> NewFile {
+    NewFile { name: name.to_owned(), most_bytes: 1 << 20, author: Author::system(workspace, "test") }
+}
+
+/// Stores `parts` as a file.
+async fn stored(app: &TestApp, workspace: WorkspaceId, name: &str, parts: &[&str]) -> FileRow {
+    let parts: Vec<_> = parts.iter().map(|part| Ok(Bytes::from((*part).to_owned()))).collect();
+    store_of(app).store(app.db(), new(workspace, name), stream::iter(parts)).await.unwrap()
+}
+
+/// What an address of ours answers.
+async fn at(app: &TestApp, url: &str, headers: &[(&str, &str)]) -> Answer {
+    let path = url.strip_prefix("https://svc.example").expect("an address of the service");
+    let asking = app.ask_beside("GET", path);
+    headers.iter().fold(asking, |asking, (name, value)| asking.header(name, value)).send().await
+}
+
+testkit::on_both! {
+    async fn a_file_is_read_at_its_addresses(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 0).await;
+        let row = stored(&app, workspace, "preis liste.csv", &["name,price\n", "é,1\n"]).await;
+        assert_eq!((row.size, row.mime_type.as_str(), row.status.as_str()), (16, "text/csv", "ready"));
+        let file = row.file(&store_of(&app), app.data.db.now()).unwrap();
+        assert_eq!(file.sha256, "6d96cde2dab2708708f7081f2daef71bd74f30a3a6a57b8b719785ec515cb14c");
+
+        let moved = at(&app, &file.url, &[]).await;
+        assert_eq!(moved.status, 302);
+        let read = at(&app, &moved.headers["location"], &[]).await;
+        assert_eq!((read.status, read.text.as_str()), (200, "name,price\né,1\n"));
+        assert_eq!(read.headers["content-length"], "16");
+        assert_eq!(read.headers["content-type"], "text/csv");
+        assert_eq!(read.headers["x-content-type-options"], "nosniff");
+        assert!(read.headers["content-disposition"].starts_with("attachment; filename=\"preis liste.csv\""));
+
+        let part = at(&app, &file.signed_url, &[("range", "bytes=5-9")]).await;
+        assert_eq!((part.status, part.text.as_str()), (206, "price"));
+        assert_eq!(part.headers["content-range"], "bytes 5-9/16");
+        let etag = read.headers["etag"].as_str();
+        assert_eq!(at(&app, &file.signed_url, &[("if-none-match", etag)]).await.status, 304);
+        let stale = [("range", "bytes=0-1"), ("if-range", "\"another\"")];
+        assert_eq!(at(&app, &file.signed_url, &stale).await.status, 200);
+        let outside = at(&app, &file.signed_url, &[("range", "bytes=16-")]).await;
+        assert_eq!((outside.status, outside.headers["content-range"].as_str()), (416, "bytes */16"));
+    }
+
+    async fn addresses_that_give_nothing(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 0).await;
+        let row = stored(&app, workspace, "a.txt", &["secret"]).await;
+        let file = row.file(&store_of(&app), app.data.db.now()).unwrap();
+        for path in ["/f/", "/f/AAAAAAAAAAAAAAAAAAAAAA", "/f/%00", "/d/", "/d/x", "/d/x.y", "/d/AA.AA"] {
+            assert_eq!(app.ask_beside("GET", path).send().await.status, 404, "{path}");
+        }
+        // One letter of the link changed, in what it says or in its signature.
+        let (said, signature) = file.signed_url.rsplit_once('.').unwrap();
+        let flip = |text: &str| {
+            let (rest, last) = text.split_at(text.len() - 3);
+            format!("{rest}{}{}", if last.starts_with('A') { 'B' } else { 'A' }, &last[1..])
+        };
+        for forged in [format!("{}.{signature}", flip(said)), format!("{said}.{}", flip(signature))] {
+            assert_eq!(at(&app, &forged, &[]).await.status, 404, "{forged}");
+        }
+        let posted = app.ask_beside("POST", &file.signed_url["https://svc.example".len()..]).send().await;
+        assert_eq!((posted.status, posted.headers["allow"].as_str()), (405, "GET, HEAD"));
+
+        app.data.clock.advance(chrono::Duration::days(7));
+        assert_eq!(at(&app, &file.signed_url, &[]).await.status, 410);
+        assert_eq!(at(&app, &file.url, &[]).await.status, 302);
+        app.sql("UPDATE files SET trashed_at = created_at").await;
+        assert_eq!(at(&app, &file.url, &[]).await.status, 410);
+        let fresh = store_of(&app).signed_url(&row, app.data.db.now().plus_seconds(60));
+        assert_eq!(at(&app, &fresh, &[]).await.status, 410);
+    }
+
+    async fn uploads_that_do_not_end_leave_nothing(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 0).await;
+        let files = store_of(&app);
+        let large = stream::iter([0, 1].map(|_| Ok(Bytes::from(vec![b'x'; 700_000]))));
+        let refused = files.store(app.db(), new(workspace, "large"), large).await.unwrap_err();
+        assert_eq!(refused.code(), model::Code::PayloadTooLarge);
+        let broken = stream::iter(vec![Ok(Bytes::from("x")), Err(std::io::Error::other("the caller hung up"))]);
+        files.store(app.db(), new(workspace, "broken"), broken).await.unwrap_err();
+        // Stored, and never asked for again: its transaction failed.
+        let orphan = files.put(app.db(), new(workspace, "orphan"), stream::iter(vec![Ok(Bytes::from("x"))]));
+        let orphan = orphan.await.unwrap().id;
+        let row = app.db().read(move |read| Ok(svc_data::files::find(read, workspace, orphan)?.unwrap())).await.unwrap();
+        assert!(files.read(&row, None).await.is_ok(), "its bytes are there");
+        stored(&app, workspace, "kept", &["x"]).await;
+
+        assert_eq!(sweep(app.db(), &files).await.unwrap(), 0, "they may still go on");
+        app.data.clock.advance(chrono::Duration::hours(25));
+        assert_eq!(sweep(app.db(), &files).await.unwrap(), 3);
+        let left = app.db().read(|read| Ok(table::table.select(table::name).load::<String>(read.connection())?));
+        assert_eq!(left.await.unwrap(), ["kept"]);
+        assert!(files.read(&row, None).await.is_err(), "and gone");
+    }
+}
+
+/// Stores bytes as a file and gives its id.
+pub async fn bytes(app: &TestApp, workspace: WorkspaceId, name: &str, bytes: Vec<u8>) -> model::FileId {
+    let stream = stream::iter([Ok(Bytes::from(bytes))]);
+    store_of(app).store(app.db(), new(workspace, name), stream).await.unwrap().id
+}

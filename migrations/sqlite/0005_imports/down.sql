@@ -1,0 +1,2 @@
+DROP TABLE item_import_errors;
+DROP TABLE item_imports;
