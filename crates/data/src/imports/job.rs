@@ -13,7 +13,7 @@ use crate::items::activity::{self, Action, Changes, change};
 use crate::shape::{self, FieldType, Shape, Shapes};
 use encoding_rs::Encoding;
 use jobs::{JobContext, JobError};
-use model::{Error, FileId, ImportId, NewEvent, Result, WorkspaceId};
+use model::{Error, FileId, ImportId, JsonText, NewEvent, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -215,7 +215,7 @@ impl Importer {
         if row.status()?.is_final() {
             return Ok(());
         }
-        let error = row.error.as_ref().map(|error| error.parse::<ImportError>()).transpose()?;
+        let error = row.error.as_ref().map(JsonText::parse::<ImportError>).transpose()?;
         let status = match (&error, row.failed_count) {
             (Some(_), _) => ImportStatus::Failed,
             (None, 0) => ImportStatus::Completed,

@@ -314,7 +314,7 @@ impl ImportRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn import(self, error_file: Option<File>, errors: Option<Vec<RowError>>) -> Result<Import> {
-        let before = self.source.as_ref().map(|source| source.parse::<Source>()).transpose()?;
+        let before = self.source.as_ref().map(JsonText::parse::<Source>).transpose()?;
         let skipped = before.as_ref().map_or(0, |source| source.data_start);
         Ok(Import {
             status: self.status()?,

@@ -26,7 +26,7 @@ async fn stored(app: &TestApp, workspace: WorkspaceId, name: &str, parts: &[&str
 
 /// What an address of ours answers.
 async fn at(app: &TestApp, url: &str, headers: &[(&str, &str)]) -> Answer {
-    let path = url.strip_prefix("https://svc.example").expect("an address of the service");
+    let path = url.strip_prefix("https://svc.example").unwrap();
     let asking = app.ask_beside("GET", path);
     headers.iter().fold(asking, |asking, (name, value)| asking.header(name, value)).send().await
 }

@@ -73,7 +73,9 @@ async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     });
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
+    let import = seed_import(walk, &ids["collectionId"]).await;
     ids.extend([
+        ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
         ("agentId", agent),
@@ -144,6 +146,18 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
 async fn run_target(walk: &Walk) -> Value {
     let runs = walk.app.get("/runs", &walk.keys[&(false, true)]).await.expect(200);
     json!({ "type": "run", "id": runs[0]["id"] })
+}
+
+/// An import that took a row and could not take another.
+async fn seed_import(walk: &Walk, collection: &str) -> String {
+    let wish = json!({
+        "content": "name,extra\nA,1\nB\n", "mapping": { "extra": null }, "match_on": ["name"],
+        "encoding": "utf-8", "delimiter": ",", "has_header": true,
+    });
+    let (path, key) = (format!("/collections/{collection}/items/import"), &walk.keys[&(false, true)]);
+    let import = walk.app.post(&path, key, wish).await.expect(201)["id"].as_str().unwrap().to_owned();
+    walk.app.service.jobs.run_due().await.unwrap();
+    import
 }
 
 /// An inbound webhook that has received a request.
