@@ -1,7 +1,7 @@
 //! The job `data.import`: from a file to items, going on where it stopped.
 
 use super::detect::{self, Looks};
-use super::model::{Format, ImportError, ImportRow, ImportSettings, ImportStatus, Source};
+use super::model::{Format, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::plan;
 use super::queries;
 use super::reader::{self, Batch, Opening, Record, Records};
@@ -160,7 +160,7 @@ impl Importer {
     /// Reads on a thread of its own while the rows before are written.
     async fn take_rows(&self, job: &JobContext, row: &ImportRow, opening: Opening) -> Result<Reached> {
         let damaged = || Error::internal("a running import does not say what its file is");
-        let source: Source = row.source.as_ref().ok_or_else(damaged)?.parse()?;
+        let source: ImportSource = row.source.as_ref().ok_or_else(damaged)?.parse()?;
         let settings: ImportSettings = row.settings.parse()?;
         let mut from = row.bytes_done;
         if settings.dry_run {
@@ -247,7 +247,9 @@ impl Importer {
     ) -> Result<()> {
         let author = Author::import(row.workspace_id, &row.id, true);
         let columns = match &row.source {
-            Some(source) => source.parse::<Source>()?.columns.into_iter().map(|column| column.name).collect(),
+            Some(source) => {
+                source.parse::<ImportSource>()?.columns.into_iter().map(|column| column.name).collect()
+            }
             None => Vec::new(),
         };
         let report = if row.failed_count > 0 {
@@ -301,7 +303,7 @@ pub(super) fn ask(tx: &mut Tx, id: &ImportId) -> Result<()> {
 }
 
 struct Looked {
-    source: Source,
+    source: ImportSource,
     bytes: i64,
     rows: i64,
 }
@@ -310,7 +312,7 @@ fn refused(code: &str, message: &str) -> ImportError {
     ImportError { code: code.to_owned(), message: message.to_owned() }
 }
 
-fn encoding_of(source: &Source) -> &'static Encoding {
+fn encoding_of(source: &ImportSource) -> &'static Encoding {
     Encoding::for_label(source.encoding.as_bytes()).unwrap_or(encoding_rs::UTF_8)
 }
 
@@ -331,7 +333,7 @@ fn look(opening: &Opening, settings: &ImportSettings, shape: &Shape) -> Result<R
         Format::Auto => detect::format(&sample),
         format => format,
     };
-    let mut source = Source {
+    let mut source = ImportSource {
         format,
         encoding: encoding.name().to_owned(),
         delimiter: None,
@@ -360,7 +362,7 @@ type Found = Vec<(String, Option<FieldType>)>;
 /// Counts, and finds out what the columns are called and look like.
 fn read_through(
     text: Box<dyn Read + Send>,
-    source: &mut Source,
+    source: &mut ImportSource,
     settings: &ImportSettings,
     shape: &Shape,
 ) -> Result<(Found, i64, i64)> {

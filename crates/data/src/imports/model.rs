@@ -2,6 +2,7 @@
 
 use crate::author::Actor;
 use crate::files::File;
+use crate::items::matching::OnMatch;
 use crate::shape::FieldType;
 use diesel::prelude::*;
 use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
@@ -79,19 +80,6 @@ pub enum Format {
     Jsonl,
 }
 
-/// What to do with a row whose item is there already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnMatch {
-    /// The item gets the row's values.
-    #[default]
-    Update,
-    /// The item stays as it is, and the row counts as skipped.
-    Skip,
-    /// The row counts as failed.
-    Error,
-}
-
 /// What to do when a row cannot be taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -145,7 +133,7 @@ impl ImportStatus {
 
 /// What was found in a file.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-pub struct Source {
+pub struct ImportSource {
     /// What it is.
     pub format: Format,
     /// How its text is encoded.
@@ -237,7 +225,7 @@ pub struct Import {
     /// What was asked for.
     pub settings: ImportSettings,
     /// What was found in the file; `null` until it was looked through.
-    pub source: Option<Source>,
+    pub source: Option<ImportSource>,
     /// How much there is; `null` until the file was looked through.
     pub total: Option<Amount>,
     /// How much is done.
@@ -314,7 +302,7 @@ impl ImportRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn import(self, error_file: Option<File>, errors: Option<Vec<RowError>>) -> Result<Import> {
-        let before = self.source.as_ref().map(JsonText::parse::<Source>).transpose()?;
+        let before = self.source.as_ref().map(JsonText::parse::<ImportSource>).transpose()?;
         let skipped = before.as_ref().map_or(0, |source| source.data_start);
         Ok(Import {
             status: self.status()?,

@@ -1,6 +1,6 @@
 //! Which column goes to which field, and what a record says of an item.
 
-use super::model::{Column, Format, ImportError, ImportSettings, OnError, RowError, Source};
+use super::model::{Column, Format, ImportError, ImportSettings, ImportSource, OnError, RowError};
 use super::reader::Record;
 use crate::exports::unguarded;
 use crate::items::Data;
@@ -173,7 +173,7 @@ impl Wrong {
 ///
 /// # Errors
 /// What is wrong with it whatever the collection holds.
-pub(super) fn said(source: &Source, record: &Record) -> Result<Said, Wrong> {
+pub(super) fn said(source: &ImportSource, record: &Record) -> Result<Said, Wrong> {
     match record {
         Record::Cells(cells) => cells_say(source, cells),
         Record::Line(line) => line_says(source, line),
@@ -181,7 +181,7 @@ pub(super) fn said(source: &Source, record: &Record) -> Result<Said, Wrong> {
     }
 }
 
-fn cells_say(source: &Source, cells: &csv::StringRecord) -> Result<Said, Wrong> {
+fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<Said, Wrong> {
     if cells.len() != source.columns.len() {
         let message =
             format!("The row has {} values, and there are {} columns.", cells.len(), source.columns.len());
@@ -207,7 +207,7 @@ fn cells_say(source: &Source, cells: &csv::StringRecord) -> Result<Said, Wrong> 
     Ok(said)
 }
 
-fn line_says(source: &Source, line: &[u8]) -> Result<Said, Wrong> {
+fn line_says(source: &ImportSource, line: &[u8]) -> Result<Said, Wrong> {
     let object: Map<String, Value> = serde_json::from_slice(line)
         .map_err(|error| Wrong::row("invalid_json", format!("The line is not a JSON object: {error}.")))?;
     let mut said = Said::default();
@@ -278,7 +278,7 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 /// A refusal of the collection, told of the columns that it is about.
-pub(super) fn explained(source: &Source, record: &Record, error: &Error) -> Vec<Wrong> {
+pub(super) fn explained(source: &ImportSource, record: &Record, error: &Error) -> Vec<Wrong> {
     let listed = error.errors();
     let one = |param: Option<&str>, code: &str, message: &str| {
         let key = param.map(|param| param.strip_prefix("data.").unwrap_or(param));
@@ -304,7 +304,7 @@ pub(super) fn explained(source: &Source, record: &Record, error: &Error) -> Vec<
 }
 
 /// What stands in a column of a record.
-fn value_at(source: &Source, record: &Record, name: &str) -> Option<String> {
+fn value_at(source: &ImportSource, record: &Record, name: &str) -> Option<String> {
     match record {
         Record::Cells(cells) => {
             let place = source.columns.iter().position(|column| column.name == name)?;
@@ -322,6 +322,6 @@ fn value_at(source: &Source, record: &Record, name: &str) -> Option<String> {
 }
 
 /// The columns of an object of JSON Lines.
-pub(super) fn is_csv(source: &Source) -> bool {
+pub(super) fn is_csv(source: &ImportSource) -> bool {
     source.format != Format::Jsonl
 }

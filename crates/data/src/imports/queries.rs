@@ -1,6 +1,6 @@
 //! Imports in the database.
 
-use super::model::{ImportError, ImportRow, ImportSettings, ImportStatus, MOST_TOLD, RowError, Source};
+use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_TOLD, RowError};
 use crate::author::Author;
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
@@ -101,7 +101,7 @@ pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
 }
 
 /// The file was looked through: from here its rows are taken.
-pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &Source, bytes: i64, rows: i64) -> Result<()> {
+pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &ImportSource, bytes: i64, rows: i64) -> Result<()> {
     diesel::update(item_imports::table.find(id))
         .set((
             item_imports::status.eq(ImportStatus::Running.as_str()),

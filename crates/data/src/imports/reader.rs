@@ -1,7 +1,7 @@
 //! Reading a file record by record, on a thread that may block, from anywhere in it.
 
 use super::detect;
-use super::model::{Format, Source};
+use super::model::{Format, ImportSource};
 use crate::files::{FileRow, Files};
 use bytes::Bytes;
 use encoding_rs::Encoding;
@@ -71,7 +71,7 @@ enum Kind {
 
 impl Records {
     /// Reads `text`, which begins at the place `base`.
-    pub(super) fn new(text: Box<dyn Read + Send>, source: &Source, base: i64) -> Self {
+    pub(super) fn new(text: Box<dyn Read + Send>, source: &ImportSource, base: i64) -> Self {
         let kind = match source.format {
             Format::Jsonl => Kind::Lines { reader: BufReader::with_capacity(detect::SAMPLE, text), read: 0 },
             Format::Csv | Format::Auto => {
@@ -187,8 +187,8 @@ pub(super) fn batches(
 mod tests {
     use super::*;
 
-    fn source(format: Format) -> Source {
-        Source {
+    fn source(format: Format) -> ImportSource {
+        ImportSource {
             format,
             encoding: "UTF-8".to_owned(),
             delimiter: Some(','),

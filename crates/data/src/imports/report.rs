@@ -1,6 +1,6 @@
 //! What could not be taken: kept with the row's own values, and written as a file to be corrected and imported.
 
-use super::model::{RowError, Source};
+use super::model::{ImportSource, RowError};
 use super::plan::flattened;
 use super::queries::{self, Rejected};
 use super::reader::Record;
@@ -14,7 +14,7 @@ use store::Db;
 const PAGE: i64 = 500;
 
 /// A record's values, in the order of the columns.
-pub(super) fn kept(source: &Source, record: &Record) -> JsonText {
+pub(super) fn kept(source: &ImportSource, record: &Record) -> JsonText {
     match record {
         Record::Cells(cells) => JsonText::of(&cells.iter().collect::<Vec<_>>()),
         Record::Line(line) => {

@@ -1,13 +1,11 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
-use super::model::{
-    ImportError, ImportRow, ImportSettings, ImportStatus, OnError, OnMatch, RowError, Source,
-};
+use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RowError};
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
 use super::reader::{Batch, Record};
 use crate::author::Author;
-use crate::items::matching::{Found, Matcher, Wanted};
+use crate::items::matching::{Found, Matcher, OnMatch, Wanted};
 use crate::items::{Draft, Facts, ItemRow, Missing, Writer, locked, merge};
 use crate::shape::{self, IndexKind, Shape, Shapes};
 use crate::value::Mode;
@@ -21,7 +19,7 @@ pub(super) struct Task {
     pub(super) id: ImportId,
     pub(super) collection: CollectionId,
     pub(super) settings: ImportSettings,
-    pub(super) source: Source,
+    pub(super) source: ImportSource,
     pub(super) author: Author,
 }
 

@@ -8,10 +8,12 @@ use crate::value::{Mode, Problem};
 use crate::{key, text};
 use diesel::prelude::*;
 use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::Read;
 use store::schema::{item_keys, items};
+use utoipa::ToSchema;
 
 /// The most fields to match by.
 const MOST_FIELDS: usize = 3;
@@ -21,6 +23,19 @@ const MOST_SCANNED: usize = 200_000;
 
 /// So many of them at a time.
 const SLICE: i64 = 5_000;
+
+/// What becomes of a row whose item is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMatch {
+    /// The item takes the values of the row; fields that it does not name stay.
+    #[default]
+    Update,
+    /// The item stays as it is.
+    Skip,
+    /// The row is a mistake.
+    Error,
+}
 
 /// Finds the items that rows are for.
 #[derive(Debug)]

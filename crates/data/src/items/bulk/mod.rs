@@ -4,10 +4,10 @@ mod call;
 mod model;
 
 use self::call::{Done, each_row};
-use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, OnMatch, Rows};
+use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, Rows};
 use super::desk::Desk;
 use super::find;
-use super::matching::{Found, Matcher};
+use super::matching::{Found, Matcher, OnMatch};
 use super::model::mode;
 use super::operations::Change;
 use super::row::{Data, ItemRow};

@@ -1,5 +1,6 @@
 //! What bulk requests take and give.
 
+use super::super::matching::OnMatch;
 use super::super::row::Data;
 use model::{Error, ItemId, Patch, Result};
 use operation::{Describe, FromInput, Input};
@@ -44,19 +45,6 @@ pub enum BulkMode {
     Atomic,
     /// The others are done, and the answer tells of each.
     Partial,
-}
-
-/// What an upsert does with a row that fits an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnMatch {
-    /// The item takes the values of the row; fields that it does not name stay.
-    #[default]
-    Update,
-    /// The item stays as it is.
-    Skip,
-    /// The row is a mistake.
-    Error,
 }
 
 /// Items to be created.
