@@ -2,8 +2,9 @@
 
 use super::engine::RunEngine;
 use super::memory::Fold;
-use super::model::{MemoryOutput, StepKind, StepRow, tier_of};
+use super::model::tier_of;
 use super::step::{USEFUL_OUTPUT, running};
+use super::trace::{MemoryOutput, StepKind, StepRow};
 use super::work::{Start, Work};
 use super::{prompt, queries};
 use crate::providers::{Answered, Prompt, Usage, estimated_tokens};

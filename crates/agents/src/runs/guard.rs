@@ -1,8 +1,8 @@
 //! Guardrails at work: what they find in a text, and what becomes of it.
 
 use super::engine::RunEngine;
-use super::model::{StepKind, StepRow, ToolOutput};
 use super::step::step_at;
+use super::trace::{StepKind, StepRow, ToolOutput};
 use super::work::Work;
 use crate::agents::guardrails::{
     Guardrail, GuardrailAction, GuardrailKind, GuardrailStage, GuardrailWord, PiiKind, pattern,

@@ -1,6 +1,6 @@
 //! Calling an `http` tool.
 
-use super::model::ToolOutput;
+use super::trace::ToolOutput;
 use crate::agents::ToolSettings;
 use egress::{Connector, Limits, Method, Oversize, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

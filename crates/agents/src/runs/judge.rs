@@ -1,6 +1,7 @@
 //! What follows an answer of the model.
 
-use super::model::{ModelOutput, RunRow};
+use super::model::RunRow;
+use super::trace::ModelOutput;
 use super::work::{Ending, Work};
 use super::{effect, prompt};
 use crate::providers::{Answered, Finish, ProviderError, ToolCall};

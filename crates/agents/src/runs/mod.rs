@@ -27,6 +27,7 @@ mod step;
 mod submit;
 mod told;
 mod tools;
+mod trace;
 mod turn;
 mod work;
 

@@ -2,8 +2,9 @@
 
 use super::answer::{self, RunAnswer};
 use super::engine::RunEngine;
-use super::model::{NewRun, Run, RunRow, RunStatus, StepRow};
+use super::model::{NewRun, Run, RunRow, RunStatus};
 use super::queries::{self, RunFilter};
+use super::trace::StepRow;
 use model::{AgentId, Caller, Result, RunId};
 use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, operation};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! Runs and steps in the database.
 
 use super::memory::Summary;
-use super::model::{RunRow, RunStatus, StepRow};
+use super::model::{RunRow, RunStatus};
+use super::trace::StepRow;
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use store::schema::{conversation_memories, run_steps, runs, test_run_days};

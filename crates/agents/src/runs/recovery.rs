@@ -3,8 +3,9 @@
 use super::conversation;
 use super::engine::RunEngine;
 use super::memory::{self, Memory};
-use super::model::{RunOptions, RunRow, StepRow, ToolOutput, tier_of};
+use super::model::{RunOptions, RunRow, tier_of};
 use super::queries;
+use super::trace::{StepRow, ToolOutput};
 use super::work::{Ended, Ending, Plan, Work};
 use crate::agents::Settings;
 use crate::agents::queries as agents;

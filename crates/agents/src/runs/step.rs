@@ -1,7 +1,8 @@
 //! The steps of a run in the database: each is written before it is made, and its result with its price.
 
 use super::engine::RunEngine;
-use super::model::{StepKind, StepRow, ToolInput, tier_of};
+use super::model::tier_of;
+use super::trace::{StepKind, StepRow, ToolInput};
 use super::work::{Asking, Work};
 use super::{effect, fold, prompt, queries};
 use crate::providers::{ToolCall, Usage};

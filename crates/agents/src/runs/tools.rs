@@ -2,7 +2,7 @@
 
 use super::engine::RunEngine;
 use super::http_tool;
-use super::model::{StepRow, ToolInput, ToolOutput};
+use super::trace::{StepRow, ToolInput, ToolOutput};
 use super::work::{PlannedTool, Work};
 use crate::agents::header_place;
 use model::{JsonText, Result};

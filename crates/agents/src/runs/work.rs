@@ -3,10 +3,9 @@
 use super::desk::Working;
 use super::guard::{Guards, Report};
 use super::memory::{Fold, Memory};
-use super::model::{
-    MemoryOutput, ModelOutput, RunOptions, RunRow, RunStatus, StepKind, StepRow, ToolInput, ToolOutput,
-};
+use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
+use super::trace::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolInput, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
