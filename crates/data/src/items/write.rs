@@ -236,7 +236,14 @@ impl Writer<'_> {
         let Some(old) = find(tx, self.shape, id)?.filter(|row| row.trashed_at.is_none()) else {
             return Ok(None);
         };
-        let row = self.refresh(tx, old.clone(), extent)?;
+        let row = match self.refresh(tx, old.clone(), extent) {
+            // Nobody who writes elsewhere can do anything about it: what is computed of this item stays as it was.
+            Err(error) if error.code() == Code::ValidationError => {
+                tracing::warn!(item = id.0, "an item has no room for what is computed of it");
+                return Ok(None);
+            }
+            refreshed => refreshed?,
+        };
         match action {
             Some(action) => self.settle(tx, &old, &row, action).map(Some),
             None => self.reindex(tx, &old, &row).map(Some),
