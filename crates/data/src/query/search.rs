@@ -44,7 +44,7 @@ pub struct Sought {
 struct SoughtQuery {
     /// Words that items must all contain; the last may be the beginning of one. `"…"` is a phrase, and `name:` before
     /// either looks in that field only.
-    #[param(required = true, min_length = 1, max_length = 500)]
+    #[param(min_length = 1, max_length = 500)]
     q: Option<String>,
 }
 
