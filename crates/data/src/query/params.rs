@@ -191,6 +191,12 @@ fn cut(name: &str) -> &str {
     name.char_indices().nth(80).map_or(name, |(end, _)| name.get(..end).unwrap_or(name))
 }
 
+/// What a query needs of a view's settings.
+#[derive(Deserialize)]
+struct ViewSettings {
+    query: SavedQuery,
+}
+
 /// A view of the collection, and its text, which changes when it does.
 fn view(read: &mut Read, shape: &Shape, id: &str, now: Timestamp) -> Result<(SavedQuery, JsonText)> {
     let id: i64 = id.parse().map_err(|_| Error::invalid("view_id", "must be the id of a view"))?;
@@ -202,9 +208,9 @@ fn view(read: &mut Read, shape: &Shape, id: &str, now: Timestamp) -> Result<(Sav
         .get_result(read.connection())
         .optional()?
         .ok_or_else(|| Error::not_found("view").param("view_id"))?;
-    let saved: SavedQuery = settings.parse()?;
-    saved.check(shape, now)?;
-    Ok((saved, settings))
+    let ViewSettings { query } = settings.parse()?;
+    query.check(shape, now)?;
+    Ok((query, settings))
 }
 
 #[cfg(test)]

@@ -157,4 +157,89 @@ testkit::on_both! {
         assert_eq!(answer.headers["x-svc-query-plan"], "index(price); visited=1");
         assert!(number(&app, "SELECT count(*) AS n FROM item_keys").await >= 1_040);
     }
+
+    async fn a_view_filters_sorts_and_hides(kind: Kind) {
+        use svc_data::query::{SavedQuery, SavedQueryText};
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let mut made = Vec::new();
+        for (name, price) in [("red shoe", 3), ("red hat", 2), ("blue shoe", 1), ("red boot", 9)] {
+            let data = json!({ "name": name, "price": price });
+            made.push(create(&app, &key, collection, data).await["id"].as_i64().unwrap());
+        }
+        let workspace = key.workspace;
+        let stored = app.db().write(move |tx| {
+            use diesel::{ExpressionMethods, RunQueryDsl};
+            use store::schema::collection_views as v;
+            let now = tx.now();
+            let shape = svc_data::shape::for_read(tx, &Default::default(), workspace, collection)?;
+            let text = SavedQueryText {
+                filter_tree: Some(json!({ "field": "price", "op": "lt", "value": 5 })),
+                sort: vec!["price".to_owned()],
+                visible_fields: Some(vec!["name".to_owned()]),
+                search: Some("red".to_owned()),
+                ..SavedQueryText::default()
+            };
+            let query = SavedQuery::from_api(&shape, &text, now)?;
+            let settings = json!({ "query": query, "materialized_sort": false }).to_string();
+            let row = (v::workspace_id.eq(workspace), v::collection_id.eq(collection), v::name.eq("V"), v::name_key.eq("v"));
+            let rest = (v::kind.eq("grid"), v::settings.eq(settings), v::is_default.eq(false), v::locked.eq(false));
+            let last = (v::position.eq(1), v::version.eq(1), v::created_at.eq(now), v::updated_at.eq(now));
+            let id: i64 = diesel::insert_into(v::table).values((row, rest, last)).returning(v::id).get_result(tx.connection())?;
+            Ok(id)
+        });
+        let view = stored.await.unwrap().to_string();
+        let answer = ask(&app, &key, collection, &[("view_id", &view)]).await;
+        assert_eq!(ids(&answer), [made[1], made[0]]);
+        assert_eq!(answer.expect(200)[0]["data"], json!({ "name": "red hat" }));
+        let narrowed = ask(&app, &key, collection, &[("view_id", &view), ("filter[price][gt]", "2"), ("fields", "price")]).await;
+        assert_eq!(narrowed.expect(200)[0]["data"], json!({ "price": 3 }));
+        let sorted = ask(&app, &key, collection, &[("view_id", &view), ("sort", "-price")]).await;
+        assert_eq!(ids(&sorted), [made[0], made[1]]);
+        app.sql("UPDATE collection_fields SET trashed_at = created_at WHERE field_key = 'price'").await;
+        app.sql("UPDATE collections SET shape_version = shape_version + 1000").await;
+        ask(&app, &key, collection, &[("view_id", &view)]).await.expect_error(409, "view_invalid");
+        // Values of the field that is gone are not shown, though they are still there.
+        let plain = ask(&app, &key, collection, &[]).await.expect(200);
+        assert_eq!(plain[0]["data"], json!({ "name": "red boot" }));
+    }
+
+    async fn relations_are_filtered_and_expanded(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let makers = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
+        let relation = json!({ "key": "makers", "type": "relation", "options": { "target_collection_id": makers } });
+        let things = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }, relation])).await;
+        let mut all = Vec::new();
+        for number in 0..30 {
+            all.push(create(&app, &key, makers, json!({ "name": format!("m{number}") })).await);
+        }
+        let maker = |place: usize| all[place]["id"].as_i64().unwrap();
+        let everybody: Vec<i64> = (0..30).map(maker).collect();
+        let one = create(&app, &key, things, json!({ "makers": [maker(0)] })).await["id"].as_i64().unwrap();
+        let many = create(&app, &key, things, json!({ "makers": everybody })).await["id"].as_i64().unwrap();
+        let none = create(&app, &key, things, json!({ "name": "x" })).await["id"].as_i64().unwrap();
+        let of = async |pairs: &[(&str, &str)]| ask(&app, &key, things, pairs).await;
+        let (first, last) = (maker(0).to_string(), maker(29).to_string());
+        for (op, operand, found) in [
+            ("filter[makers]", first.as_str(), &[many, one][..]),
+            ("filter[makers]", &last, &[many]),
+            ("filter[makers]", "", &[none]),
+            ("filter[makers][neq]", &last, &[none, one]),
+            ("filter[makers][in]", &format!("{first},{last}"), &[many, one]),
+        ] {
+            let answer = of(&[(op, operand)]).await;
+            assert_eq!(ids(&answer), found, "{op} {operand}");
+        }
+        let by_links = of(&[("filter[makers]", &last)]).await;
+        assert_eq!(by_links.headers["x-svc-query-plan"], "links(makers); visited=1");
+        let expanded = of(&[("expand", "makers")]).await.expect(200);
+        assert_eq!(expanded[0]["expanded"], json!({ "makers": [] }));
+        assert_eq!(expanded[1]["expanded"]["makers"].as_array().unwrap().len(), 25);
+        assert_eq!(expanded[2]["expanded"]["makers"][0]["data"], all[0]["data"]);
+        // What is in the trash is pointed to by nobody, also where an item's own values do not show it.
+        app.delete(&format!("/collections/{makers}/items/{last}"), &key).await.expect(200);
+        assert_eq!(ids(&of(&[("filter[makers]", &last)]).await), [0_i64; 0]);
+    }
 }

@@ -1,9 +1,13 @@
 //! Filters, order, pages, search and sums.
 
+mod aggregate;
+mod indexes;
 mod list;
 mod model;
 mod operators;
+mod plans;
 mod property;
+mod search;
 
 use serde_json::Value;
 use testkit::{Answer, Key, TestApp};

@@ -1,0 +1,153 @@
+//! Indexes: made, built beside other work, used, and dropped.
+
+use super::{create, ids, list};
+use crate::{event_types, full, number, seed};
+use ::model::CollectionId;
+use serde_json::{Value, json};
+use testkit::{Key, TestApp, until};
+
+async fn products(app: &TestApp, key: &Key) -> CollectionId {
+    let fields = json!([
+        { "key": "name", "type": "text" },
+        { "key": "price", "type": "number" },
+        { "key": "tags", "type": "multi_select", "options": seed::choices(&["new", "sale"]) },
+        { "key": "notes", "type": "json" },
+    ]);
+    seed::collection(app, key, fields).await
+}
+
+async fn run_jobs(app: &TestApp) {
+    while app.service.jobs.run_due().await.unwrap() > 0 {}
+}
+
+testkit::on_both! {
+    async fn an_index_is_built_used_and_dropped(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let path = format!("/collections/{collection}/indexes");
+        let mut made = Vec::new();
+        for price in 0..7 {
+            let data = json!({ "name": "x", "price": price, "tags": ["new"] });
+            made.push(create(&app, &key, collection, data).await["id"].as_i64().unwrap());
+        }
+        let new = json!({ "fields": [{ "field": "price", "direction": "desc" }] });
+        let index = app.post(&path, &key, new.clone()).await.expect(201);
+        assert_eq!(index["kind"], "single");
+        assert_eq!(index["fields"], json!([{ "field": "price", "direction": "asc" }]));
+        assert_eq!((&index["status"], &index["progress"]), (&json!("building"), &json!({ "done": 0, "total": 7 })));
+        let again = app.post(&path, &key, new).await;
+        again.expect_error(409, "duplicate_value");
+        assert_eq!(again.body["error"]["details"]["existing_id"], index["id"]);
+        // Nobody uses it yet, and writes keep it up already.
+        let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
+        app.patch(&item(6), &key, json!({ "data": { "price": 100 } })).await.expect(200);
+        app.delete(&item(5), &key).await.expect(200);
+        let answer = list(&app, &key, collection, "filter[price]=100").await;
+        assert!(answer.headers["x-svc-query-plan"].starts_with("scan"));
+        run_jobs(&app).await;
+        let answer = list(&app, &key, collection, "filter[price][gt]=2&sort=-price").await;
+        assert_eq!(ids(&answer), [made[6], made[4], made[3]]);
+        assert_eq!(answer.headers["x-svc-query-plan"], "index(price); visited=3");
+        assert_eq!(number(&app, "SELECT count(*) AS n FROM item_keys").await, 6);
+        assert!(event_types(&app).await.contains(&"index.ready".to_owned()));
+        let listed = app.get(&path, &key).await.expect(200);
+        assert_eq!((&listed[0]["status"], &listed[0]["progress"]["done"]), (&json!("ready"), &json!(6)));
+        let id = index["id"].to_string();
+        app.delete(&format!("{path}/{id}"), &key).await.expect(200);
+        app.delete(&format!("{path}/{id}"), &key).await.expect_error(404, "not_found");
+        let answer = list(&app, &key, collection, "filter[price]=100").await;
+        assert!(answer.headers["x-svc-query-plan"].starts_with("scan"));
+        run_jobs(&app).await;
+        assert_eq!(number(&app, "SELECT count(*) AS n FROM item_keys").await, 0);
+        assert_eq!(number(&app, "SELECT count(*) AS n FROM collection_indexes").await, 0);
+    }
+
+    async fn kinds_follow_from_the_fields(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let path = format!("/collections/{collection}/indexes");
+        create(&app, &key, collection, json!({ "name": "a", "price": 1, "tags": ["new", "sale"] })).await;
+        create(&app, &key, collection, json!({ "name": "b", "price": 1, "tags": ["sale"] })).await;
+        let fields = |names: &[&str]| -> Value { names.iter().map(|name| json!({ "field": name })).collect() };
+        for (body, made) in [
+            (json!({ "fields": fields(&["tags"]) }), "set"),
+            (json!({ "fields": fields(&["price", "updated_at"]) }), "composite"),
+            (json!({ "fields": fields(&["name"]), "unique": true }), "unique"),
+            (json!({ "fields": fields(&["updated_at"]) }), "single"),
+        ] {
+            assert_eq!(app.post(&path, &key, body).await.expect(201)["kind"], made);
+        }
+        let clashing = app.post(&path, &key, json!({ "fields": fields(&["price"]), "unique": true })).await.expect(201);
+        run_jobs(&app).await;
+        let listed = app.get(&path, &key).await.expect(200);
+        let failed = listed.as_array().unwrap().iter().find(|index| index["id"] == clashing["id"]).unwrap();
+        assert_eq!(failed["status"], "failed");
+        assert!(failed["error"].as_str().unwrap().contains(" and "), "{failed}");
+        assert_eq!(number(&app, "SELECT count(*) AS n FROM item_unique").await, 2);
+        let item = json!({ "data": { "name": "a" } });
+        app.post(&format!("/collections/{collection}/items"), &key, item).await.expect_error(409, "duplicate_value");
+        for (query, plan) in [
+            ("filter[tags]=new", "set(tags); visited=1"),
+            ("filter[name]=b", "unique(name); visited=1"),
+            ("filter[price]=1&sort=updated_at", "composite(price,updated_at); visited=2"),
+            ("filter[price]=1&sort=-updated_at", "composite(price,updated_at); visited=2"),
+            ("sort=-updated_at", "index(updated_at); visited=2"),
+        ] {
+            let answer = list(&app, &key, collection, query).await;
+            answer.expect(200);
+            assert_eq!(answer.headers["x-svc-query-plan"], plan, "{query}");
+        }
+        for (body, param) in [
+            (json!({ "fields": [] }), "fields"),
+            (json!({ "fields": fields(&["nope"]) }), "fields[0].field"),
+            (json!({ "fields": fields(&["notes"]) }), "fields[0].field"),
+            (json!({ "fields": fields(&["id"]) }), "fields[0].field"),
+            (json!({ "fields": fields(&["price", "price"]) }), "fields[1].field"),
+            (json!({ "fields": fields(&["price", "tags"]) }), "fields[1].field"),
+            (json!({ "fields": fields(&["tags"]), "unique": true }), "fields[0].field"),
+            (json!({ "fields": fields(&["created_at"]), "unique": true }), "fields[0].field"),
+        ] {
+            let answer = app.post(&path, &key, body.clone()).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{body}");
+        }
+    }
+
+    async fn hot_queries_get_an_index_by_themselves(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        create(&app, &key, collection, json!({ "name": "x", "price": 1 })).await;
+        app.sql(
+            "WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 20002) \
+             INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
+             updated_by, created_at, updated_at) SELECT workspace_id, collection_id, \
+             '{\"name\":\"x\",\"price\":' || i || '}', title, 0, 1, created_by, updated_by, created_at, updated_at \
+             FROM n, (SELECT * FROM items LIMIT 1) AS one",
+        )
+        .await;
+        for _ in 0..20 {
+            let answer = list(&app, &key, collection, "filter[price]=20000").await;
+            assert_eq!(ids(&answer).len(), 1);
+        }
+        let asked = until("an index is wished for", async || {
+            let waiting = number(&app, "SELECT count(*) AS n FROM jobs WHERE kind = 'data.index.wish'").await;
+            (waiting > 0).then_some(())
+        });
+        asked.await;
+        run_jobs(&app).await;
+        let indexes = app.get(&format!("/collections/{collection}/indexes"), &key).await.expect(200);
+        assert_eq!((&indexes[0]["origin"], &indexes[0]["status"]), (&json!("auto"), &json!("ready")));
+        let answer = list(&app, &key, collection, "filter[price]=20000").await;
+        assert_eq!(answer.headers["x-svc-query-plan"], "index(price); visited=1");
+        let used = until("its use is noted", async || {
+            let indexes = app.get(&format!("/collections/{collection}/indexes"), &key).await.expect(200);
+            (!indexes[0]["last_used_at"].is_null()).then_some(())
+        });
+        used.await;
+        app.data.clock.advance(chrono::Duration::days(61));
+        run_jobs(&app).await;
+        assert_eq!(app.get(&format!("/collections/{collection}/indexes"), &key).await.expect(200), json!([]));
+    }
+}
