@@ -1,6 +1,7 @@
 //! What all operations on items begin and end with: the collection, the author, and the item as an answer.
 
-use super::row::{Item, ItemRow};
+use super::choices;
+use super::row::{Data, Item, ItemRow};
 use super::write::Writer;
 use crate::author::Author;
 use crate::shape::{self, Shape, Shapes};
@@ -31,6 +32,35 @@ impl<'a> Desk<'a> {
     ) -> Result<Self> {
         let shape = shape::for_write(tx, shapes, caller.workspace_id(), collection)?;
         Ok(Self { shapes, shape, author: Author::of(caller) })
+    }
+
+    /// Opens a collection for values that are read as text where `typecast` says so: choices that they name and that do
+    /// not exist yet are made, before any item is touched.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub(crate) fn open_for<'d>(
+        tx: &mut Tx,
+        caller: &Caller,
+        shapes: &'a Shapes,
+        collection: CollectionId,
+        typecast: bool,
+        inputs: impl Iterator<Item = &'d Data> + Clone,
+    ) -> Result<Self> {
+        let workspace = caller.workspace_id();
+        if typecast {
+            // Looked at first without holding anything, because a change of the shape has to begin with its own lock.
+            let shape = shape::for_read(tx, shapes, workspace, collection)?;
+            if !shape.archived && !choices::missing(&shape, inputs.clone()).is_empty() {
+                shape::for_change(tx, workspace, collection)?;
+                let shape = shape::for_read(tx, shapes, workspace, collection)?;
+                let wanted = choices::missing(&shape, inputs);
+                if !shape.archived && !wanted.is_empty() {
+                    choices::make(tx, &shape, &Author::of(caller), wanted)?;
+                }
+            }
+        }
+        Self::open(tx, caller, shapes, collection)
     }
 
     /// Lets no other transaction do the same in the collection until this one ends. SQLite has one writer.

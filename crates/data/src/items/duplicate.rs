@@ -27,7 +27,8 @@ pub fn duplicate_item(
     Body(copy): Body<ItemCopy>,
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Item>>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let inputs = std::iter::once(&copy.data);
+    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, copy.typecast, inputs)?;
     let row = find::live(tx, &desk.shape, item_id)?;
     let given = written_values(tx, &desk.shape, &row)?;
     // As a change of what the item holds, so that an archived choice may be kept.

@@ -27,7 +27,9 @@ pub fn set_item_field(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let version = expected(new.version, version)?;
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let input = Data::from_iter([(field_key.clone(), new.value.clone())]);
+    let inputs = std::iter::once(&input);
+    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
     let row = find::locked(tx, &desk.shape, item_id)?;
     let field = field_of(&desk, &field_key)?;
     let checked = values::checked(field, &new.value, row.values()?.get(&field_key), mode(new.typecast));

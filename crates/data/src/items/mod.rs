@@ -5,6 +5,7 @@
 
 pub mod activity;
 mod bulk;
+mod choices;
 mod comments;
 mod desk;
 mod duplicate;
@@ -62,5 +63,8 @@ pub(crate) fn operations() -> Operations {
         Box::new(comments::UpdateItemComment),
         Box::new(comments::DeleteItemComment),
         Box::new(activity::ListItemActivity),
+        Box::new(files::ListItemFiles),
+        Box::new(files::AttachItemFile),
+        Box::new(files::DetachItemFile),
     ]
 }

@@ -23,7 +23,8 @@ pub fn create_item(
     Body(new): Body<NewItem>,
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Item>>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let inputs = std::iter::once(&new.data);
+    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
     let data = values::merge(&desk.shape, None, &new.data, Missing::Default, mode(new.typecast), "")?;
     let draft = Draft { data, external_key: new.external_key, position: None };
     let row = desk.writer().insert(tx, draft)?;
@@ -66,7 +67,8 @@ pub fn update_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let version = expected(patch.version, version)?;
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let inputs = std::iter::once(&patch.data);
+    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, patch.typecast, inputs)?;
     let change = Change {
         data: &patch.data,
         missing: Missing::Keep,
@@ -93,7 +95,8 @@ pub fn replace_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let version = expected(new.version, version)?;
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let inputs = std::iter::once(&new.data);
+    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
     let change = Change {
         data: &new.data,
         missing: Missing::Clear,

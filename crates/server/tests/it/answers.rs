@@ -133,6 +133,22 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
         let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
         app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
     }
+    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+    let made = app.db().write(move |tx| {
+        use diesel::{ExpressionMethods, RunQueryDsl};
+        use store::schema::files as f;
+        let now = tx.now();
+        let row = (
+            (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
+            (f::sha256.eq("00"), f::storage_key.eq("a"), f::path_token.eq("a"), f::status.eq("ready")),
+            (f::uploaded_by.eq("{}"), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
+            f::size.eq(3),
+        );
+        Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)
+    });
+    let file = json!({ "file_id": made.await.unwrap() });
+    let files = format!("/collections/{}/items/{}/files", collection["id"], item["id"]);
+    app.post(&files, key, file).await.expect(201);
     BTreeMap::from([
         ("viewId", view["id"].to_string()),
         ("collectionId", collection["id"].to_string()),

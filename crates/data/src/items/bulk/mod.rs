@@ -29,7 +29,8 @@ pub fn bulk_create_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkCreate { mode: bulk_mode, typecast, rows } = &*body.0;
-    let desk = open(tx, caller, &shapes, collection_id)?;
+    let inputs = rows.iter().map(|row| &row.data);
+    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
     call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key.is_some()))?;
     let mode = mode(*typecast);
     let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
@@ -52,7 +53,8 @@ pub fn bulk_update_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkUpdate { mode: bulk_mode, typecast, rows } = &*body.0;
-    let desk = open(tx, caller, &shapes, collection_id)?;
+    let inputs = rows.iter().map(|row| &row.data);
+    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
     call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key != Patch::Keep))?;
     let ids: Vec<ItemId> = rows.iter().map(|row| row.id).collect();
     call::lock_in_order(tx, &desk, &ids)?;
@@ -85,7 +87,8 @@ pub fn bulk_upsert_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
-    let desk = open(tx, caller, &shapes, collection_id)?;
+    let inputs = rows.iter().map(|row| &row.data);
+    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
     desk.alone(tx, call::IN_BULK)?;
     let mut upsert = Upsert {
         desk: &desk,
@@ -111,7 +114,7 @@ pub fn bulk_delete_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkDelete { mode, permanent, ids } = &*body.0;
-    let desk = open(tx, caller, &shapes, collection_id)?;
+    let desk = open(tx, caller, &shapes, collection_id, false, std::iter::empty())?;
     call::lock_in_order(tx, &desk, ids)?;
     let report = each_row(tx, &desk, *mode, ids, |tx, index, id| {
         let row = find::find(tx, &desk.shape, *id)?
@@ -129,13 +132,15 @@ pub fn bulk_delete_items(
 
 /// Opens a collection for one request, whose changes have their `operation_id` in common. It is the request's own id
 /// under another name, so that a transaction that is run again has the same.
-fn open<'a>(
+fn open<'a, 'd>(
     tx: &mut Tx,
     caller: &Caller,
     shapes: &'a State<Shapes>,
     collection: CollectionId,
+    typecast: bool,
+    inputs: impl Iterator<Item = &'d Data> + Clone,
 ) -> Result<Desk<'a>> {
-    let mut desk = Desk::open(tx, caller, &shapes.0, collection)?;
+    let mut desk = Desk::open_for(tx, caller, &shapes.0, collection, typecast, inputs)?;
     let request = caller.request.as_str();
     desk.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
     Ok(desk)

@@ -3,6 +3,7 @@
 mod bulk;
 mod comments;
 mod fields;
+mod files;
 mod one;
 mod order;
 mod trash;

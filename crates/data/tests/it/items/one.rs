@@ -104,6 +104,42 @@ testkit::on_both! {
         assert_eq!(patched["data"].get("stock"), None);
     }
 
+    async fn choices_that_text_names_are_made(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        let (app, key) = (&shop.app, &shop.key);
+        let refused = app.post(&shop.at(""), key, json!({ "data": { "name": "A", "category": "Garden" } })).await;
+        assert_eq!(refused.body["error"]["errors"][0]["code"], "unknown_option");
+        let data = json!({ "name": "A", "category": "Für den Garten", "tags": "new, Last Call;LAST call" });
+        let item = app.post(&shop.at(""), key, json!({ "data": data, "typecast": true })).await.expect(201);
+        assert_eq!((&item["data"]["category"], &item["data"]["tags"]), (&json!("f_r_den_garten"), &json!(["new", "last_call"])));
+        let rows = json!([
+            { "data": { "name": "B", "category": "für den garten" } },
+            { "data": { "name": "C", "category": "Last Call" } },
+        ]);
+        let report = app.post(&shop.at("/bulk-create"), key, json!({ "rows": rows, "typecast": true })).await.expect(200);
+        let made: Vec<Value> = [&shop.look(&report["results"][0]).await, &shop.look(&report["results"][1]).await].map(|item| item["data"]["category"].clone()).into();
+        assert_eq!(made, ["f_r_den_garten", "last_call"]);
+        let set = app.patch(&shop.of(&item, "/fields/category"), key, json!({ "value": "Books", "typecast": true })).await.expect(200);
+        assert_eq!(set["data"]["category"], "books", "a label of a choice that is there");
+        // A request that fails leaves no choice behind.
+        let refused = app.post(&shop.at(""), key, json!({ "data": { "name": "D", "category": "Never", "price": "x" }, "typecast": true })).await;
+        refused.expect_error(400, "validation_error");
+        app.patch(&shop.of(&item, ""), key, json!({ "data": { "category": "never" } })).await.expect_error(400, "validation_error");
+        assert_eq!(number(app, "SELECT COUNT(*) AS n FROM item_activity WHERE action = 'schema_changed'").await, 2);
+    }
+
+    async fn values_of_fields_that_are_leaving_are_not_shown(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        let item = shop.put_up(json!({ "name": "Ball", "stock": 3 })).await;
+        let shown = |item: Value| item["data"].get("stock").cloned();
+        assert_eq!(shown(shop.look(&item).await), Some(json!(3)));
+        shop.app.sql("UPDATE collection_fields SET trashed_at = '2026-01-15 12:00:00' WHERE field_key = 'stock'").await;
+        shop.app.sql("UPDATE collections SET shape_version = 2").await;
+        assert_eq!(shown(shop.look(&item).await), None);
+        let patched = shop.app.patch(&shop.of(&item, ""), &shop.key, json!({ "data": { "price": 1 } })).await.expect(200);
+        assert_eq!(shown(patched), None);
+    }
+
     async fn versions_keep_changes_from_getting_lost(kind: Kind) {
         let shop = Shop::open(kind).await;
         let item = shop.put_up(json!({ "name": "Ball" })).await;
