@@ -144,7 +144,7 @@ fn expand(
     }
     let ids: Vec<i64> = ids.into_iter().collect();
     let mut items = BTreeMap::new();
-    let printer = Printer { shape: &target, keys: None, expanded: Vec::new() };
+    let printer = Printer::whole(&target);
     for row in rows(read, &target, &ids)? {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         printer.print(&row, &mut text)?;
@@ -157,6 +157,13 @@ fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
     let data = pick(row.data.as_str(), &[key])?;
     let ids = data.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     Ok(ids.iter().filter_map(Value::as_i64).take(MOST_SHOWN).collect())
+}
+
+impl<'a> Printer<'a> {
+    /// One that prints items with all of their values.
+    pub fn whole(shape: &'a Shape) -> Self {
+        Self { shape, keys: None, expanded: Vec::new() }
+    }
 }
 
 impl Printer<'_> {

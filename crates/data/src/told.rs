@@ -1,14 +1,46 @@
 //! The events that the data engine tells.
 
-use crate::items::Item;
+use crate::items::{Item, ItemComment, ItemFile};
+use model::{CollectionId, ItemId};
 use operation::EventType;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// A comment on an item was written, changed or deleted.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is read; the operations on comments write the same fields")]
+struct CommentTold {
+    /// The comment, as it then is.
+    comment: ItemComment,
+    /// The item.
+    item_id: ItemId,
+    /// Its collection.
+    collection_id: CollectionId,
+}
+
+/// A file was attached to an item, or detached.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is read; the operations on files write the same fields")]
+struct FileTold {
+    /// The file.
+    file: ItemFile,
+    /// The item.
+    item_id: ItemId,
+    /// Its collection.
+    collection_id: CollectionId,
+}
 
 /// A change of an item: the item as it then is, and what changed of it.
 pub(crate) fn item_types() -> Vec<EventType> {
     let of = |name, description, changed| {
         let kind = EventType::of::<Item>(name, description, "items:read").about("item", "item.id");
         EventType { schema: around(kind.schema, changed), ..kind }
+    };
+    let comment = |name, description| {
+        EventType::of::<CommentTold>(name, description, "items:read").about("item", "item_id")
+    };
+    let file = |name, description| {
+        EventType::of::<FileTold>(name, description, "items:read").about("item", "item_id")
     };
     vec![
         of("item.created", "An item was created.", false),
@@ -19,6 +51,11 @@ pub(crate) fn item_types() -> Vec<EventType> {
         of("item.moved", "An item was moved to another collection.", true),
         of("item.locked", "An item was locked.", true),
         of("item.unlocked", "An item was unlocked.", true),
+        comment("item.comment.created", "Somebody commented on an item."),
+        comment("item.comment.updated", "A comment was changed, or its thread resolved or reopened."),
+        comment("item.comment.deleted", "A comment was deleted; what it said is gone."),
+        file("item.file.attached", "A file was attached to an item."),
+        file("item.file.detached", "A file was detached from an item."),
     ]
 }
 

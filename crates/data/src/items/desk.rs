@@ -4,6 +4,7 @@ use super::choices;
 use super::row::{Data, Item, ItemRow};
 use super::write::Writer;
 use crate::author::Author;
+use crate::output::Printer;
 use crate::shape::{self, Shape, Shapes};
 use diesel::RunQueryDsl;
 use diesel::sql_types::BigInt;
@@ -107,14 +108,8 @@ pub(crate) fn etag(row: &ItemRow) -> (&'static str, String) {
     ("etag", format!("\"{}\"", row.version))
 }
 
-/// The stored text goes out as it is, unless it holds values of fields that are gone.
 fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
-    if shape.leaving.is_empty() {
-        return Ok(row.json());
-    }
-    let mut data = row.values()?;
-    data.retain(|key, _| !shape.leaving.contains(key));
     let mut out = String::with_capacity(row.data.as_str().len() + 512);
-    row.print_with(&mut out, &serde_json::to_string(&data)?);
+    Printer::whole(shape).print(row, &mut out)?;
     Ok(out)
 }

@@ -28,7 +28,9 @@ mod trash;
 mod values;
 mod write;
 
+pub use comments::ItemComment;
 pub(crate) use desk::Desk;
+pub use files::ItemFile;
 pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub use keys::{Facts, creator, digest, holder, reindex};
 pub use row::{Data, Item, ItemRow, natural_place};

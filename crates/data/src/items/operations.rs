@@ -6,10 +6,11 @@ use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, expected, mod
 use super::row::{Data, Item, ItemRow};
 use super::values::{self, Missing};
 use super::write::{self, Draft};
+use crate::output;
 use crate::shape::{self, Shapes};
 use crate::value::Mode;
 use model::{Caller, CollectionId, Error, ItemId, Patch, Result};
-use operation::{Body, IfMatch, Path, Query, RawCreated, State, With, operation};
+use operation::{Body, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
 use store::{Read, Tx};
 
 /// Create an item
@@ -41,6 +42,7 @@ pub fn get_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Query(query): Query<ItemQuery>,
+    wanted: output::Shown,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
@@ -49,7 +51,9 @@ pub fn get_item(
     } else {
         find::live(read, &shape, item_id)?
     };
-    desk::shown(&shape, &row)
+    let mut text = String::with_capacity(row.data.as_str().len() + 512);
+    wanted.printer(read, &shapes.0, &shape, None, &[&row])?.print(&row, &mut text)?;
+    Ok(With { answer: RawJson::new(text), headers: vec![desk::etag(&row)] })
 }
 
 /// Change the given fields

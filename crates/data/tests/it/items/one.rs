@@ -21,6 +21,13 @@ testkit::on_both! {
         assert_eq!((&item["external_key"], &item["trashed_at"]), (&json!("b-1"), &Value::Null));
         assert_eq!(item["created_by"], json!({ "type": "api_key", "id": key.id }));
         assert_eq!(shop.look(&item).await, item);
+        let some = app.get(&shop.of(&item, "?fields=price,name&include=comment_count"), key).await;
+        assert_eq!(some.headers["etag"], "\"1\"");
+        assert_eq!(some.expect(200)["data"], json!({ "name": "Ball", "price": 2.5 }));
+        for (query, param) in [("fields=prize", "fields"), ("expand=name", "expand"), ("include=x", "include"), ("trashed=x", "trashed")] {
+            let refused = app.get(&shop.of(&item, &format!("?{query}")), key).await;
+            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param), "{query}");
+        }
 
         let patched = app.patch(&shop.of(&item, ""), key, json!({ "data": { "price": 3, "tags": null } })).await;
         assert_eq!(patched.headers["etag"], "\"2\"");
