@@ -44,6 +44,7 @@ impl Domain for Items {
         let mut all = query::operations();
         all.extend(items::operations());
         all.extend(imports::of_items());
+        all.extend(exports::of_items());
         all
     }
 

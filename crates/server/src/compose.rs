@@ -5,6 +5,7 @@ use agents::runs::RunEngineParts;
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
+use data::exports::Exporter;
 use data::files::{DownloadRoute, Files, Objects, PermanentRoute};
 use data::imports::{self, Importer};
 use data::query::Planner;
@@ -150,7 +151,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        let raw_routes = raw_routes(receiver, &pipeline.db, &files).into();
+        let raw_routes = raw_routes(receiver, &pipeline.db, &files, shapes).into();
         let deliveries = events.deliveries;
         Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
     }
@@ -178,11 +179,17 @@ impl Service {
 }
 
 /// What is served beside the API. No prefix may begin another.
-fn raw_routes(receiver: Receiver, db: &Db, files: &Arc<Files>) -> Vec<Arc<dyn RawRoute>> {
+fn raw_routes(
+    receiver: Receiver,
+    db: &Db,
+    files: &Arc<Files>,
+    shapes: Arc<Shapes>,
+) -> Vec<Arc<dyn RawRoute>> {
+    let exporter = Arc::new(Exporter::new(db.clone(), shapes));
     vec![
         Arc::new(receiver),
         Arc::new(PermanentRoute { db: db.clone(), files: files.clone() }),
-        Arc::new(DownloadRoute { db: db.clone(), files: files.clone() }),
+        Arc::new(DownloadRoute { db: db.clone(), files: files.clone(), exporter }),
     ]
 }
 

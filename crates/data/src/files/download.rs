@@ -4,6 +4,7 @@ use super::links::{Link, Refused};
 use super::range::{self, Part};
 use super::row::{self, FileRow};
 use super::{FileKind, Files};
+use crate::exports::{self, Exporter};
 use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct DownloadRoute {
     pub db: Db,
     /// The files.
     pub files: Arc<Files>,
+    /// Sends exports.
+    pub exporter: Arc<Exporter>,
 }
 
 impl RawRoute for DownloadRoute {
@@ -60,7 +63,7 @@ impl RawRoute for DownloadRoute {
     }
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
-        let (db, files) = (self.db.clone(), self.files.clone());
+        let (db, files, exporter) = (self.db.clone(), self.files.clone(), self.exporter.clone());
         Box::pin(async move {
             if !is_read(&request) {
                 return method_not_allowed();
@@ -76,6 +79,7 @@ impl RawRoute for DownloadRoute {
                         Err(error) => Err(error),
                     }
                 }
+                Ok(Link::Export(export)) => exports::send(&exporter, export, &request).await,
             };
             answer.unwrap_or_else(|error| failed(&error))
         })

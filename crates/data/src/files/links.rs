@@ -25,6 +25,9 @@ pub enum Link {
         #[serde(rename = "i")]
         id: FileId,
     },
+    /// Items of a collection.
+    #[serde(rename = "x")]
+    Export(crate::exports::Export),
 }
 
 #[derive(Serialize, Deserialize)]

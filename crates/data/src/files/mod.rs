@@ -11,6 +11,7 @@ mod row;
 mod store;
 
 pub use download::{DownloadRoute, PermanentRoute};
+pub(crate) use download::{attachment, guarded};
 pub use links::Link;
 pub use row::{File, FileKind, FileRow, find, live};
 pub use store::{Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep};

@@ -80,6 +80,16 @@ pub struct Meant {
 }
 
 impl Asked {
+    /// What an earlier request asked for, as [`Asked::into_pairs`] gave it.
+    pub fn of(pairs: Vec<(String, String)>) -> Self {
+        Self { pairs }
+    }
+
+    /// Names and values as they stood in the query string.
+    pub fn into_pairs(self) -> Vec<(String, String)> {
+        self.pairs
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }

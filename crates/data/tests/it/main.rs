@@ -6,6 +6,7 @@
 )]
 
 mod collections;
+mod exports;
 mod files;
 mod imports;
 mod items;

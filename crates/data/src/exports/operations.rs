@@ -1,0 +1,98 @@
+//! Links to exports.
+
+use super::{Export, ExportFormat};
+use crate::files::{Files, Link};
+use crate::query::{Asked, Planner};
+use crate::shape::{self, Shapes};
+use model::{Caller, CollectionId, Error, Result, Timestamp};
+use operation::{Json, Path, Query, State, operation};
+use serde::{Deserialize, Serialize};
+use store::Read;
+use utoipa::{IntoParams, ToSchema};
+
+/// How long a link works. A download that has begun goes on.
+const SECONDS: i64 = 900;
+
+/// The longest query that a link can carry, in bytes.
+const LONGEST: usize = 4_000;
+
+/// How items are exported.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct ExportQuery {
+    /// What they are written as.
+    #[serde(default)]
+    #[param(default = "csv")]
+    format: ExportFormat,
+    /// The fields that are written, by key, with commas between. Without it all of them, or those of the view.
+    #[serde(default)]
+    fields: Option<String>,
+    /// Whether CSV begins with a byte order mark, by which Excel knows UTF-8.
+    #[serde(default)]
+    bom: bool,
+}
+
+/// Where an export can be read.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ExportLink {
+    /// Always `export`.
+    pub object: &'static str,
+    /// The address. It needs no key: whoever has it can read the export.
+    pub url: String,
+    /// What is there.
+    pub format: ExportFormat,
+    /// When the address stops working. A download that has begun goes on.
+    pub expires_at: Timestamp,
+}
+
+/// A signed link to the items as CSV or JSON Lines
+///
+/// Takes the filters, the order and the views of the list of items. The link works for 15 minutes and gives the items as
+/// they are when it is read. In CSV, text that a spreadsheet would take for a formula gets an apostrophe before it, which
+/// an import takes off again.
+#[operation(get "/collections/{collectionId}/items/export", scope = "items:read")]
+pub fn export_items(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    asked: Asked,
+    Query(query): Query<ExportQuery>,
+    shapes: State<Shapes>,
+    planner: State<Planner>,
+    files: State<Files>,
+) -> Result<Json<ExportLink>> {
+    let workspace = caller.workspace_id();
+    let shape = shape::for_read(read, &shapes.0, workspace, collection_id)?;
+    let meant = asked.read(read, &shape, false)?;
+    // What no list could show is refused here, and not when the link is opened.
+    meant.query.page(read, &planner.0, &shape, None, 1)?;
+    let fields = query.fields.as_deref().filter(|list| !list.is_empty()).map(|list| {
+        let keys = list.split(',').map(str::trim).filter(|key| !key.is_empty());
+        let known = |key: &str| {
+            let field = shape.field(key).ok_or_else(|| {
+                let key: String = key.chars().take(63).collect();
+                Error::invalid(
+                    "fields",
+                    format_args!("names `{key}`, which is not a field of this collection"),
+                )
+            })?;
+            Ok(field.key.clone())
+        };
+        keys.map(known).collect::<Result<Vec<_>>>()
+    });
+    let now = read.now();
+    let expires_at = now.plus_seconds(SECONDS);
+    let export = Export {
+        workspace,
+        collection: collection_id,
+        format: query.format,
+        bom: query.bom,
+        asked: asked.into_pairs(),
+        fields: fields.transpose()?,
+        as_of: now.millis(),
+    };
+    if serde_json::to_string(&export)?.len() > LONGEST {
+        return Err(Error::invalid("filter", "is too long for a link; save it as a view and give `view_id`"));
+    }
+    let url = files.0.link(&Link::Export(export), expires_at);
+    Ok(Json(ExportLink { object: "export", url, format: query.format, expires_at }))
+}

@@ -1,0 +1,202 @@
+//! Exports as they are sent: read in pages, at the pace of the receiver, in constant memory.
+
+use super::print::Lines;
+use super::{Export, ExportFormat};
+use crate::files::{attachment, guarded};
+use crate::items::ItemRow;
+use crate::query::{Asked, Budget, Planner};
+use crate::shape::{self, Field, Shapes};
+use bytes::Bytes;
+use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
+use diesel::prelude::*;
+use model::Result;
+use operation::{RawAnswer, RawRequest};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::schema::item_links;
+use store::{AnyConnection, Db, Read};
+use tokio::sync::{Semaphore, mpsc};
+
+/// Items that are read at a time.
+const PAGE: usize = 500;
+
+/// About how many bytes are handed over at a time.
+const CHUNK: usize = 128 * 1024;
+
+/// How long one snapshot is held: as long as it is, SQLite cannot fold its log back.
+const SNAPSHOT: Duration = Duration::from_secs(300);
+
+/// How many exports may hold a snapshot, and with it a connection, at a time. Others read page by page, and tell of
+/// changes meanwhile.
+const SNAPSHOTS: usize = 2;
+
+/// Sends exports.
+pub struct Exporter {
+    /// The database.
+    pub db: Db,
+    /// The shapes of collections.
+    pub shapes: Arc<Shapes>,
+    planner: Planner,
+    snapshots: Arc<Semaphore>,
+}
+
+impl Exporter {
+    /// An exporter. What a request may look at bounds no export: it is the receiver who waits.
+    pub fn new(db: Db, shapes: Arc<Shapes>) -> Self {
+        let planner = Planner::new(db.clone());
+        planner.set_budget(Budget { rows: usize::MAX, time: Duration::from_secs(3600) });
+        Self { db, shapes, planner, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) }
+    }
+}
+
+/// How far an export is.
+struct Reader {
+    exporter: Arc<Exporter>,
+    export: Export,
+    /// The place of the last item that was sent; `None` before the first.
+    after: Option<Vec<u8>>,
+    begun: bool,
+    over: bool,
+}
+
+/// Answers a request for an export.
+///
+/// # Errors
+/// What is refused before the first byte is sent: a collection that is gone, a filter that no longer fits it.
+pub async fn send(exporter: &Arc<Exporter>, export: Export, request: &RawRequest) -> Result<RawAnswer> {
+    let media_type = match export.format {
+        ExportFormat::Csv => "text/csv; charset=utf-8",
+        ExportFormat::Jsonl => "application/x-ndjson",
+    };
+    let extension = if export.format == ExportFormat::Csv { "csv" } else { "jsonl" };
+    let name = format!("items-{}.{extension}", export.collection);
+    let mut reader = Reader { exporter: exporter.clone(), export, after: None, begun: false, over: false };
+    // The first page is read before the answer begins, so that what can be refused is refused.
+    let first = exporter.db.read(move |read| {
+        let bytes = reader.page(read)?;
+        Ok((reader, bytes))
+    });
+    let (reader, first) = first.await?;
+    let answer = guarded(RawAnswer::status(200))
+        .header("cache-control", "no-store")
+        .header("content-disposition", attachment("attachment", &name));
+    if request.method == "HEAD" {
+        return Ok(answer.body(media_type, Vec::new()));
+    }
+    if reader.over {
+        return Ok(answer.body(media_type, first));
+    }
+    let (sender, mut receiver) = mpsc::channel::<std::io::Result<Bytes>>(2);
+    tokio::spawn(read_on(reader, sender));
+    let head = futures::stream::iter([Ok(Bytes::from(first))]);
+    let rest = futures::stream::poll_fn(move |context| receiver.poll_recv(context));
+    Ok(answer.chunks(media_type, futures::StreamExt::chain(head, rest)))
+}
+
+/// Reads to the end, or until nobody receives any more. An error breaks the answer off.
+async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>>) {
+    let exporter = reader.exporter.clone();
+    let permit = exporter.snapshots.clone().try_acquire_owned().ok();
+    let began = Instant::now();
+    while !reader.over {
+        let (pipe, in_snapshot) = (sender.clone(), permit.is_some() && began.elapsed() < SNAPSHOT);
+        let read = exporter.db.read(move |read| {
+            let result = if in_snapshot {
+                within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT))
+            } else {
+                reader.pages(read, &pipe, Duration::ZERO)
+            };
+            result.map(|()| reader)
+        });
+        match read.await {
+            Ok(gone_on) => reader = gone_on,
+            Err(error) => {
+                tracing::error!(?error, "an export broke off");
+                let _ = sender.send(Err(std::io::Error::other("the export failed"))).await;
+                return;
+            }
+        }
+        if sender.is_closed() {
+            return;
+        }
+    }
+}
+
+/// One state of the database for all that `work` reads.
+fn within_snapshot(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<()>) -> Result<()> {
+    match read.connection() {
+        AnyConnection::Sqlite(connection) => Manager::begin_transaction(connection)?,
+        AnyConnection::Postgres(connection) => {
+            Manager::begin_transaction_sql(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        }
+    }
+    let result = work(read);
+    let ended = match read.connection() {
+        AnyConnection::Sqlite(connection) => Manager::rollback_transaction(connection),
+        AnyConnection::Postgres(connection) => Manager::rollback_transaction(connection),
+    };
+    result.and(ended.map_err(Into::into))
+}
+
+impl Reader {
+    /// Sends pages for about as long as `patience`, at least one.
+    fn pages(
+        &mut self,
+        read: &mut Read,
+        pipe: &mpsc::Sender<std::io::Result<Bytes>>,
+        patience: Duration,
+    ) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            let bytes = self.page(read)?;
+            let is_taken = bytes.is_empty() || pipe.blocking_send(Ok(Bytes::from(bytes))).is_ok();
+            if self.over || !is_taken || began.elapsed() >= patience {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next items as text.
+    fn page(&mut self, read: &mut Read) -> Result<Vec<u8>> {
+        let export = &self.export;
+        let shapes = &self.exporter.shapes;
+        let shape = shape::for_read(read, shapes, export.workspace, export.collection)?;
+        let meant = Asked::of(export.asked.clone()).read(read, &shape, false)?;
+        let visible: Option<Vec<String>> = meant.visible.as_ref().map(|subjects| {
+            subjects.iter().filter_map(|subject| subject.name(&shape)).map(str::to_owned).collect()
+        });
+        let mut lines = Lines::new(&shape, export, visible.as_deref());
+        let mut out = Vec::with_capacity(CHUNK);
+        if !self.begun {
+            self.begun = true;
+            out = lines.header(export.bom)?;
+        }
+        while out.len() < CHUNK {
+            let after = self.after.as_deref();
+            let page = meant.query.page(read, &self.exporter.planner, &shape, after, PAGE)?;
+            for found in page.found.iter().filter(|found| found.row.created_at <= export.as_of()) {
+                let all = |row: &ItemRow, field: &Field| pointed_to(read, row, field);
+                lines.print(&found.row, &mut out, all)?;
+            }
+            let is_last = page.found.len() < PAGE;
+            self.after = page.found.into_iter().last().map(|found| found.place).or(self.after.take());
+            if is_last {
+                self.over = true;
+                break;
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// All that a relation field of an item points to, in order.
+fn pointed_to(read: &mut Read, row: &ItemRow, field: &Field) -> Result<Vec<i64>> {
+    let ids: Vec<String> = item_links::table
+        .filter(item_links::item_id.eq(row.id))
+        .filter(item_links::field_id.eq(field.id))
+        .filter(item_links::to_kind.eq("item"))
+        .order((item_links::position, item_links::id))
+        .select(item_links::to_id)
+        .load(read.connection())?;
+    Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+}
