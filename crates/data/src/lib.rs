@@ -32,6 +32,10 @@ impl Domain for Collections {
         all.extend(imports::of_collections());
         all
     }
+
+    fn event_types() -> Vec<EventType> {
+        told::collection_types()
+    }
 }
 
 /// Items of collections.

@@ -1,5 +1,7 @@
 //! The events that the data engine tells.
 
+use crate::collections::views::CollectionView;
+use crate::collections::{Collection, CollectionField};
 use crate::items::{Item, ItemComment, ItemFile};
 use model::{CollectionId, ItemId};
 use operation::EventType;
@@ -69,4 +71,59 @@ fn around(mut item: Value, changed: bool) -> Value {
     } else {
         json!({ "type": "object", "required": ["item"], "properties": { "item": item }, "$defs": parts })
     }
+}
+
+/// A change of a collection, or of its fields and views: the object as callers see it, and what changed of it.
+pub(crate) fn collection_types() -> Vec<EventType> {
+    let collection = |name, description, changed| {
+        let kind = EventType::of::<Collection>(name, description, "collections:read");
+        within(kind, "collection", "collection.id", changed)
+    };
+    let field = |name, description, changed| {
+        let kind = EventType::of::<CollectionField>(name, description, "collections:read");
+        within(kind, "field", "collection_id", changed)
+    };
+    let view = |name, description, changed| {
+        let kind = EventType::of::<CollectionView>(name, description, "collections:read");
+        within(kind, "view", "collection_id", changed)
+    };
+    vec![
+        collection("collection.created", "A collection was created.", false),
+        collection("collection.updated", "A collection was changed, or the order of its fields.", true),
+        collection("collection.deleted", "A collection was deleted with its items.", false),
+        collection("collection.archived", "A collection was made read-only.", true),
+        collection("collection.unarchived", "An archived collection was brought back.", true),
+        field("field.created", "A field was added.", false),
+        field("field.updated", "A field was changed; values of items may follow in the background.", true),
+        field("field.deleted", "A field was deleted with its values.", false),
+        view("view.created", "A view was saved.", false),
+        view("view.updated", "A view was changed.", true),
+        view("view.deleted", "A view was deleted.", false),
+        EventType::with_schema(
+            "index.ready",
+            "An index was built; queries use it.",
+            "collections:read",
+            json!({ "type": "object", "required": ["index"], "properties": { "index": { "type": "object" } } }),
+        )
+        .about("collection", "index.collection_id"),
+    ]
+}
+
+/// The type whose data holds `name`, an object of the type's own schema. Order is kept by collection.
+fn within(kind: EventType, name: &'static str, path: &'static str, changed: bool) -> EventType {
+    let mut own = kind.schema.clone();
+    let parts = own.as_object_mut().and_then(|own| own.remove("$defs")).unwrap_or_else(|| json!({}));
+    let mut properties = serde_json::Map::from_iter([(name.to_owned(), own)]);
+    let mut required = vec![name];
+    if name != "collection" {
+        properties.insert("collection_id".to_owned(), json!({ "type": "integer" }));
+        required.push("collection_id");
+    }
+    if changed {
+        let changes = json!({ "type": "object", "description": "By name: `old` and `new`." });
+        properties.insert("changed".to_owned(), changes);
+        required.push("changed");
+    }
+    let schema = json!({ "type": "object", "required": required, "properties": properties, "$defs": parts });
+    EventType { schema, ..kind }.about("collection", path)
 }

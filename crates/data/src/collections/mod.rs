@@ -4,11 +4,14 @@
 //! and tells of it: an activity entry and an event in the same transaction. What that means for items that are there
 //! already is [`fields::rewrite`]'s.
 
+mod activity;
 mod copy;
 mod count;
 mod create;
 pub(crate) mod fields;
 mod groups;
+pub(crate) mod index_jobs;
+pub mod indexes;
 mod indexing;
 mod jobs;
 mod lifecycle;
@@ -24,14 +27,9 @@ pub mod views;
 
 pub use create::create;
 pub use fields::{CollectionField, NewField};
+pub use index_jobs::handle_index_jobs;
 pub use jobs::handle_jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
-pub use tell::EVENT_TYPES;
-
-pub(crate) mod index_jobs;
-pub mod indexes;
-
-pub use index_jobs::handle_index_jobs;
 
 use operation::Operations;
 
@@ -57,11 +55,12 @@ pub(crate) fn operations() -> Operations {
         Box::new(lifecycle::UnarchiveCollection),
         Box::new(schema::GetCollectionSchema),
         Box::new(stats::GetCollectionStats),
+        Box::new(activity::ListCollectionActivity),
     ];
     all.extend(fields::operations());
     all.extend(views::operations());
-    let indexes: Operations =
-        vec![Box::new(indexes::ListIndexes), Box::new(indexes::CreateIndex), Box::new(indexes::DeleteIndex)];
-    all.extend(indexes);
+    all.push(Box::new(indexes::ListIndexes));
+    all.push(Box::new(indexes::CreateIndex));
+    all.push(Box::new(indexes::DeleteIndex));
     all
 }

@@ -7,21 +7,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::Tx;
 
-/// The types of the events about collections, fields and views.
-pub const EVENT_TYPES: [&str; 11] = [
-    "collection.created",
-    "collection.updated",
-    "collection.deleted",
-    "collection.archived",
-    "collection.unarchived",
-    "field.created",
-    "field.updated",
-    "field.deleted",
-    "view.created",
-    "view.updated",
-    "view.deleted",
-];
-
 /// What a change of the schema was about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct News<'a> {

@@ -8,6 +8,22 @@ use std::path::{Path, PathBuf};
 const BY_VARIABLE: &[(&str, &[&str])] = &[
     ("agents/src/runs/engine.rs", &["run.completed", "run.incomplete", "run.failed", "run.cancelled"]),
     (
+        "data/src/collections/tell.rs",
+        &[
+            "collection.created",
+            "collection.updated",
+            "collection.deleted",
+            "collection.archived",
+            "collection.unarchived",
+            "field.created",
+            "field.updated",
+            "field.deleted",
+            "view.created",
+            "view.updated",
+            "view.deleted",
+        ],
+    ),
+    (
         "data/src/items/write.rs",
         &[
             "item.created",

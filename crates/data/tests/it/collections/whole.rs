@@ -82,6 +82,37 @@ testkit::on_both! {
         assert_eq!(rates, [json!(["name", 3, 0.75]), json!(["n", 1, 0.25])]);
     }
 
+    async fn activity_is_listed_and_filtered(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let path = make(&app, &key, json!({ "name": "C" })).await;
+        let rows = items(&app, &key, &path, &[json!({ "name": "a" }), json!({ "name": "b" })]).await;
+        let other = app.key(key.workspace, model::Env::Live, &["*"]).await;
+        app.patch(&rows[0], &other, json!({ "data": { "name": "c" } })).await.expect(200);
+        let field = app.post(&format!("{path}/fields"), &key, json!({ "label": "N", "type": "integer" })).await.expect(201);
+        app.patch(&format!("{path}/fields/{}", field["id"]), &key, json!({ "label": "M" })).await.expect(200);
+        let actions = async |query: &str| -> Vec<Value> {
+            let list = app.get(&format!("{path}/activity{query}"), &key).await.expect(200);
+            list.as_array().unwrap().iter().map(|entry| entry["action"].clone()).collect()
+        };
+        let all = ["schema_changed", "schema_changed", "updated", "created", "created", "schema_changed"];
+        assert_eq!(actions("").await, all);
+        assert_eq!(actions("?action=schema_changed").await.len(), 3);
+        let id = rows[0].rsplit('/').next().unwrap();
+        assert_eq!(actions(&format!("?item_id={id}")).await, ["updated", "created"]);
+        assert_eq!(actions(&format!("?actor={}", other.id)).await, ["updated"]);
+        assert_eq!(actions("?actor=key%25").await, Vec::<Value>::new());
+        app.get(&format!("{path}/activity?action=odd"), &key).await.expect_error(400, "validation_error");
+        let newest = &app.get(&format!("{path}/activity"), &key).await.expect(200)[0];
+        assert_eq!(newest["changed"], json!({ "fields.n.label": { "old": "N", "new": "M" } }));
+        assert_eq!((&newest["item_id"], &newest["actor"]["id"]), (&json!(null), &json!(key.id.to_string())));
+        let page = app.get(&format!("{path}/activity?paginate=true&limit=4"), &key).await;
+        let cursor = page.body["next_cursor"].as_str().unwrap();
+        assert_eq!(actions(&format!("?paginate=true&limit=4&starting_after={cursor}")).await, all[4..]);
+        let stranger = full(&app).await;
+        app.get(&format!("{path}/activity"), &stranger).await.expect_error(404, "not_found");
+    }
+
     async fn a_collection_is_copied(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;

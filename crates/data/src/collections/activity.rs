@@ -1,0 +1,76 @@
+//! The activity of a whole collection.
+
+use crate::items::activity::{Action, ActivityEntry, ActivityRow};
+use crate::shape::{self, Shapes};
+use diesel::prelude::*;
+use model::{Caller, CollectionId, ItemId, Result, WorkspaceId};
+use operation::{OptIn, OptInList, Path, Query, State, operation};
+use serde::Deserialize;
+use store::schema::item_activity;
+use store::{OptInPage, Read};
+use utoipa::IntoParams;
+
+/// Which entries to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct ActivityQuery {
+    /// Only what was done in this way; `schema_changed` is what was done to the collection itself.
+    #[serde(default)]
+    action: Option<Action>,
+    /// Only what was done to this item.
+    #[serde(default)]
+    #[param(value_type = Option<i64>)]
+    item_id: Option<ItemId>,
+    /// Only what was done by whoever has this id, such as `key_…`.
+    #[serde(default)]
+    #[param(min_length = 1, max_length = 100)]
+    actor: Option<String>,
+}
+
+/// Who changed what in the collection
+///
+/// Newest first: changes of items, and of the collection, its fields and views.
+#[operation(get "/collections/{collectionId}/activity", scope = "collections:read", ceiling = 100)]
+pub fn list_collection_activity(
+    read: &mut Read,
+    caller: &Caller,
+    Path(collection_id): Path<CollectionId>,
+    Query(query): Query<ActivityQuery>,
+    page: OptIn,
+    shapes: State<Shapes>,
+) -> Result<OptInList<ActivityEntry>> {
+    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
+    let rows = list(read, shape.workspace, collection_id, &query, page.page())?;
+    let entries = rows.into_iter().map(ActivityRow::entry).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(entries, |entry| entry.id.to_string()))
+}
+
+fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    wanted: &ActivityQuery,
+    page: &OptInPage,
+) -> Result<Vec<ActivityRow>> {
+    let mut query = item_activity::table
+        .filter(item_activity::collection_id.eq(collection))
+        .filter(item_activity::workspace_id.eq(workspace))
+        .order(item_activity::id.desc())
+        .limit(page.fetch())
+        .select(ActivityRow::as_select())
+        .into_boxed();
+    if let Some(action) = wanted.action {
+        query = query.filter(item_activity::action.eq(action.as_str()));
+    }
+    if let Some(item) = wanted.item_id {
+        query = query.filter(item_activity::item_id.eq(item));
+    }
+    if let Some(actor) = &wanted.actor {
+        // The actor is stored as it is printed, so its id stands at the end.
+        let id = serde_json::to_string(actor)?.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        query = query.filter(item_activity::actor.like(format!("%\"id\":{id}}}")).escape('\\'));
+    }
+    if let Some(after) = page.after() {
+        query = query.filter(item_activity::id.lt(after.parse::<i64>()?));
+    }
+    Ok(query.load(read.connection())?)
+}
