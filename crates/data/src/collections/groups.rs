@@ -3,7 +3,7 @@
 use crate::text;
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionGroupId, Error, Result, Timestamp, WorkspaceId};
-use operation::{Body, Created, Deleted, Json, Path, operation};
+use operation::{Body, Created, Deleted, Json, Path, Rows, operation};
 use serde::{Deserialize, Serialize};
 use store::schema::{collection_groups, collections};
 use store::{Read, Tx};
@@ -143,9 +143,9 @@ fn refuse_taken(groups: &[GroupRow], name: &str, except: Option<CollectionGroupI
 
 /// Groups that order collections
 #[operation(get "/collections/groups", scope = "collections:read")]
-pub fn list_collection_groups(read: &mut Read, caller: &Caller) -> Result<Json<Vec<CollectionGroup>>> {
+pub fn list_collection_groups(read: &mut Read, caller: &Caller) -> Result<Rows<CollectionGroup>> {
     let groups = all(read, caller.workspace_id())?;
-    Ok(Json(groups.into_iter().map(CollectionGroup::from).collect()))
+    Ok(Rows(groups.into_iter().map(CollectionGroup::from).collect()))
 }
 
 /// Create a group

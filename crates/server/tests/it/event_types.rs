@@ -23,6 +23,8 @@ const BY_VARIABLE: &[(&str, &[&str])] = &[
             "view.deleted",
         ],
     ),
+    ("data/src/items/comments.rs", &["item.comment.created", "item.comment.updated", "item.comment.deleted"]),
+    ("data/src/items/files.rs", &["item.file.attached", "item.file.detached"]),
     (
         "data/src/items/write.rs",
         &[

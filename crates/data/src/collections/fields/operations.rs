@@ -11,7 +11,7 @@ use crate::items::activity::{Changes, change};
 use crate::shape::{self, FieldType, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, FieldId, Result};
-use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
+use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, Rows, State, operation};
 use serde::Deserialize;
 use serde_json::json;
 use store::schema::{collection_fields, collections};
@@ -178,7 +178,7 @@ pub fn reorder_fields(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Body(order): Body<FieldOrder>,
-) -> Result<Json<Vec<CollectionField>>> {
+) -> Result<Rows<CollectionField>> {
     let author = Author::of(caller);
     let row = shape::for_change(tx, author.workspace, collection_id)?;
     queries::refuse_archived(&row)?;
@@ -208,7 +208,7 @@ pub fn reorder_fields(
     }
     let progress = rewrite::progress(tx, collection_id)?;
     let of = |field: &shape::Field| CollectionField::of(&after, field, progress.get(&field.id).copied());
-    Ok(Json(after.fields.iter().map(of).collect()))
+    Ok(Rows(after.fields.iter().map(of).collect()))
 }
 
 /// # Errors
