@@ -217,9 +217,12 @@ fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<P
         let mut walk = partner.walk(None, None);
         let found = walk.next(read, wanted.shape, usize::try_from(MOST_COUNTED).unwrap_or_default())?;
         plan.visited = found.len();
-        plan.only = Some(found.into_iter().map(|place| place.id).collect());
-        plan.name = format!("{}+{}", plan.name, partner.name);
-        plan.uses.extend(partner.uses);
+        // The count may be some seconds old: keys that were cut off would be items that are missed.
+        if walk.is_over() {
+            plan.only = Some(found.into_iter().map(|place| place.id).collect());
+            plan.name = format!("{}+{}", plan.name, partner.name);
+            plan.uses.extend(partner.uses);
+        }
     }
     Ok(plan)
 }
