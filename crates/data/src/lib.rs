@@ -66,4 +66,8 @@ impl Domain for ItemLinks {
     fn operations() -> Operations {
         links::operations()
     }
+
+    fn event_types() -> Vec<EventType> {
+        told::link_types()
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::collections::views::CollectionView;
 use crate::collections::{Collection, CollectionField};
+use crate::imports::Import;
 use crate::items::{Item, ItemComment, ItemFile};
+use crate::links::{self, ItemLink};
 use model::{CollectionId, ItemId};
 use operation::EventType;
 use serde_json::{Value, json};
@@ -32,6 +34,22 @@ struct FileTold {
     collection_id: CollectionId,
 }
 
+/// A link was made or removed.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is read; the operations on links write the same field")]
+struct LinkTold {
+    /// The link.
+    link: ItemLink,
+}
+
+/// An import ended.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is read; the job writes the same field")]
+struct ImportTold {
+    /// The import, as it ended.
+    import: Import,
+}
+
 /// A change of an item: the item as it then is, and what changed of it.
 pub(crate) fn item_types() -> Vec<EventType> {
     let of = |name, description, changed| {
@@ -58,6 +76,32 @@ pub(crate) fn item_types() -> Vec<EventType> {
         comment("item.comment.deleted", "A comment was deleted; what it said is gone."),
         file("item.file.attached", "A file was attached to an item."),
         file("item.file.detached", "A file was detached from an item."),
+    ]
+    .into_iter()
+    .chain(import_types())
+    .collect()
+}
+
+/// Links that were made and removed by the operations on links; values of relation fields are changes of their items.
+pub(crate) fn link_types() -> Vec<EventType> {
+    let link = |name, description| {
+        EventType::of::<LinkTold>(name, description, "items:read").about("item", "link.from.item_id")
+    };
+    vec![
+        link(links::CREATED, "An item was linked to something."),
+        link(links::DELETED, "A link of an item was removed."),
+    ]
+}
+
+/// Imports that ended.
+fn import_types() -> [EventType; 2] {
+    let import = |name, description| {
+        EventType::of::<ImportTold>(name, description, "items:read")
+            .about("collection", "import.collection_id")
+    };
+    [
+        import("import.completed", "An import has read all its rows, some of which may have failed."),
+        import("import.failed", "An import ended before it had read all its rows."),
     ]
 }
 

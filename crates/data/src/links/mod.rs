@@ -14,6 +14,8 @@ mod targets;
 mod trash;
 
 pub(crate) use copies::inline;
+pub use model::ItemLink;
+pub(crate) use operations::{CREATED, DELETED};
 pub(crate) use relation::{differences, point, take_references};
 pub use trash::{CASCADE, cascade};
 pub(crate) use trash::{Fallout, fallout, forget, let_go, return_to, take_back};
