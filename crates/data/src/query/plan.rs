@@ -182,7 +182,8 @@ fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<P
     let mut counts = Vec::with_capacity(plans.len());
     for plan in &plans {
         counts.push(match &plan.kept {
-            None if matches!(plan.source, Source::Items { .. }) => all,
+            // An order that nothing narrows is walked through all items, as a scan is.
+            None if matches!(plan.source, Source::Items { .. } | Source::Keys { .. }) => all,
             None => plan.cost.min(all),
             Some(ranges) => {
                 let count =

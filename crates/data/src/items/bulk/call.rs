@@ -16,7 +16,8 @@ pub(super) const IN_BULK: &str = "in bulk";
 /// What became of a row that could be done.
 pub(super) type Done = (BulkStatus, ItemId);
 
-/// Does `rows` one after the other. Each is done in full or not at all.
+/// Does `rows` one after the other. Each is done in full or not at all. `work` may be asked to do a row again whose
+/// effects were undone, so it keeps nothing of its own in mind.
 ///
 /// # Errors
 /// In atomic mode `validation_error` with all mistakes. Failures of the service end the call in both.
@@ -25,46 +26,81 @@ pub(super) fn each_row<R>(
     desk: &Desk<'_>,
     mode: BulkMode,
     rows: &[R],
+    work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
+) -> Result<BulkReport> {
+    // A savepoint for each row costs SQLite more than the row. Most requests have no mistake and do without.
+    let all_at_once = tx.savepoint(|tx| {
+        rows.iter().enumerate().map(|(index, row)| work(tx, index, row)).collect::<Result<Vec<Done>>>()
+    });
+    match all_at_once {
+        Ok(done) => {
+            let mut tally = Tally::default();
+            done.into_iter().enumerate().for_each(|(index, done)| tally.done(index, done));
+            tally.report(desk, mode)
+        }
+        Err(error) if error.code() == Code::InternalError => Err(error),
+        Err(_) => row_by_row(tx, desk, mode, rows, work),
+    }
+}
+
+/// As [`each_row`], where `work` remembers what it did: no row is done twice.
+pub(super) fn row_by_row<R>(
+    tx: &mut Tx,
+    desk: &Desk<'_>,
+    mode: BulkMode,
+    rows: &[R],
     mut work: impl FnMut(&mut Tx, usize, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
-    let mut mistakes: Vec<FieldError> = Vec::new();
-    let mut summary = BulkSummary::default();
-    let mut results = Vec::with_capacity(rows.len());
-    let mut first_row_of: HashMap<ItemId, usize> = HashMap::new();
+    let mut tally = Tally::default();
     for (index, row) in rows.iter().enumerate() {
-        let result = match tx.savepoint(|tx| work(tx, index, row)) {
-            Ok((status, id)) => {
-                let first = *first_row_of.entry(id).or_insert(index);
-                BulkResult {
-                    index,
-                    status,
-                    id: Some(id),
-                    repeats: (first != index).then_some(first),
-                    error: None,
-                }
-            }
+        match tx.savepoint(|tx| work(tx, index, row)) {
+            Ok(done) => tally.done(index, done),
             Err(error) if error.code() == Code::InternalError => return Err(error),
-            Err(error) => {
-                mistakes.extend(error.parts().into_iter().map(|part| below_row(index, part)));
-                BulkResult {
-                    index,
-                    status: BulkStatus::Error,
-                    id: None,
-                    repeats: None,
-                    error: Some(told(index, &error)),
-                }
-            }
-        };
-        summary.count(result.status);
-        results.push(result);
+            Err(error) => tally.failed(index, &error),
+        }
     }
-    if mode == BulkMode::Atomic
-        && let Some(error) = Error::all_invalid(mistakes)
-    {
-        return Err(error);
+    tally.report(desk, mode)
+}
+
+/// What became of the rows so far.
+#[derive(Default)]
+struct Tally {
+    mistakes: Vec<FieldError>,
+    summary: BulkSummary,
+    results: Vec<BulkResult>,
+    first_row_of: HashMap<ItemId, usize>,
+}
+
+impl Tally {
+    fn done(&mut self, index: usize, (status, id): Done) {
+        let first = *self.first_row_of.entry(id).or_insert(index);
+        let repeats = (first != index).then_some(first);
+        self.push(BulkResult { index, status, id: Some(id), repeats, error: None });
     }
-    let operation_id = desk.author.operation.clone().unwrap_or_default();
-    Ok(BulkReport { object: "bulk_report", operation_id, summary, results })
+
+    fn failed(&mut self, index: usize, error: &Error) {
+        self.mistakes.extend(error.parts().into_iter().map(|part| below_row(index, part)));
+        let error = Some(told(index, error));
+        self.push(BulkResult { index, status: BulkStatus::Error, id: None, repeats: None, error });
+    }
+
+    fn push(&mut self, result: BulkResult) {
+        self.summary.count(result.status);
+        self.results.push(result);
+    }
+
+    /// # Errors
+    /// In atomic mode `validation_error` with all mistakes.
+    fn report(self, desk: &Desk<'_>, mode: BulkMode) -> Result<BulkReport> {
+        if mode == BulkMode::Atomic
+            && let Some(error) = Error::all_invalid(self.mistakes)
+        {
+            return Err(error);
+        }
+        let operation_id = desk.author.operation.clone().unwrap_or_default();
+        let Self { summary, results, .. } = self;
+        Ok(BulkReport { object: "bulk_report", operation_id, summary, results })
+    }
 }
 
 /// `data.price` as `rows[3].data.price`.

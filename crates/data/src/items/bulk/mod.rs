@@ -3,7 +3,7 @@
 mod call;
 mod model;
 
-use self::call::{Done, each_row};
+use self::call::{Done, each_row, row_by_row};
 use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, Rows};
 use super::desk::Desk;
 use super::find;
@@ -96,7 +96,7 @@ pub fn bulk_upsert_items(
         on_match: *on_match,
         mode: mode(*typecast),
     };
-    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+    let report = row_by_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
         upsert.put(tx, &row.data, row.external_key.as_deref())
     })?;
     Ok(Json(report))
