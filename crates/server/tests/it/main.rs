@@ -16,6 +16,7 @@ mod event_types;
 mod gate;
 mod idempotency;
 mod kill;
+mod kill_import;
 mod kill_inbound;
 mod limits;
 mod runs;
