@@ -30,17 +30,22 @@ pub const WORDS: [&str; 97] = [
     "willow",
 ];
 
+/// The one of `list` that `number` leads to.
+fn choose(list: &[&'static str], number: u64) -> &'static str {
+    usize::try_from(number).ok().and_then(|number| list.get(number % list.len())).copied().unwrap_or_default()
+}
+
 /// Row `n` of the products, from 1: the same as PocketBase's.
 pub fn row(n: u64) -> Value {
-    let word = |place: u64| WORDS[usize::try_from(n * (31 + place * 2) % 97).unwrap_or_default()];
+    let word = |place: u64| choose(&WORDS, n * (31 + place * 2));
     let description: Vec<&str> = (0..8).map(word).collect();
     json!({
         "name": format!("Product {n}"),
         "sku": format!("SKU-{n:07}"),
-        "category": CATEGORIES[usize::try_from(n % 20).unwrap_or_default()],
+        "category": choose(&CATEGORIES, n),
         "price": (n * 7919 % 100_000) as f64 / 100.0,
         "stock": n % 500,
-        "active": n % 3 > 0,
+        "active": !n.is_multiple_of(3),
         "description": description.join(" "),
         "released_on": "2026-01-01",
     })

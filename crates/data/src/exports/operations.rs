@@ -50,6 +50,7 @@ pub struct ExportLink {
 /// they are when it is read. In CSV, text that a spreadsheet would take for a formula gets an apostrophe before it, which
 /// an import takes off again.
 #[operation(get "/collections/{collectionId}/items/export", scope = "items:read")]
+#[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 pub fn export_items(
     read: &mut Read,
     caller: &Caller,

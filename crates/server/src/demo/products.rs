@@ -105,8 +105,8 @@ fn product(number: usize) -> Value {
     let cents = base * (100 + extra) / 100 / 10 * 10 - 5;
     let first: String = category.chars().take(3).flat_map(char::to_uppercase).collect();
     let tags: Vec<&str> =
-        TAGS.iter().enumerate().filter(|(place, _)| mixed % (place + 3) == 0).map(|(_, tag)| *tag).collect();
-    let stock = if mixed % 11 == 0 { 0 } else { mixed % 140 };
+        TAGS.iter().enumerate().filter(|(place, _)| mixed.is_multiple_of(place + 3)).map(|(_, tag)| *tag).collect();
+    let stock = if mixed.is_multiple_of(11) { 0 } else { mixed % 140 };
     let (year, month, day) = (2022 + number % 4, 1 + mixed % 12, 1 + mixed % 28);
     #[expect(clippy::cast_precision_loss, reason = "prices are small")]
     let price = cents as f64 / 100.0;
