@@ -10,6 +10,7 @@ use super::rows::{self, Seen, Taken, Task};
 use crate::author::Author;
 use crate::files::{self, Files, NewFile};
 use crate::items::activity::{self, Action, Changes, change};
+use crate::items::matching::Table;
 use crate::shape::{self, FieldType, Shape, Shapes};
 use encoding_rs::Encoding;
 use jobs::{JobContext, JobError};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use store::{Db, Tx};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -183,6 +184,7 @@ impl Importer {
             reader::batches(records, ROWS, BYTES, |batch| sender.blocking_send(batch).is_ok())
         });
         let mut seen = Seen::new();
+        let table = Arc::new(Mutex::new(Table::default()));
         while let Some(batch) = batches.recv().await {
             if job.soft.is_cancelled() {
                 return Ok(Reached::Stopped);
@@ -190,11 +192,15 @@ impl Importer {
             let batch = Arc::new(batch);
             let (shapes, task) = (self.shapes.clone(), task.clone());
             let known = Arc::new(seen);
-            let (written, read_only) = (batch.clone(), known.clone());
-            let taken = job.db.write(move |tx| rows::take(tx, &shapes, &task, &written, &read_only)).await?;
+            let (written, read_only, kept) = (batch.clone(), known.clone(), table.clone());
+            let take = move |tx: &mut Tx| rows::take(tx, &shapes, &task, &written, &read_only, &kept);
+            let taken = job.db.write(take).await?;
             seen = Arc::try_unwrap(known).unwrap_or_else(|known| Seen::clone(&known));
             match taken {
-                Taken::On(fresh) => seen.extend(fresh),
+                Taken::On(fresh, learned) => {
+                    seen.extend(fresh);
+                    *table.lock().unwrap_or_else(PoisonError::into_inner) = learned;
+                }
                 Taken::Enough => return Ok(Reached::End),
                 Taken::Lost => return Ok(Reached::Stopped),
                 Taken::Over(status, reason) => {

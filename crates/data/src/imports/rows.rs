@@ -5,12 +5,14 @@ use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
 use super::reader::{Batch, Record};
 use crate::author::Author;
-use crate::items::matching::{Found, Matcher, OnMatch, Wanted};
+use crate::items::matching::{Found, Matcher, OnMatch, Table, Wanted};
 use crate::items::{Draft, Facts, ItemRow, Missing, Writer, locked, merge};
 use crate::shape::{self, IndexKind, Shape, Shapes};
 use crate::value::Mode;
 use model::{Code, CollectionId, Error, ImportId, ItemId, JsonText, Result};
 use std::collections::HashSet;
+use std::mem;
+use std::sync::{Mutex, PoisonError};
 use store::Tx;
 
 /// An import at work.
@@ -26,8 +28,8 @@ pub(super) struct Task {
 /// What became of a stretch.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// It is written; what a dry run has to remember of it.
-    On(Vec<Vec<u8>>),
+    /// It is written; what a dry run has to remember of it, and what the next stretch can match by.
+    On(Vec<Vec<u8>>, Table),
     /// It is written, and the import is to end here.
     Enough,
     /// Somebody else goes on with the import.
@@ -68,11 +70,19 @@ impl From<Wrong> for Refusal {
     }
 }
 
-/// Writes a stretch of records and how far that brings the import, or nothing.
+/// Writes a stretch of records and how far that brings the import, or nothing. An attempt takes the table of the stretch
+/// before for good: what it learns is true only if it is committed.
 ///
 /// # Errors
 /// When the service fails.
-pub(super) fn take(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch, seen: &Seen) -> Result<Taken> {
+pub(super) fn take(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    task: &Task,
+    batch: &Batch,
+    seen: &Seen,
+    table: &Mutex<Table>,
+) -> Result<Taken> {
     let Some(mut row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
     if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(Taken::Lost);
@@ -81,8 +91,16 @@ pub(super) fn take(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch, see
         Ok(shape) => shape,
         Err(error) => return over(error),
     };
-    let mut stretch =
-        Stretch { task, shapes, shape: &shape, row: &mut row, seen, fresh: Vec::new(), rejected: Vec::new() };
+    let mut stretch = Stretch {
+        task,
+        shapes,
+        shape: &shape,
+        row: &mut row,
+        seen,
+        table: mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner)),
+        fresh: Vec::new(),
+        rejected: Vec::new(),
+    };
     let enough = if task.settings.dry_run {
         let mut done = None;
         let undone: Result<()> = tx.savepoint(|tx| {
@@ -101,11 +119,11 @@ pub(super) fn take(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch, see
             Err(error) => return expensive(error),
         }
     };
-    let Stretch { fresh, rejected, .. } = stretch;
+    let Stretch { fresh, rejected, table, .. } = stretch;
     row.bytes_done = batch.to;
     queries::advance(tx, &row)?;
     queries::reject(tx, &rejected)?;
-    Ok(if enough { Taken::Enough } else { Taken::On(fresh) })
+    Ok(if enough { Taken::Enough } else { Taken::On(fresh, table) })
 }
 
 /// Why a collection takes no more rows.
@@ -136,6 +154,7 @@ struct Stretch<'a> {
     shape: &'a Shape,
     row: &'a mut ImportRow,
     seen: &'a Seen,
+    table: Table,
     fresh: Vec<Vec<u8>>,
     rejected: Vec<Rejected>,
 }
@@ -146,7 +165,8 @@ impl Stretch<'_> {
         let (task, shape) = (self.task, self.shape);
         let writer = Writer { shapes: self.shapes, shape, author: &task.author };
         let on = &task.settings.match_on;
-        let mut matcher = if on.is_empty() { None } else { Some(Matcher::new(shape, on)?) };
+        let table = mem::take(&mut self.table);
+        let mut matcher = if on.is_empty() { None } else { Some(Matcher::with(shape, on, table)?) };
         for record in &batch.records {
             self.row.rows_done += 1;
             match self.one(tx, &writer, matcher.as_mut(), record) {
@@ -162,6 +182,7 @@ impl Stretch<'_> {
                 }
             }
         }
+        self.table = matcher.map(Matcher::into_table).unwrap_or_default();
         Ok(false)
     }
 

@@ -53,8 +53,29 @@ enum Way {
     Unique(IndexId),
     /// By an index on the one field.
     Index(IndexId),
-    /// By a table of all items, made when it is first needed.
-    Table(Option<HashMap<String, Vec<ItemId>>>),
+    /// By a table of all items, which is brought up to date when it is first needed.
+    Table(Looked),
+}
+
+/// Live items by their values in fields that no index knows, as far as they were looked at. Kept from one transaction to
+/// the next, it learns of items that were created since, by their ids. It does not see an older item that somebody else
+/// gave such values or restored meanwhile; one that has lost them it sees.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// The shape's version and the fields that the items were looked at by.
+    by: Option<(i64, Vec<FieldId>)>,
+    items: HashMap<String, Vec<ItemId>>,
+    last: Option<ItemId>,
+    seen: usize,
+}
+
+/// A table in use.
+#[derive(Debug, Default)]
+struct Looked {
+    table: Table,
+    is_current: bool,
+    /// Items that were created since: the transaction is not over, so the table has to find them by itself.
+    created: HashMap<String, Vec<ItemId>>,
 }
 
 /// What a row says of the item that it is for.
@@ -96,6 +117,14 @@ impl Matcher {
     /// # Errors
     /// `validation_error` for what cannot be matched by.
     pub fn new(shape: &Shape, match_on: &[String]) -> Result<Self> {
+        Self::with(shape, match_on, Table::default())
+    }
+
+    /// One that goes on with the table of another, which must have been committed.
+    ///
+    /// # Errors
+    /// `validation_error` for what cannot be matched by.
+    pub fn with(shape: &Shape, match_on: &[String], table: Table) -> Result<Self> {
         if match_on == ["external_key"] {
             return Ok(Self { fields: Vec::new(), way: Way::ExternalKey });
         }
@@ -115,7 +144,15 @@ impl Matcher {
         }
         match Error::all_invalid(errors) {
             Some(error) => Err(error),
-            None => Ok(Self { way: way(shape, &fields), fields }),
+            None => Ok(Self { way: way(shape, &fields, table), fields }),
+        }
+    }
+
+    /// What the next transaction can go on with.
+    pub fn into_table(self) -> Table {
+        match self.way {
+            Way::Table(looked) => looked.table,
+            Way::ExternalKey | Way::Unique(_) | Way::Index(_) => Table::default(),
         }
     }
 
@@ -165,11 +202,7 @@ impl Matcher {
                 Ok(Found::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
             }
             Way::Index(id) => by_index(read, shape, *id, &self.fields, data),
-            Way::Table(Some(table)) => Ok(found_in(table, &spelled(shape, &self.fields, data))),
-            Way::Table(none) => {
-                let table = none.insert(scan(read, shape, &self.fields)?);
-                Ok(found_in(table, &spelled(shape, &self.fields, data)))
-            }
+            Way::Table(looked) => looked.find(read, shape, &self.fields, data),
             Way::ExternalKey => Ok(Found::None),
         }
     }
@@ -179,10 +212,10 @@ impl Matcher {
     /// # Errors
     /// When what is stored is damaged.
     pub fn note(&mut self, shape: &Shape, row: &ItemRow) -> Result<()> {
-        if let Way::Table(Some(table)) = &mut self.way
+        if let Way::Table(looked) = &mut self.way
             && let Some(text) = spelled(shape, &self.fields, &row.values()?)
         {
-            table.entry(text).or_default().push(row.id);
+            looked.created.entry(text).or_default().push(row.id);
         }
         Ok(())
     }
@@ -208,7 +241,7 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
     Ok(field)
 }
 
-fn way(shape: &Shape, fields: &[FieldId]) -> Way {
+fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Way {
     let covers = |index: &&Index| {
         index.status == IndexStatus::Ready
             && index.parts.len() == fields.len()
@@ -220,7 +253,7 @@ fn way(shape: &Shape, fields: &[FieldId]) -> Way {
     }
     match of_kind(IndexKind::Single) {
         Some(index) => Way::Index(index.id),
-        None => Way::Table(None),
+        None => Way::Table(Looked { table, ..Looked::default() }),
     }
 }
 
@@ -242,9 +275,22 @@ fn by_index(
         .select(item_keys::item_id)
         .load(read.connection())?;
     // A key holds the beginning of a text, so its items are looked at.
+    of_these(read, shape, fields, &candidates, wanted)
+}
+
+/// Those of some items that are live and have the values.
+fn of_these(
+    read: &mut Read,
+    shape: &Shape,
+    fields: &[FieldId],
+    candidates: &[ItemId],
+    wanted: &Data,
+) -> Result<Found> {
     let spelling = spelled(shape, fields, wanted);
     let rows: Vec<(ItemId, JsonText)> = items::table
-        .filter(items::id.eq_any(&candidates))
+        .filter(items::id.eq_any(candidates))
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::trashed_at.is_null())
         .select((items::id, items::data))
         .load(read.connection())?;
     let mut ids = Vec::new();
@@ -256,9 +302,22 @@ fn by_index(
     Ok(Found::of(ids))
 }
 
-fn found_in(table: &HashMap<String, Vec<ItemId>>, spelling: &Option<String>) -> Found {
-    let ids = spelling.as_ref().and_then(|text| table.get(text));
-    Found::of(ids.cloned().unwrap_or_default())
+impl Looked {
+    fn find(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId], wanted: &Data) -> Result<Found> {
+        if !self.is_current {
+            self.table.look(read, shape, fields)?;
+            self.is_current = true;
+        }
+        let Some(spelling) = spelled(shape, fields, wanted) else { return Ok(Found::None) };
+        let known = [self.table.items.get(&spelling), self.created.get(&spelling)];
+        let most = usize::try_from(SLICE).unwrap_or(usize::MAX);
+        let candidates: Vec<ItemId> = known.into_iter().flatten().flatten().copied().take(most).collect();
+        if candidates.is_empty() {
+            return Ok(Found::None);
+        }
+        // Since the table was made they may have been changed or deleted.
+        of_these(read, shape, fields, &candidates, wanted)
+    }
 }
 
 /// The values of the fields as one text, equal for values that are equal; `None` where one is missing.
@@ -274,28 +333,32 @@ fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
     serde_json::to_string(&values).ok()
 }
 
-/// All live items by their values in the fields.
-fn scan(read: &mut Read, shape: &Shape, fields: &[FieldId]) -> Result<HashMap<String, Vec<ItemId>>> {
-    let mut table: HashMap<String, Vec<ItemId>> = HashMap::new();
-    let (mut after, mut seen) = (ItemId(0), 0);
-    loop {
-        let rows: Vec<(ItemId, JsonText)> = items::table
-            .filter(items::collection_id.eq(shape.collection))
-            .filter(items::trashed_at.is_null())
-            .filter(items::id.gt(after))
-            .order(items::id)
-            .limit(SLICE)
-            .select((items::id, items::data))
-            .load(read.connection())?;
-        let Some((last, _)) = rows.last() else { return Ok(table) };
-        after = *last;
-        seen += rows.len();
-        if seen > MOST_SCANNED {
-            return Err(too_expensive(shape, fields));
+impl Table {
+    /// Looks at the live items that it does not know yet.
+    fn look(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId]) -> Result<()> {
+        let by = Some((shape.version, fields.to_vec()));
+        if self.by != by {
+            *self = Self { by, ..Self::default() };
         }
-        for (id, data) in &rows {
-            if let Some(text) = spelled(shape, fields, &data.parse()?) {
-                table.entry(text).or_default().push(*id);
+        loop {
+            let rows: Vec<(ItemId, JsonText)> = items::table
+                .filter(items::collection_id.eq(shape.collection))
+                .filter(items::trashed_at.is_null())
+                .filter(items::id.gt(self.last.unwrap_or(ItemId(0))))
+                .order(items::id)
+                .limit(SLICE)
+                .select((items::id, items::data))
+                .load(read.connection())?;
+            let Some((last, _)) = rows.last() else { return Ok(()) };
+            self.last = Some(*last);
+            self.seen += rows.len();
+            if self.seen > MOST_SCANNED {
+                return Err(too_expensive(shape, fields));
+            }
+            for (id, data) in &rows {
+                if let Some(text) = spelled(shape, fields, &data.parse()?) {
+                    self.items.entry(text).or_default().push(*id);
+                }
             }
         }
     }

@@ -253,6 +253,29 @@ testkit::on_both! {
         assert_eq!(done["errors"].as_array().unwrap().len(), 2);
     }
 
+    async fn rows_find_their_items_without_an_index(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        shop.import(json!({ "content": "name,price\nA 0,0\nOther,1\n" })).await;
+        // Rows of three stretches of 500, of which the last finds what each of them made and what was there before.
+        let mut text = "name,price\n".to_owned();
+        for row in (0..1_100).chain(0..300) {
+            text.push_str(&format!("A {row},{row}\n"));
+        }
+        let wish = |dry_run: bool| json!({ "content": text, "match_on": ["name"], "dry_run": dry_run });
+        let rehearsed = shop.import(wish(true)).await;
+        // A dry run knows that rows match earlier stretches, not whether they differ.
+        assert_eq!(rehearsed["counts"], counts(1_099, 300, 1, 0, 0));
+        let done = shop.import(wish(false)).await;
+        assert_eq!(done["counts"], counts(1_099, 0, 301, 0, 0));
+        assert_eq!(shop.import(wish(false)).await["counts"], counts(0, 0, 1_400, 0, 0));
+        assert_eq!(shop.items().await.len(), 1_101);
+        // What was deleted is not found any more.
+        let sql = "SELECT id AS n FROM items WHERE data LIKE '%\"A 7\"%'";
+        let gone = number(&shop.app, sql).await;
+        shop.app.delete(&shop.path(&format!("/items/{gone}")), &shop.key).await.expect(200);
+        assert_eq!(shop.import(wish(false)).await["counts"], counts(1, 0, 1_399, 0, 0));
+    }
+
     async fn files_that_cannot_be_imported(kind: Kind) {
         let shop = Shop::open(kind).await;
         for (wish, code) in [
