@@ -104,8 +104,12 @@ fn product(number: usize) -> Value {
     let mixed = (number * 7919 + 104_729) % 1000;
     let cents = base * (100 + extra) / 100 / 10 * 10 - 5;
     let first: String = category.chars().take(3).flat_map(char::to_uppercase).collect();
-    let tags: Vec<&str> =
-        TAGS.iter().enumerate().filter(|(place, _)| mixed.is_multiple_of(place + 3)).map(|(_, tag)| *tag).collect();
+    let tags: Vec<&str> = TAGS
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| mixed.is_multiple_of(place + 3))
+        .map(|(_, tag)| *tag)
+        .collect();
     let stock = if mixed.is_multiple_of(11) { 0 } else { mixed % 140 };
     let (year, month, day) = (2022 + number % 4, 1 + mixed % 12, 1 + mixed % 28);
     #[expect(clippy::cast_precision_loss, reason = "prices are small")]

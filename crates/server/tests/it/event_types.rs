@@ -24,6 +24,8 @@ const BY_VARIABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("data/src/items/comments.rs", &["item.comment.created", "item.comment.updated", "item.comment.deleted"]),
+    ("data/src/imports/job.rs", &["import.completed", "import.failed"]),
+    ("data/src/links/operations.rs", &["item.link.created", "item.link.deleted"]),
     ("data/src/items/files.rs", &["item.file.attached", "item.file.detached"]),
     (
         "data/src/items/write.rs",
