@@ -60,7 +60,7 @@ testkit::on_both! {
         app.model.usage(1000, 500).then(say("The Secret is 42."));
         let run = said(&app, &key, "Hi").await;
         assert_eq!((&run["incomplete_details"]["reason"], &run["output"]), (&json!("guardrail"), &Value::Null));
-        assert!(!run.to_string().contains("42"), "{run}");
+        assert!(!run.to_string().contains("Secret is"), "{run}");
         assert_eq!(run["energy"]["amount"], 15, "the model was asked, and that is paid");
         app.model.then(say(&"x".repeat(41)));
         assert_eq!(said(&app, &key, "Hi").await["output"], "Too long.");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use store::schema::{energy_holds, idempotency_keys, runs};
+use store::schema::{energy_holds, idempotency_keys, jobs, runs};
 use store::{Backend, Db};
 use testkit::{Answer, Client, Key, OpenAiServer, TestDb, until};
 
@@ -71,6 +71,10 @@ async fn let_leases_end(db: &Db) {
         let runs = diesel::update(runs::table).set(runs::lease_until.eq(past)).execute(tx.connection())?;
         let claims = diesel::update(idempotency_keys::table)
             .set(idempotency_keys::lease_until.eq(past))
+            .execute(tx.connection())?;
+        // The kill may have hit a job too, such as the one that looks for silent runs.
+        diesel::update(jobs::table.filter(jobs::lease_until.is_not_null()))
+            .set(jobs::lease_until.eq(past))
             .execute(tx.connection())?;
         Ok((runs, claims))
     });
