@@ -52,7 +52,7 @@ struct Inner {
 }
 
 /// How often PostgreSQL may refuse a transaction for a deadlock or a conflict before the caller hears of it.
-const TRIES: u32 = 5;
+const TRIES: u32 = 10;
 
 impl Db {
     /// Brings a database to the newest schema, creating a SQLite file where there is none.

@@ -40,12 +40,12 @@ const STATEMENTS: [(&str, &str, &str); 8] = [
     ),
     (
         "SELECT * FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NULL ORDER BY id DESC",
-        "items USING INDEX items_live (collection_id=? AND rowid>? AND rowid<?)",
+        "items USING INDEX items_live (collection_id=? AND id>? AND id<?)",
         "items_live",
     ),
     (
         "SELECT * FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NOT NULL ORDER BY id",
-        "items USING INDEX items_in_trash (collection_id=? AND rowid>? AND rowid<?)",
+        "items USING INDEX items_in_trash (collection_id=? AND id>? AND id<?)",
         "items_in_trash",
     ),
     (
