@@ -1,7 +1,7 @@
 //! Deliveries through storms, with the real program: receivers that fail in every way, workers killed with `kill -9`, a
 //! database that drops every connection. Every event arrives at least once, in its entity's order, and no lease stays.
 //!
-//! `SVC_CHAOS_EVENTS` sets how many events there are: 2,000 by default, so that it fits into `make test`.
+//! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
 use crate::kill::{Serving, output, program};
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
@@ -16,7 +16,7 @@ use testkit::{Answering, Client, Delivered, Key, Kind, OpenAiServer, Receiver, T
 const ENTITIES: i64 = 200;
 
 fn events() -> i64 {
-    std::env::var("SVC_CHAOS_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+    std::env::var("SVC_CHAOS_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(800)
 }
 
 /// What the receiver does: most is accepted; of the first attempts some go wrong in one way or another.
@@ -167,7 +167,7 @@ testkit::on_both! {
     }
 }
 
-/// Waits for up to two minutes.
+/// Waits for up to four minutes.
 async fn patiently(what: &str, mut done: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !done().await {
@@ -175,7 +175,7 @@ async fn patiently(what: &str, mut done: impl AsyncFnMut() -> bool) {
         }
     };
     assert!(
-        tokio::time::timeout(Duration::from_secs(120), waiting).await.is_ok(),
+        tokio::time::timeout(Duration::from_secs(240), waiting).await.is_ok(),
         "{what}: it did not happen"
     );
 }
