@@ -145,6 +145,9 @@ fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
     filter.musts().into_iter().filter(move |condition| condition.subject == subject)
 }
 
+/// How many items are thought to point to one by a relation field: links are not counted beforehand.
+const FEW_LINKED: i64 = 20;
+
 /// Chooses.
 ///
 /// # Errors
@@ -456,7 +459,7 @@ fn over_links(wanted: Wanted<'_>) -> Vec<Plan> {
         Some(Plan {
             ordered: by_id.is_some(),
             reverse: by_id.is_some_and(|sort| sort.newest_first),
-            ..Plan::of_few(Source::Links { field: field.id, to }, name, Vec::new(), 1_000)
+            ..Plan::of_few(Source::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
         })
     };
     wanted.filter.musts().into_iter().filter_map(of_condition).collect()

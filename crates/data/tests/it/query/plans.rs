@@ -57,7 +57,7 @@ const STATEMENTS: [(&str, &str, &str); 8] = [
     (
         "SELECT id FROM items WHERE collection_id = 7 AND external_key = 'x' AND external_key IS NOT NULL AND \
          trashed_at IS NULL",
-        "items USING COVERING INDEX items_by_external_key (collection_id=? AND external_key=?)",
+        "items USING INDEX items_by_external_key (collection_id=? AND external_key=?)",
         "items_by_external_key",
     ),
 ];
