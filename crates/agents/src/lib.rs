@@ -1,7 +1,6 @@
 //! AI agents and their runs: what an agent is, how a run goes, and which models answer.
 
 pub mod agents;
-mod locks;
 pub mod providers;
 pub mod runs;
 

@@ -41,7 +41,7 @@ pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> 
 /// Lets no other transaction change which agents a workspace has, what they are called and which is the default until
 /// this one ends. Whoever also locks an agent takes this lock first. The one writer of SQLite does so by itself.
 pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
-    crate::locks::lock(tx, crate::locks::key(&format!("agents {workspace}")))
+    tx.lock(&format!("agents {workspace}"))
 }
 
 /// The agent that runs when none is named.

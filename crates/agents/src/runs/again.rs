@@ -10,7 +10,6 @@ use super::work::{Plan, Start, Work};
 use super::{memory, queries};
 use crate::agents::AgentStatus;
 use crate::agents::queries as agents;
-use crate::locks;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId};
 use std::sync::Arc;
@@ -40,7 +39,7 @@ impl RunEngine {
         // The claim is this request's alone, and so is the run that it names.
         idempotency::attach(tx, claim, id.as_str())?;
         let row = queries::by_id(tx, caller.workspace_id(), id)?;
-        locks::lock(tx, conversation::key(&row))?;
+        conversation::lock(tx, conversation::key(&row))?;
         let mut row = queries::locked(tx, row.workspace_id, id)?;
         if agents::live_agent(tx, row.workspace_id, row.agent_id)?.status()? != AgentStatus::Active {
             return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));

@@ -11,7 +11,6 @@ use super::work::{Ended, Plan, Start, Work};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
-use crate::locks;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use serde_json::json;
@@ -267,8 +266,8 @@ fn fresh_row(
     let workspace_id = caller.workspace_id();
     let (moment, conversation_id) = match &new.conversation_id {
         Some(name) => {
-            let conversation = conversation::key_of(workspace_id, caller.livemode(), agent.id, name);
-            locks::lock(tx, conversation)?;
+            let key = conversation::key_of(workspace_id, caller.livemode(), agent.id, name);
+            conversation::lock(tx, key)?;
             (conversation::next_moment(tx, workspace_id, name)?, Some(name.clone()))
         }
         None => (tx.now(), None),

@@ -7,7 +7,6 @@ use super::work::{Start, Work};
 use super::{memory, queries};
 use crate::agents::queries as agents;
 use crate::agents::{AgentStatus, Settings};
-use crate::locks;
 use model::{Code, Error, Result, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +67,7 @@ impl RunEngine {
     }
 
     fn try_turn(&self, tx: &mut Tx, work: &Work) -> Result<Turn> {
-        locks::lock(tx, conversation::key(&work.row))?;
+        conversation::lock(tx, conversation::key(&work.row))?;
         let row = queries::by_id(tx, work.row.workspace_id, &work.row.id)?;
         if row.epoch != work.row.epoch {
             return Err(superseded());
@@ -115,7 +114,7 @@ impl RunEngine {
         let Some(limit) = settings.energy_limit_monthly.filter(|_| row.livemode) else { return Ok(()) };
         let (workspace, agent) = (row.workspace_id, row.agent_id);
         // So that of two runs at once the second sees what the first has set aside.
-        locks::lock(tx, locks::key(&format!("month of agent {workspace} {agent}")))?;
+        tx.lock(&format!("month of agent {workspace} {agent}"))?;
         let month: Timestamp = tx.now().month_start();
         let spent = queries::energy_since(tx, workspace, agent, month)?;
         let going_on = queries::going_on(tx, workspace, agent)?;

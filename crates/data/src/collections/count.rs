@@ -14,6 +14,11 @@ struct Number {
     n: i64,
 }
 
+/// How many live items a collection has, however long it takes to count them.
+pub(crate) fn live(read: &mut Read, collection: CollectionId) -> Result<i64> {
+    live_up_to(read, collection, i64::MAX - 1)
+}
+
 /// How many live items a collection has, counted up to `most` and one more.
 pub(crate) fn live_up_to(read: &mut Read, collection: CollectionId, most: i64) -> Result<i64> {
     bounded(read, "trashed_at IS NULL", collection, most)
@@ -35,7 +40,7 @@ fn bounded(read: &mut Read, condition: &str, collection: CollectionId, most: i64
 }
 
 /// How many live items a collection has: exact up to `most`, above that what was counted last.
-pub(crate) fn live(read: &mut Read, row: &CollectionRow, most: i64) -> Result<Count> {
+pub(crate) fn known(read: &mut Read, row: &CollectionRow, most: i64) -> Result<Count> {
     let counted = live_up_to(read, row.id, most)?;
     if counted <= most {
         return Ok(Count { items: counted, exact_at: Some(read.now()) });
@@ -73,7 +78,7 @@ pub async fn recount(db: &Db) -> Result<()> {
 }
 
 async fn recount_one(db: &Db, id: CollectionId) -> Result<()> {
-    let counted = db.read(move |read| live_up_to(read, id, i64::MAX - 1)).await?;
+    let counted = db.read(move |read| live(read, id)).await?;
     // Small collections are counted whenever somebody asks.
     if counted <= super::EXACT_IN_LISTS {
         return Ok(());

@@ -4,6 +4,7 @@
 //! are there already stay. On PostgreSQL a slice locks its items against changes while it writes their keys, so that a key
 //! never says what its item has ceased to be.
 
+use super::count;
 use super::indexes::{create, drop_index};
 use crate::items::{Facts, ItemRow, digest};
 use crate::query::{Due, LARGE, Wish};
@@ -11,7 +12,7 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jobs::{JobError, Runner};
-use model::{CollectionId, IndexId, ItemId, NewEvent, Result};
+use model::{IndexId, ItemId, NewEvent, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -41,18 +42,6 @@ const IDLE_DAYS: i64 = 60;
 pub fn ask(tx: &mut Tx, index: IndexId) -> Result<()> {
     let now = tx.now();
     tx.enqueue(JOB, Some(&format!("index:{index}")), &json!({ "index_id": index }), now)
-}
-
-/// How many live items a collection has.
-///
-/// # Errors
-/// When the database fails.
-pub fn count(tx: &mut Tx, collection: CollectionId) -> Result<i64> {
-    Ok(items::table
-        .filter(items::collection_id.eq(collection))
-        .filter(items::trashed_at.is_null())
-        .count()
-        .get_result(tx.connection())?)
 }
 
 /// Gives a runner the handlers of these jobs.
@@ -120,7 +109,7 @@ fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<()> {
             // The fields have changed since.
             _ => return Ok(()),
         };
-        if count(tx, wish.collection_id)? <= LARGE {
+        if count::live_up_to(tx, wish.collection_id, LARGE)? <= LARGE {
             return Ok(());
         }
         create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(drop)

@@ -3,17 +3,15 @@
 //! Writes keep an index up from the moment it is there; a job ([`super::index_jobs`]) fills in what was there before, and
 //! only then do queries use it.
 
-use super::index_jobs;
+use super::indexing;
 use crate::query::subject;
 use crate::shape::{
     self, Family, FieldType, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Shapes, Subject,
 };
-use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, IndexId, JsonText, Result, Timestamp};
 use operation::{Body, Created, Deleted, Path, Rows, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::schema::collection_indexes;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -106,7 +104,7 @@ pub fn list_indexes(
     shapes: State<Shapes>,
 ) -> Result<Rows<CollectionIndex>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let rows = rows(read, collection_id)?;
+    let rows = indexing::rows(read, collection_id)?;
     Ok(Rows(rows.into_iter().map(|row| shown(&shape, row)).collect::<Result<_>>()?))
 }
 
@@ -138,7 +136,7 @@ pub fn delete_index(
     Path(index_id): Path<IndexId>,
 ) -> Result<Deleted<IndexId>> {
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
-    let row = rows(tx, collection_id)?
+    let row = indexing::rows(tx, collection_id)?
         .into_iter()
         .find(|row| row.id == index_id)
         .ok_or_else(|| Error::not_found("index"))?;
@@ -158,16 +156,6 @@ pub fn delete_index(
     Ok(Deleted::of("index", index_id))
 }
 
-/// The indexes of a collection that are not on their way out.
-fn rows(read: &mut Read, collection: CollectionId) -> Result<Vec<IndexRow>> {
-    Ok(collection_indexes::table
-        .filter(collection_indexes::collection_id.eq(collection))
-        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
-        .order(collection_indexes::id)
-        .select(IndexRow::as_select())
-        .load(read.connection())?)
-}
-
 /// Begins an index. The caller holds the collection ([`shape::for_change`]).
 ///
 /// # Errors
@@ -179,7 +167,7 @@ pub fn create(
     parts: &[Part],
     origin: IndexOrigin,
 ) -> Result<IndexRow> {
-    let there = rows(tx, shape.collection)?;
+    let there = indexing::rows(tx, shape.collection)?;
     let text = JsonText::of(&parts);
     if let Some(row) = there.iter().find(|row| row.kind == kind.as_str() && row.parts == text) {
         return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
@@ -189,26 +177,8 @@ pub fn create(
         let message = format!("A collection has at most {MOST_INDEXES} indexes, unique ones included.");
         return Err(Error::new(Code::LimitReached, message).with("details", json!({ "limit": MOST_INDEXES })));
     }
-    let now = tx.now();
-    let total = index_jobs::count(tx, shape.collection)?;
-    let row: IndexRow = diesel::insert_into(collection_indexes::table)
-        .values((
-            collection_indexes::workspace_id.eq(shape.workspace),
-            collection_indexes::collection_id.eq(shape.collection),
-            collection_indexes::kind.eq(kind.as_str()),
-            collection_indexes::parts.eq(text),
-            collection_indexes::origin.eq(origin.as_str()),
-            collection_indexes::status.eq(IndexStatus::Building.as_str()),
-            collection_indexes::built_to.eq(0),
-            collection_indexes::rows_done.eq(0),
-            collection_indexes::rows_total.eq(total),
-            collection_indexes::created_at.eq(now),
-            collection_indexes::updated_at.eq(now),
-        ))
-        .returning(collection_indexes::all_columns)
-        .get_result(tx.connection())?;
+    let row = indexing::begin(tx, shape, kind, parts, origin)?;
     shape::bump(tx, shape.collection)?;
-    index_jobs::ask(tx, row.id)?;
     Ok(row)
 }
 
@@ -217,15 +187,8 @@ pub fn create(
 /// # Errors
 /// When the database fails.
 pub fn drop_index(tx: &mut Tx, collection: CollectionId, index: IndexId) -> Result<()> {
-    let now = tx.now();
-    diesel::update(collection_indexes::table.find(index))
-        .set((
-            collection_indexes::status.eq(IndexStatus::Dropping.as_str()),
-            collection_indexes::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    shape::bump(tx, collection)?;
-    index_jobs::ask(tx, index)
+    indexing::drop(tx, index)?;
+    shape::bump(tx, collection)
 }
 
 /// What index the fields make.

@@ -1,31 +1,28 @@
-//! Indexes that follow from fields and views: beginning them, and letting them go. How they are built and what callers
-//! see of them is another module's.
+//! The rows of indexes: beginning one, and letting it go. How they are built and what callers see of them is other
+//! modules' business.
 
+use super::{count, index_jobs};
 use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Subject};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
-use serde_json::json;
 use std::collections::BTreeSet;
-use store::Tx;
 use store::schema::collection_indexes;
-
-/// The job that fills an index that is being built, and empties one that was dropped.
-const BUILD: &str = "data.index.build";
+use store::{Read, Tx};
 
 /// The most fields of a collection that indexes are about.
 const MOST_INDEXED: usize = 20;
 
 /// The indexes of a collection that are not on their way out.
-pub(super) fn rows(tx: &mut Tx, collection: CollectionId) -> Result<Vec<IndexRow>> {
+pub(super) fn rows(read: &mut Read, collection: CollectionId) -> Result<Vec<IndexRow>> {
     Ok(collection_indexes::table
         .filter(collection_indexes::collection_id.eq(collection))
         .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
         .order(collection_indexes::id)
         .select(IndexRow::as_select())
-        .load(tx.connection())?)
+        .load(read.connection())?)
 }
 
-/// Stores an index in a state.
+/// Stores an index in a state, to be filled with `total` items.
 pub(super) fn insert(
     tx: &mut Tx,
     shape: &Shape,
@@ -33,7 +30,8 @@ pub(super) fn insert(
     parts: &[Part],
     origin: IndexOrigin,
     status: IndexStatus,
-) -> Result<IndexId> {
+    total: i64,
+) -> Result<IndexRow> {
     let now = tx.now();
     let row = (
         collection_indexes::workspace_id.eq(shape.workspace),
@@ -44,13 +42,13 @@ pub(super) fn insert(
         collection_indexes::status.eq(status.as_str()),
         collection_indexes::built_to.eq(0),
         collection_indexes::rows_done.eq(0),
-        collection_indexes::rows_total.eq(0),
+        collection_indexes::rows_total.eq(total),
         collection_indexes::created_at.eq(now),
         collection_indexes::updated_at.eq(now),
     );
     Ok(diesel::insert_into(collection_indexes::table)
         .values(row)
-        .returning(collection_indexes::id)
+        .returning(collection_indexes::all_columns)
         .get_result(tx.connection())?)
 }
 
@@ -61,10 +59,11 @@ pub(super) fn begin(
     kind: IndexKind,
     parts: &[Part],
     origin: IndexOrigin,
-) -> Result<IndexId> {
-    let id = insert(tx, shape, kind, parts, origin, IndexStatus::Building)?;
-    ask(tx, id)?;
-    Ok(id)
+) -> Result<IndexRow> {
+    let total = count::live(tx, shape.collection)?;
+    let row = insert(tx, shape, kind, parts, origin, IndexStatus::Building, total)?;
+    index_jobs::ask(tx, row.id)?;
+    Ok(row)
 }
 
 /// Notes why an index failed.
@@ -73,11 +72,6 @@ pub(super) fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
         .set(collection_indexes::error.eq(why))
         .execute(tx.connection())?;
     Ok(())
-}
-
-fn ask(tx: &mut Tx, id: IndexId) -> Result<()> {
-    let now = tx.now();
-    tx.enqueue(BUILD, Some(&format!("index:{id}")), &json!({ "index_id": id }), now)
 }
 
 /// Lets an index go: nobody uses it from now on, and a job takes its rows away.
@@ -89,7 +83,7 @@ pub(super) fn drop(tx: &mut Tx, id: IndexId) -> Result<()> {
             collection_indexes::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
-    ask(tx, id)
+    index_jobs::ask(tx, id)
 }
 
 /// Lets all indexes go that hold values of a field; gives what is needed to make them anew.

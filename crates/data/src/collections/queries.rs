@@ -81,7 +81,7 @@ pub(super) fn briefly(read: &mut Read, rows: Vec<CollectionRow>) -> Result<Vec<C
         .collect();
     rows.into_iter()
         .map(|row| {
-            let counted = count::live(read, &row, EXACT_IN_LISTS)?;
+            let counted = count::known(read, &row, EXACT_IN_LISTS)?;
             let primary = row.primary_field_id.and_then(|id| keys.get(&id).cloned());
             Collection::of(row, primary, counted, None)
         })
@@ -90,7 +90,7 @@ pub(super) fn briefly(read: &mut Read, rows: Vec<CollectionRow>) -> Result<Vec<C
 
 /// A collection with its fields.
 pub(super) fn in_full(read: &mut Read, row: CollectionRow, shape: &Shape) -> Result<Collection> {
-    let counted = count::live(read, &row, EXACT)?;
+    let counted = count::known(read, &row, EXACT)?;
     with_count(read, row, shape, counted)
 }
 

@@ -120,8 +120,8 @@ pub(super) fn settle_after(tx: &mut Tx, shape: &Shape) -> Result<()> {
     for (fields, _) in wanted(shape)?.into_iter().filter(|(fields, _)| !there.contains(fields)) {
         let parts = parts_of(&fields);
         let (kind, origin) = (IndexKind::Unique, IndexOrigin::Unique);
-        let id = indexing::insert(tx, shape, kind, &parts, origin, IndexStatus::Failed)?;
-        indexing::explain(tx, id, refused.message())?;
+        let row = indexing::insert(tx, shape, kind, &parts, origin, IndexStatus::Failed, 0)?;
+        indexing::explain(tx, row.id, refused.message())?;
     }
     Ok(())
 }
@@ -145,8 +145,8 @@ fn make(tx: &mut Tx, shape: &Shape, fields: &[FieldId], param: &str) -> Result<(
         indexing::begin(tx, shape, kind, &parts, origin)?;
         return Ok(());
     }
-    let id = indexing::insert(tx, shape, kind, &parts, origin, IndexStatus::Ready)?;
-    let index = Index { id, kind, parts, status: IndexStatus::Ready };
+    let row = indexing::insert(tx, shape, kind, &parts, origin, IndexStatus::Ready, 0)?;
+    let index = Index { id: row.id, kind, parts, status: IndexStatus::Ready };
     fill(tx, shape, &index, param)
 }
 

@@ -6,12 +6,10 @@ use super::write::Writer;
 use crate::author::Author;
 use crate::output::Printer;
 use crate::shape::{self, Shape, Shapes};
-use diesel::RunQueryDsl;
-use diesel::sql_types::BigInt;
 use model::{Caller, CollectionId, Result};
 use operation::{RawCreated, RawJson, With};
 use std::sync::Arc;
-use store::{AnyConnection, Tx};
+use store::Tx;
 
 /// A collection that is open for writing, and who writes.
 pub(crate) struct Desk<'a> {
@@ -69,13 +67,7 @@ impl<'a> Desk<'a> {
     /// # Errors
     /// When the database fails.
     pub(crate) fn alone(&self, tx: &mut Tx, what: &str) -> Result<()> {
-        let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
-        let thing = format!("items {what} {}", self.shape.collection);
-        let digest = ring::digest::digest(&ring::digest::SHA256, thing.as_bytes());
-        let number = digest.as_ref().first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
-        let locking = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
-        locking.bind::<BigInt, _>(number).execute(connection)?;
-        Ok(())
+        tx.lock(&format!("items {what} {}", self.shape.collection))
     }
 
     /// What writes there.

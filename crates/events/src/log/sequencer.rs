@@ -27,8 +27,6 @@ use tokio_util::sync::CancellationToken;
 const BATCH: i64 = 500;
 /// How often to look for events that nobody was woken for: those of a process that died, or of a command.
 const POLL: Duration = Duration::from_secs(1);
-/// Names the lock of PostgreSQL under which places are given.
-const LOCK: i64 = 7_361_764;
 
 /// An event with its place.
 #[derive(Debug, Clone, QueryableByName, Queryable)]
@@ -118,9 +116,7 @@ impl Sequencer {
 
 /// Gives the next places to what has none, in the order in which it was written.
 fn place(tx: &mut Tx) -> Result<Vec<Placed>> {
-    if tx.is_postgres() {
-        diesel::sql_query(format!("SELECT pg_advisory_xact_lock({LOCK})")).execute(tx.connection())?;
-    }
+    tx.lock("places of events")?;
     let last: Option<i64> =
         events::table.select(diesel::dsl::max(events::position)).get_result(tx.connection())?;
     let mut placed: Vec<Placed> = diesel::sql_query(format!(
