@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(long)]
     pub process: u32,
     /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
-    /// request, from 1 to `spread`, and `{n15}` for the same in 15 digits.
+    /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, and `{m}` for another one, up to a million.
     #[arg(long)]
     pub target: String,
     /// The body, for requests that have one.
@@ -111,9 +111,12 @@ impl Arguments {
     }
 
     /// The request of a connection with the number `drawn`.
-    fn request(&self, connection: usize, drawn: u64) -> Vec<u8> {
-        let with_number =
-            |text: &str| text.replace("{n15}", &format!("{drawn:015}")).replace("{n}", &drawn.to_string());
+    fn request(&self, connection: usize, drawn: u64, other: u64) -> Vec<u8> {
+        let with_number = |text: &str| {
+            text.replace("{n15}", &format!("{drawn:015}"))
+                .replace("{n}", &drawn.to_string())
+                .replace("{m}", &other.to_string())
+        };
         let (target, body) = (with_number(&self.target), with_number(&self.body));
         let mut text = format!("{target} HTTP/1.1\r\nhost: {}\r\n", self.address);
         if let Some(key) = self.keys.get(connection % self.keys.len().max(1)) {
@@ -218,11 +221,11 @@ async fn converse(
     let mut buffer = Vec::with_capacity(32 * 1024);
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 20);
     let varies = arguments.target.contains("{n") || arguments.body.contains("{n");
-    let mut request = arguments.request(number, 1);
+    let mut request = arguments.request(number, 1, 1);
     while !shared.stop.get() && shared.left.get() > 0 {
         shared.left.set(shared.left.get() - 1);
         if varies {
-            request = arguments.request(number, draw.next(arguments.spread));
+            request = arguments.request(number, draw.next(arguments.spread), draw.next(1_000_000));
         }
         let began = Instant::now();
         stream.write_all(&request).await?;

@@ -1,7 +1,8 @@
 //! Time and randomness, as traits, so that tests control both.
 
-use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, SubsecRound, Utc};
+use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, SubsecRound, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -74,7 +75,7 @@ impl Timestamp {
 
     /// RFC 3339 in UTC with milliseconds, as on the wire.
     pub fn rfc3339(self) -> String {
-        self.0.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+        self.to_string()
     }
 
     /// Reads RFC 3339 with any offset.
@@ -84,9 +85,35 @@ impl Timestamp {
     }
 }
 
+/// RFC 3339. Every answer has several times, and chrono would read its own format anew for each.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (date, time) = (self.0.date(), self.0.time());
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut put = |place: std::ops::Range<usize>, mut value: u32| {
+            for digit in text.get_mut(place).into_iter().flatten().rev() {
+                *digit = b'0' + (value % 10) as u8;
+                value /= 10;
+            }
+        };
+        // Other years have more digits, and a leap second is the sixty-first.
+        let (Ok(year @ 0..=9999), 0..1_000_000_000) = (u32::try_from(date.year()), time.nanosecond()) else {
+            return write!(out, "{}", self.0.format("%Y-%m-%dT%H:%M:%S%.3fZ"));
+        };
+        put(0..4, year);
+        put(5..7, date.month());
+        put(8..10, date.day());
+        put(11..13, time.hour());
+        put(14..16, time.minute());
+        put(17..19, time.second());
+        put(20..23, time.nanosecond() / 1_000_000);
+        out.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0.format("%Y-%m-%dT%H:%M:%S%.3fZ"))
+        serializer.collect_str(self)
     }
 }
 
@@ -213,6 +240,19 @@ mod tests {
         assert_eq!(time.rfc3339(), "2025-11-21T02:00:00.120Z");
         assert_eq!(Timestamp::parse("2025-11-21T04:00:00.1209+02:00"), Some(time));
         assert_eq!(Timestamp::parse("2025-11-21"), None);
+        assert_eq!(Timestamp::from_millis(253_402_300_800_000).rfc3339(), "+10000-01-01T00:00:00.000Z");
+        let leap = Timestamp::parse("2016-12-31T23:59:60.5Z").unwrap();
+        assert_eq!(leap.rfc3339(), "2016-12-31T23:59:60.500Z");
+    }
+
+    #[test]
+    fn times_print_as_chrono_prints_them() {
+        let mut millis = -62_167_219_200_000_i64;
+        while millis < 253_402_300_800_000 {
+            let time = Timestamp::from_millis(millis);
+            assert_eq!(time.rfc3339(), time.0.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+            millis += 86_399_999_999;
+        }
     }
 
     #[test]

@@ -6,8 +6,11 @@
 use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::query_dsl::methods::LoadQuery;
+use diesel::sql_types::Bool;
 
-/// A statement of one shape, to be run with `get_result` or `get_results` (and so with `returning`).
+/// A statement of one shape, to be run with `get_result` or `get_results` (and so with `returning`): `execute` looks
+/// through it.
 #[derive(Debug, Clone, Copy)]
 pub struct Cached<Q>(pub Q);
 
@@ -37,3 +40,47 @@ impl<Q: Query> Query for Cached<Q> {
 }
 
 impl<Q, C> RunQueryDsl<C> for Cached<Q> {}
+
+/// A change of one shape that gives nothing back, to be [`run`](Self::run): with `returning` SQLite would keep a journal
+/// for the one statement.
+#[derive(Debug, Clone, Copy)]
+pub struct CachedChange<Q>(pub Q);
+
+impl<Q> CachedChange<Q> {
+    /// Makes the change. Diesel keeps what is loaded and not what is executed, so it passes for a query without rows.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn run<'query, C>(self, connection: &mut C) -> QueryResult<()>
+    where
+        Self: LoadQuery<'query, C, bool>,
+    {
+        self.load(connection).map(|rows: Vec<bool>| drop(rows))
+    }
+}
+
+impl<Q, DB> QueryFragment<DB> for CachedChange<Q>
+where
+    DB: Backend,
+    Q: QueryFragment<DB>,
+{
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _: &DB) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+impl<Q> QueryId for CachedChange<Q> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Q> Query for CachedChange<Q> {
+    type SqlType = Bool;
+}
+
+impl<Q, C> RunQueryDsl<C> for CachedChange<Q> {}

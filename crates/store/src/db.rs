@@ -1,6 +1,7 @@
 //! The database of a running service.
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
+use crate::threads::Threads;
 use crate::tx::{Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
 use crate::{Backend, each, migrations};
@@ -10,7 +11,7 @@ use model::{Clock, Error, Random, Result, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// How to open a database.
 #[derive(Clone)]
@@ -41,8 +42,7 @@ pub struct Db(Arc<Inner>);
 struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
-    /// As many permits as connections: waiting for one must not block a thread.
-    permits: Arc<Semaphore>,
+    threads: Threads,
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
@@ -89,11 +89,11 @@ impl Db {
             .test_on_check_out(false)
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
-        let permits = Arc::new(Semaphore::new(usize::try_from(connections.max(1)).unwrap_or(1)));
+        let threads = Threads::start(connections)?;
         Ok(Self(Arc::new(Inner {
             backend,
             pool,
-            permits,
+            threads,
             writer,
             clock,
             random,
@@ -142,21 +142,14 @@ impl Db {
         work: impl FnOnce(&mut Read) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.0.reads.fetch_add(1, Ordering::Relaxed);
-        let permit = self.permit().await?;
         let inner = self.0.clone();
-        tokio::task::spawn_blocking(move || {
-            let mut read = inner.reader()?;
-            let result = work(&mut read);
-            drop((read, permit));
-            result
-        })
-        .await?
+        self.0.threads.run(true, move || work(&mut inner.reader()?)).await
     }
 
     /// Runs a transaction and answers once it is durable. Where it fails, nothing of it stays.
     ///
-    /// `work` may run again when PostgreSQL reports a deadlock or a conflict, so it must have no effects of its
-    /// own outside the transaction.
+    /// `work` may run again: when PostgreSQL reports a deadlock or a conflict, and on SQLite when another transaction of
+    /// the group that shares its commit fails. So it must have no effects of its own outside the transaction.
     ///
     /// # Errors
     /// What `work` fails with, or the database.
@@ -171,18 +164,8 @@ impl Db {
             writer.send(pending).await.map_err(|_| Error::internal("the writer has stopped"))?;
             return answer.await?;
         }
-        let permit = self.permit().await?;
         let inner = self.0.clone();
-        tokio::task::spawn_blocking(move || {
-            let result = inner.transaction(&work);
-            drop(permit);
-            result
-        })
-        .await?
-    }
-
-    async fn permit(&self) -> Result<tokio::sync::OwnedSemaphorePermit> {
-        Ok(self.0.permits.clone().acquire_owned().await?)
+        self.0.threads.run(false, move || inner.transaction(&work)).await
     }
 
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.

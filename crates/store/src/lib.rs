@@ -11,10 +11,11 @@ mod migrations;
 mod pages;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod threads;
 mod tx;
 mod writer;
 
-pub use cached::Cached;
+pub use cached::{Cached, CachedChange};
 pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber};

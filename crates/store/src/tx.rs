@@ -160,7 +160,9 @@ impl Tx {
             created_at: now,
             contact_id: contact_of(&event.data),
         };
-        diesel::insert_into(events::table).values(row).execute(self.connection())?;
+        each!(self.connection(), |connection| diesel::insert_into(events::table)
+            .values(row)
+            .execute(connection))?;
         let emitted = self.emitted.clone();
         self.after_commit(move || emitted.notify_one());
         Ok(id)

@@ -1,44 +1,51 @@
 //! SQLite's one writer: it takes the waiting transactions together.
 //!
-//! Each gets a savepoint of its own; all share one commit and are answered after it. So every answer is durable,
-//! and the price of a sync to disk is shared by all who wait for it.
+//! They share one commit and are answered after it. So every answer is durable, and the price of a sync to disk is
+//! shared by all who wait for it. One that fails after it changed something takes the group with it, which is then done
+//! again with a savepoint for each: savepoints for all would cost more than the works themselves.
 
 use crate::AnyConnection;
 use crate::connection::{Role, open_sqlite};
 use crate::tx::{AfterCommit, Held, Read, Tx, run_hooks};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use model::{Clock, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// The most transactions that share a commit: bounds how long the first of them waits.
-const BATCH: usize = 128;
+const MOST: usize = 128;
+
+/// After a group had to be done again, this many keep their transactions apart from the start: where one failed
+/// half-way, more of its kind are likely to follow.
+const CAREFUL: u32 = 64;
 
 /// A transaction that waits for the writer.
 pub(crate) trait Work: Send {
-    /// Does the work; `false` asks for a rollback of this work alone.
+    /// Does the work, perhaps not for the first time; `false` asks for a rollback of this work alone.
     fn run(&mut self, tx: &mut Tx) -> bool;
     /// Answers, once the commit is through or has failed.
     fn answer(self: Box<Self>, committed: std::result::Result<(), String>);
 }
 
 pub(crate) struct Pending<T, F> {
-    work: Option<F>,
+    work: F,
     result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
 }
 
 impl<T, F> Pending<T, F> {
     pub(crate) fn new(work: F, reply: oneshot::Sender<Result<T>>) -> Self {
-        Self { work: Some(work), result: None, reply }
+        Self { work, result: None, reply }
     }
 }
 
-impl<T: Send, F: FnOnce(&mut Tx) -> Result<T> + Send> Work for Pending<T, F> {
+impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Work for Pending<T, F> {
     fn run(&mut self, tx: &mut Tx) -> bool {
-        let Some(work) = self.work.take() else { return false };
-        let result = catch_unwind(AssertUnwindSafe(|| work(tx)))
+        let result = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         let keep = result.is_ok();
         self.result = Some(result);
@@ -66,73 +73,117 @@ pub(crate) fn start(
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
-    let mut tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, emitted);
-    std::thread::Builder::new()
-        .name("sqlite-writer".to_owned())
-        .spawn(move || serve(&path, &mut tx, receiver))?;
+    let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, emitted);
+    let writer = Writer { path, tx, receiver, careful: 0 };
+    std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || writer.serve())?;
     Ok(sender)
 }
 
-fn serve(path: &str, tx: &mut Tx, mut receiver: mpsc::Receiver<Box<dyn Work>>) {
-    while let Some(first) = receiver.blocking_recv() {
-        let mut batch = Vec::with_capacity(16);
-        let mut hooks = Vec::new();
-        let outcome = run_batch(tx, first, &mut receiver, &mut batch, &mut hooks);
-        let outcome = outcome.map_err(|error| {
-            tracing::error!(%error, "a group of transactions could not be committed");
-            // Whatever state the connection is in, every later batch would fail with it: a full disk, for one, ends
-            // the transaction behind diesel's back. Until there is a new one, each batch fails and comes here again.
-            match open_sqlite(path, Role::Writer) {
-                Ok(connection) => tx.replace(AnyConnection::Sqlite(connection)),
-                Err(error) => tracing::error!(%error, "the writer could not open the database anew"),
+struct Writer {
+    path: String,
+    tx: Tx,
+    receiver: mpsc::Receiver<Box<dyn Work>>,
+    /// How many groups to come give each transaction a savepoint.
+    careful: u32,
+}
+
+/// Transactions that share a commit.
+#[derive(Default)]
+struct Group {
+    works: Vec<Box<dyn Work>>,
+    hooks: Vec<AfterCommit>,
+}
+
+impl Writer {
+    fn serve(mut self) {
+        while let Some(first) = self.receiver.blocking_recv() {
+            let mut group = Group { works: vec![first], hooks: Vec::new() };
+            let outcome = self.run(&mut group).map_err(|error| {
+                tracing::error!(%error, "a group of transactions could not be committed");
+                // Whatever state the connection is in, every later group would fail with it: a full disk, for one, ends
+                // the transaction behind diesel's back. Until there is a new one, each group fails and comes here again.
+                match open_sqlite(&self.path, Role::Writer) {
+                    Ok(connection) => self.tx.replace(AnyConnection::Sqlite(connection)),
+                    Err(error) => tracing::error!(%error, "the writer could not open the database anew"),
+                }
+                error.to_string()
+            });
+            if outcome.is_ok() {
+                run_hooks(group.hooks);
             }
-            error.to_string()
-        });
-        if outcome.is_ok() {
-            run_hooks(hooks);
-        }
-        for work in batch {
-            work.answer(outcome.clone());
+            for work in group.works {
+                work.answer(outcome.clone());
+            }
         }
     }
-}
 
-fn run_batch(
-    tx: &mut Tx,
-    first: Box<dyn Work>,
-    receiver: &mut mpsc::Receiver<Box<dyn Work>>,
-    batch: &mut Vec<Box<dyn Work>>,
-    hooks: &mut Vec<AfterCommit>,
-) -> diesel::QueryResult<()> {
-    let mut next = Some(first);
-    // A reader that turns writer fails at once under contention, whatever the time-out says: so BEGIN IMMEDIATE.
-    if let Err(error) = begun(tx, |connection| Manager::begin_transaction_sql(connection, "BEGIN IMMEDIATE"))
-    {
-        batch.extend(next);
-        return Err(error);
+    /// Does the group's work and that of whoever comes meanwhile, and commits it all.
+    fn run(&mut self, group: &mut Group) -> QueryResult<()> {
+        self.begin()?;
+        let mut done = 0;
+        loop {
+            while let Some(work) = group.works.get_mut(done) {
+                if self.careful > 0 {
+                    self.apart(&mut **work, &mut group.hooks)?;
+                } else if !self.together(&mut **work, &mut group.hooks)? {
+                    self.step(Manager::rollback_transaction)?;
+                    self.begin()?;
+                    group.hooks.clear();
+                    self.careful = CAREFUL;
+                    done = 0;
+                    continue;
+                }
+                done += 1;
+            }
+            if group.works.len() == MOST {
+                break;
+            }
+            let Ok(next) = self.receiver.try_recv() else { break };
+            group.works.push(next);
+        }
+        self.careful = self.careful.saturating_sub(1);
+        self.step(Manager::commit_transaction)
     }
-    while let Some(mut work) = next {
-        begun(tx, Manager::begin_transaction)?;
-        let keep = work.run(tx);
-        batch.push(work);
-        let actions = tx.take_after_commit();
+
+    /// Does a work in the group's own transaction. `false` where it failed and left changes behind.
+    fn together(&mut self, work: &mut dyn Work, hooks: &mut Vec<AfterCommit>) -> QueryResult<bool> {
+        let before = self.changes()?;
+        let keep = work.run(&mut self.tx);
+        let actions = self.tx.take_after_commit();
         if keep {
-            begun(tx, Manager::commit_transaction)?;
             hooks.extend(actions);
-        } else {
-            begun(tx, Manager::rollback_transaction)?;
+            return Ok(true);
         }
-        next = if batch.len() < BATCH { receiver.try_recv().ok() } else { None };
+        Ok(self.changes()? == before)
     }
-    begun(tx, Manager::commit_transaction)
-}
 
-fn begun(
-    tx: &mut Tx,
-    step: impl FnOnce(&mut diesel::SqliteConnection) -> diesel::QueryResult<()>,
-) -> diesel::QueryResult<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => step(connection),
-        AnyConnection::Postgres(_) => Ok(()),
+    /// Does a work in a savepoint.
+    fn apart(&mut self, work: &mut dyn Work, hooks: &mut Vec<AfterCommit>) -> QueryResult<()> {
+        self.step(Manager::begin_transaction)?;
+        let keep = work.run(&mut self.tx);
+        let actions = self.tx.take_after_commit();
+        if keep {
+            hooks.extend(actions);
+            self.step(Manager::commit_transaction)
+        } else {
+            self.step(Manager::rollback_transaction)
+        }
+    }
+
+    /// A reader that turns writer fails at once under contention, whatever the time-out says: so `BEGIN IMMEDIATE`.
+    fn begin(&mut self) -> QueryResult<()> {
+        self.step(|connection| Manager::begin_transaction_sql(connection, "BEGIN IMMEDIATE"))
+    }
+
+    /// How many rows the connection has changed since it was opened.
+    fn changes(&mut self) -> QueryResult<i64> {
+        self.step(|connection| diesel::select(sql::<BigInt>("total_changes()")).get_result(connection))
+    }
+
+    fn step<T>(&mut self, step: impl FnOnce(&mut SqliteConnection) -> QueryResult<T>) -> QueryResult<T> {
+        match self.tx.connection() {
+            AnyConnection::Sqlite(connection) => step(connection),
+            AnyConnection::Postgres(_) => Err(diesel::result::Error::NotInTransaction),
+        }
     }
 }

@@ -108,9 +108,9 @@ fn requests(items: &str) -> Vec<Request> {
         Request {
             name: "update one field of one item",
             ours: format!("PATCH {items}/{{n}}"),
-            ours_body: r#"{"data":{"stock":{n}}}"#.to_owned(),
+            ours_body: r#"{"data":{"stock":{m}}}"#.to_owned(),
             theirs: "PATCH /api/collections/products/records/{n15}",
-            theirs_body: r#"{"stock":{n}}"#,
+            theirs_body: r#"{"stock":{m}}"#,
             target: 3.0,
             writes: true,
         },

@@ -109,14 +109,15 @@ pub(super) fn reserve(tx: &mut Tx, workspace: WorkspaceId, energy: i64) -> Resul
         .filter(sql::<Bool>("energy_grants.remaining > 0"))
         .filter(energy_grants::expires_at.le(tx.now()).or(energy_grants::voided_at.is_not_null()))
         .select(energy_grants::priority);
-    let changed = each!(tx.connection(), |connection| {
+    let changed: Option<WorkspaceId> = each!(tx.connection(), |connection| {
         let update = diesel::update(energy_accounts::table.find(workspace))
             .filter((balance - reserved).ge(energy))
             .filter(not(exists(dead)))
-            .set(reserved.eq(reserved + energy));
-        Cached(update).execute(connection)
+            .set(reserved.eq(reserved + energy))
+            .returning(energy_accounts::workspace_id);
+        Cached(update).get_result(connection).optional()
     })?;
-    Ok(changed == 1)
+    Ok(changed.is_some())
 }
 
 /// Locks an account until the transaction ends. `None` where the workspace has none.

@@ -5,7 +5,7 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
-use store::Cached;
+use store::CachedChange;
 use store::schema::{energy_entries, energy_holds};
 use store::{AnyConnection, Tx, each};
 
@@ -141,7 +141,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             h::state.eq(&held.state),
             h::expires_at.eq(expires_at),
         ));
-        Cached(update).execute(connection)
+        CachedChange(update).run(connection)
     })?;
     Ok(())
 }

@@ -72,10 +72,15 @@ pub(crate) fn complete(
 pub(crate) fn derive(shape: &Shape, data: &mut Data) {
     formulas(shape, data);
     if shape.fields.iter().any(|field| field.kind.is_read_only()) {
-        let mut unordered = std::mem::take(data);
-        let of = |field: &Field| unordered.remove(&field.key).map(|value| (field.key.clone(), value));
-        *data = shape.fields.iter().filter_map(of).collect();
+        order(shape, data);
     }
+}
+
+/// Puts the values in the order of the fields; those of no field go.
+pub(crate) fn order(shape: &Shape, data: &mut Data) {
+    let mut unordered = std::mem::take(data);
+    let of = |field: &Field| unordered.remove(&field.key).map(|value| (field.key.clone(), value));
+    *data = shape.fields.iter().filter_map(of).collect();
 }
 
 /// Computes the formulas of an item, each after those that it reads.

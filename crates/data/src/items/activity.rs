@@ -9,7 +9,7 @@ use operation::{OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::schema::item_activity;
-use store::{OptInPage, Read, Tx};
+use store::{OptInPage, Read, Tx, each};
 use utoipa::ToSchema;
 
 /// What was done.
@@ -117,7 +117,9 @@ pub fn record(
         operation_id: author.operation.as_deref(),
         created_at: tx.now(),
     };
-    diesel::insert_into(item_activity::table).values(row).execute(tx.connection())?;
+    each!(tx.connection(), |connection| diesel::insert_into(item_activity::table)
+        .values(row)
+        .execute(connection))?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use model::{Code, Error, ItemId, Result};
 use serde_json::{Value, json};
 use store::schema::items;
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, Read, Tx, each};
 
 /// A live item of the collection.
 ///
@@ -21,12 +21,13 @@ pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
 /// # Errors
 /// When the database fails.
 pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
-    let found = items::table
+    // Asked of the one connection, the statement is known by its type; of either, by its text, made anew each time.
+    let found = each!(read.connection(), |connection| items::table
         .filter(items::id.eq(id))
         .filter(items::workspace_id.eq(shape.workspace))
         .filter(items::collection_id.eq(shape.collection))
         .select(ItemRow::as_select())
-        .get_result(read.connection());
+        .get_result(connection));
     Ok(found.optional()?)
 }
 

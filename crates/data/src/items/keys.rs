@@ -5,7 +5,7 @@ use crate::key;
 use crate::shape::{Field, Index, IndexKind, Part, Shape, Subject, System};
 use crate::text;
 use diesel::prelude::*;
-use model::{Code, Error, IndexId, ItemId, Result};
+use model::{Code, Error, IndexId, ItemId, JsonText, Result};
 use serde_json::Value;
 use store::schema::{item_keys, item_unique};
 use store::{Read, Tx, each};
@@ -30,7 +30,7 @@ impl Facts<'_> {
         match system {
             System::Position => Some(self.row.place()),
             System::ExternalKey => self.row.external_key.clone(),
-            System::CreatedBy => creator(self.row),
+            System::CreatedBy => creator(&self.row.created_by),
             System::Id | System::Version | System::CreatedAt | System::UpdatedAt => None,
         }
     }
@@ -102,14 +102,15 @@ pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     Some(digest.finish().as_ref().to_vec())
 }
 
-/// Who created an item, as `type:id`.
-pub fn creator(row: &ItemRow) -> Option<String> {
-    let actor: crate::author::Actor = row.created_by.parse().ok()?;
+/// Who created an item, as `type:id`; `created_by` is what its row says.
+pub fn creator(created_by: &JsonText) -> Option<String> {
+    let actor: crate::author::Actor = created_by.parse().ok()?;
     Some(format!("{}:{}", actor.kind.as_str(), actor.id))
 }
 
+// Without `DEFAULT` for what is absent the statement has one shape, and diesel knows it by its type.
 #[derive(Insertable)]
-#[diesel(table_name = item_keys)]
+#[diesel(table_name = item_keys, treat_none_as_default_value = false)]
 struct KeyRow {
     index_id: IndexId,
     k: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use super::activity::{Action, Changes};
 use super::find::{live, refuse_locked};
-use super::keys::{self, Facts, creator};
+use super::keys::{self, Facts};
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, sized, store, store_with_key};
@@ -124,7 +124,7 @@ impl Writer<'_> {
         let now = tx.now();
         let mut data = draft.data;
         compute::number(tx, self.shape, &mut data)?;
-        values::stamp(self.shape, &mut data, old.created_at, now, &creator(old).unwrap_or_default());
+        values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
         let references = links::take_references(tx, self.shape, None, &mut data)?;
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
         let mut row = ItemRow {

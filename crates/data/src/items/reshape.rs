@@ -3,7 +3,7 @@
 use super::keys::{self, Facts};
 use super::row::{Data, ItemRow};
 use super::values;
-use super::write::{Writer, differences, ordered, store};
+use super::write::{Writer, differences, store};
 use crate::compute::Extent;
 use crate::{compute, search};
 use model::{JsonText, Result};
@@ -25,9 +25,8 @@ impl Writer<'_> {
     ) -> Result<()> {
         let before = old.values()?;
         compute::number_missing(tx, self.shape, &mut data)?;
-        let creator = keys::creator(old).unwrap_or_default();
-        values::stamp(self.shape, &mut data, old.created_at, old.updated_at, &creator);
-        let mut data = ordered(self.shape, data);
+        values::stamp(self.shape, &mut data, old.created_at, old.updated_at, &old.created_by);
+        compute::order(self.shape, &mut data);
         compute::complete(tx, self.shape, Some(old), Extent::Full, &mut data)?;
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);

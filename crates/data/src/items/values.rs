@@ -1,9 +1,10 @@
 //! The values of an item as a caller writes them: checked, completed, and refused all at once.
 
+use super::keys::creator;
 use super::row::Data;
 use crate::shape::{Field, FieldType, Shape};
 use crate::value::{self, Mode, Problem};
-use model::{FieldError, Result, Timestamp};
+use model::{FieldError, JsonText, Result, Timestamp};
 use serde_json::Value;
 
 /// What a write does with the fields that it does not name.
@@ -112,13 +113,20 @@ fn unknown(shape: &Shape, key: &str, path: &str) -> FieldError {
         .at(format!("{path}data.{shown}"))
 }
 
-/// Sets the system fields that a collection shows among its own.
-pub fn stamp(shape: &Shape, data: &mut Data, created_at: Timestamp, updated_at: Timestamp, creator: &str) {
+/// Sets the system fields that a collection shows among its own: when an item was created and changed, and who
+/// (JSON of an [`Actor`](crate::author::Actor)) created it.
+pub fn stamp(
+    shape: &Shape,
+    data: &mut Data,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    created_by: &JsonText,
+) {
     for field in &shape.fields {
         let value = match field.kind {
             FieldType::CreatedAt => created_at.rfc3339(),
             FieldType::UpdatedAt => updated_at.rfc3339(),
-            FieldType::CreatedBy => creator.to_owned(),
+            FieldType::CreatedBy => creator(created_by).unwrap_or_default(),
             _ => continue,
         };
         data.insert(field.key.clone(), value.into());

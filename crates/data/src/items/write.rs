@@ -3,18 +3,20 @@
 
 use super::activity::{self, Action, Changes, change};
 use super::find::{find, holder_of_key, live, lock, refuse_locked};
-use super::keys::{self, Facts, creator};
+use super::keys::{self, Facts};
 use super::row::{Data, ItemRow};
 use super::values;
-use crate::author::{Actor, Author};
+use crate::author::Author;
 use crate::compute::Extent;
 use crate::shape::{FieldType, Shape, Shapes};
 use crate::{compute, links, search};
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
 use serde_json::{Value, json};
 use store::schema::items;
-use store::{Cached, Tx, each};
+use store::{AnyConnection, CachedChange, Tx, each};
 
 /// The most bytes of an item's values as JSON.
 const MOST_DATA: usize = 256 * 1024;
@@ -49,24 +51,6 @@ pub struct Writer<'a> {
     pub author: &'a Author,
 }
 
-// `NULL` is written as such: with `DEFAULT` the statement would have many shapes, and diesel would keep none of them.
-#[derive(Insertable)]
-#[diesel(table_name = items, treat_none_as_default_value = false)]
-struct Fresh<'a> {
-    workspace_id: model::WorkspaceId,
-    collection_id: model::CollectionId,
-    data: JsonText,
-    title: String,
-    position: Option<&'a str>,
-    external_key: Option<&'a str>,
-    comment_count: i64,
-    version: i64,
-    created_by: &'a JsonText,
-    updated_by: &'a JsonText,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
 impl Writer<'_> {
     /// Creates an item.
     ///
@@ -76,32 +60,30 @@ impl Writer<'_> {
         let now = tx.now();
         let mut data = draft.data;
         compute::number(tx, self.shape, &mut data)?;
-        values::stamp(self.shape, &mut data, now, now, &self.creator()?);
+        values::stamp(self.shape, &mut data, now, now, &self.author.actor);
         let references = links::take_references(tx, self.shape, None, &mut data)?;
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
-        let new = Fresh {
+        let mut row = ItemRow {
+            // The database gives it one.
+            id: ItemId(0),
             workspace_id: self.author.workspace,
             collection_id: self.shape.collection,
             title: values::title(self.shape, &data),
             data: sized(&data)?,
-            position: draft.position.as_deref(),
-            external_key: draft.external_key.as_deref(),
+            more: None,
+            position: draft.position,
+            external_key: draft.external_key,
             comment_count: 0,
+            locked_by: None,
+            locked_at: None,
             version: 1,
-            created_by: &self.author.actor,
-            updated_by: &self.author.actor,
+            created_by: self.author.actor.clone(),
+            updated_by: self.author.actor.clone(),
             created_at: now,
             updated_at: now,
+            trashed_at: None,
         };
-        let inserted = each!(tx.connection(), |connection| diesel::insert_into(items::table)
-            .values(new)
-            .on_conflict_do_nothing()
-            .returning(items::all_columns)
-            .get_result::<ItemRow>(connection));
-        let Some(mut row) = inserted.optional()? else {
-            let key = draft.external_key.as_deref().unwrap_or_default();
-            return Err(taken_key(holder_of_key(tx, self.shape, key)?));
-        };
+        row.id = insert(tx, self.shape, &row)?;
         let others = links::point(tx, self, &row, references)?;
         if others.is_some() {
             // The other ends may decide what rollups of this item hold.
@@ -147,7 +129,7 @@ impl Writer<'_> {
             changed.insert("external_key".to_owned(), entry);
         }
         let now = tx.now();
-        values::stamp(self.shape, &mut data, old.created_at, now, &creator(&old).unwrap_or_default());
+        values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
         compute::formulas(self.shape, &mut data);
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);
@@ -195,14 +177,7 @@ impl Writer<'_> {
         others: Vec<(CollectionId, ItemId)>,
         action: Action,
     ) -> Result<()> {
-        let mut row = old.clone();
-        row.version += 1;
-        row.updated_by = self.author.actor.clone();
-        row.updated_at = tx.now();
-        let mut data = row.values()?;
-        let creator = creator(old).unwrap_or_default();
-        values::stamp(self.shape, &mut data, row.created_at, row.updated_at, &creator);
-        row.data = sized(&data)?;
+        let row = self.stamped(tx, old, old.values()?)?;
         store(tx, &row)?;
         let row = self.refresh(tx, row, Extent::Bounded)?;
         let changed = self.settle(tx, old, &row, action)?;
@@ -303,8 +278,7 @@ impl Writer<'_> {
         row.updated_by = self.author.actor.clone();
         row.updated_at = tx.now();
         if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
-            let creator = creator(old).unwrap_or_default();
-            values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &creator);
+            values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &old.created_by);
             compute::formulas(self.shape, &mut data);
             row.title = values::title(self.shape, &data);
             row.data = sized(&data)?;
@@ -318,7 +292,7 @@ impl Writer<'_> {
         let mut data = before.clone();
         let more = links::inline(tx, self.shape, &row, &mut data)?;
         compute::complete(tx, self.shape, Some(&row), extent, &mut data)?;
-        let data = ordered(self.shape, data);
+        compute::order(self.shape, &mut data);
         if data != before || more != row.more {
             row.title = values::title(self.shape, &data);
             row.data = sized(&data)?;
@@ -326,11 +300,6 @@ impl Writer<'_> {
             store(tx, &row)?;
         }
         Ok(row)
-    }
-
-    fn creator(&self) -> Result<String> {
-        let actor: Actor = self.author.actor.parse()?;
-        Ok(format!("{}:{}", actor.kind.as_str(), actor.id))
     }
 
     /// Writes the activity entry and the event of a change.
@@ -366,27 +335,61 @@ impl Writer<'_> {
     }
 }
 
+/// Stores a new row and gives its id.
+///
+/// # Errors
+/// `duplicate_value` where another live item has its external key.
+fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
+    let statement = diesel::insert_into(items::table)
+        .values((
+            items::workspace_id.eq(row.workspace_id),
+            items::collection_id.eq(row.collection_id),
+            items::data.eq(&row.data),
+            items::title.eq(&row.title),
+            items::position.eq(&row.position),
+            items::external_key.eq(&row.external_key),
+            items::comment_count.eq(row.comment_count),
+            items::version.eq(row.version),
+            items::created_by.eq(&row.created_by),
+            items::updated_by.eq(&row.updated_by),
+            items::created_at.eq(row.created_at),
+            items::updated_at.eq(row.updated_at),
+        ))
+        .on_conflict_do_nothing();
+    let id = match tx.connection() {
+        // With `RETURNING` SQLite journals the one statement, for which full-text search has to write out what it
+        // gathers from many.
+        AnyConnection::Sqlite(connection) => match statement.execute(connection)? {
+            0 => None,
+            _ => Some(diesel::select(sql::<BigInt>("last_insert_rowid()")).get_result(connection)?),
+        },
+        AnyConnection::Postgres(connection) => {
+            statement.returning(items::id).get_result(connection).optional()?
+        }
+    };
+    match (id, row.external_key.as_deref()) {
+        (Some(id), _) => Ok(id),
+        (None, key) => Err(taken_key(holder_of_key(tx, shape, key.unwrap_or_default())?)),
+    }
+}
+
 /// Stores all that may change of a row.
 pub(super) fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
-    let statement = Cached(
-        diesel::update(items::table.find(row.id))
-            .set((
-                items::collection_id.eq(row.collection_id),
-                items::data.eq(&row.data),
-                items::title.eq(&row.title),
-                items::more.eq(&row.more),
-                items::position.eq(&row.position),
-                items::external_key.eq(&row.external_key),
-                items::locked_by.eq(&row.locked_by),
-                items::locked_at.eq(row.locked_at),
-                items::version.eq(row.version),
-                items::updated_by.eq(&row.updated_by),
-                items::updated_at.eq(row.updated_at),
-                items::trashed_at.eq(row.trashed_at),
-            ))
-            .returning(items::id),
-    );
-    let _: ItemId = each!(tx.connection(), |connection| statement.get_result(connection))?;
+    let statement = CachedChange(diesel::update(items::table.find(row.id)).set((
+        items::collection_id.eq(row.collection_id),
+        items::data.eq(&row.data),
+        items::title.eq(&row.title),
+        items::more.eq(&row.more),
+        items::position.eq(&row.position),
+        items::external_key.eq(&row.external_key),
+        items::locked_by.eq(&row.locked_by),
+        items::locked_at.eq(row.locked_at),
+        items::version.eq(row.version),
+        items::updated_by.eq(&row.updated_by),
+        items::updated_at.eq(row.updated_at),
+        items::trashed_at.eq(row.trashed_at),
+    )));
+    each!(tx.connection(), |connection| statement.run(connection))?;
     Ok(())
 }
 
@@ -400,12 +403,6 @@ pub(super) fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes
         }
     }
     changed
-}
-
-/// The values in the order of the fields.
-pub(super) fn ordered(shape: &Shape, mut data: Data) -> Data {
-    let of = |field: &crate::shape::Field| data.remove(&field.key).map(|value| (field.key.clone(), value));
-    shape.fields.iter().filter_map(of).collect()
 }
 
 pub(super) fn sized(data: &Data) -> Result<JsonText> {

@@ -44,10 +44,14 @@ pub(crate) fn reindex(
     old: Option<Facts<'_>>,
     new: Option<Facts<'_>>,
 ) -> Result<()> {
-    let terms = |facts: Option<Facts<'_>>| {
-        facts.map(|facts| Terms::of(shape.collection, &texts(shape, facts))).unwrap_or_default()
-    };
-    let (before, after) = (terms(old), terms(new));
+    let texts = |facts: Option<Facts<'_>>| facts.map(|facts| texts(shape, facts)).unwrap_or_default();
+    let (before, after) = (texts(old), texts(new));
+    // Cutting text into terms is dear, and most changes are to something else.
+    if before == after {
+        return Ok(());
+    }
+    let terms = |texts: &[String]| Terms::of(shape.collection, texts);
+    let (before, after) = (terms(&before), terms(&after));
     if before == after {
         return Ok(());
     }

@@ -16,21 +16,37 @@ pub struct Terms(Vec<Vec<String>>);
 
 /// Runs of letters and digits, in lower case, compatibility forms resolved, accents taken off.
 pub fn tokens(text: &str) -> Vec<String> {
+    cut(text, "")
+}
+
+/// The tokens of a text, each behind `prefix`.
+fn cut(text: &str, prefix: &str) -> Vec<String> {
+    // Most text has nothing to resolve.
+    if text.is_ascii() {
+        return gather(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())), prefix);
+    }
+    gather(text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase), prefix)
+}
+
+fn gather(letters: impl Iterator<Item = char>, prefix: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut token = String::new();
     let mut length = 0;
-    for letter in text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase) {
+    for letter in letters {
         if letter.is_alphanumeric() {
+            if length == 0 {
+                token.push_str(prefix);
+            }
             if length < LONGEST {
                 token.push(letter);
             }
             length += 1;
-        } else if !token.is_empty() {
+        } else if length > 0 {
             tokens.push(std::mem::take(&mut token));
             length = 0;
         }
     }
-    if !token.is_empty() {
+    if length > 0 {
         tokens.push(token);
     }
     tokens
@@ -47,8 +63,8 @@ impl Terms {
         let prefix = prefix(collection);
         let mut left = MOST;
         let fields = texts.iter().map(|text| {
-            let terms: Vec<String> =
-                tokens(text).into_iter().take(left).map(|token| format!("{prefix}{token}")).collect();
+            let mut terms = cut(text, &prefix);
+            terms.truncate(left);
             left -= terms.len();
             terms
         });
@@ -97,11 +113,12 @@ mod tests {
 
     #[test]
     fn text_is_cut_at_all_but_letters_and_digits() {
-        let cases: [(&str, &[&str]); 6] = [
+        let cases: [(&str, &[&str]); 7] = [
             ("Café Crème", &["cafe", "creme"]),
             ("e-mail: a_b@c.de", &["e", "mail", "a", "b", "c", "de"]),
             ("ﬁne 4½", &["fine", "41", "2"]),
             ("日本語", &["日本語"]),
+            ("x y2 Z", &["x", "y2", "z"]),
             ("'\"\\:*()& --", &[]),
             ("Ünïcode-ΣΑΣ", &["unicode", "σασ"]),
         ];

@@ -6,7 +6,7 @@ use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use store::schema::{collection_fields, collection_indexes, collections};
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, Read, Tx, each};
 
 /// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what
 /// another replica changed is seen at once.
@@ -51,14 +51,13 @@ pub fn for_read(
     workspace: WorkspaceId,
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
-    let stamp = collections::table
+    let stamp = each!(read.connection(), |connection| collections::table
         .filter(collections::id.eq(collection))
         .filter(collections::workspace_id.eq(workspace))
         .filter(collections::trashed_at.is_null())
         .select(Stamp::as_select())
-        .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("collection"))?;
+        .get_result(connection));
+    let stamp = stamp.optional()?.ok_or_else(|| Error::not_found("collection"))?;
     if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
         return Ok(shape);
     }

@@ -89,6 +89,8 @@ async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
         tokio::task::yield_now().await;
     }
     go.send(()).unwrap();
+    // Asked again, it need not wait.
+    drop(go);
     // It shares the fate of the group, so it is no more than a part of it.
     let _ = first.await.unwrap();
     let mut results = Vec::new();
@@ -114,6 +116,54 @@ async fn a_group_shares_a_commit_and_hears_of_it_afterwards() {
     let results = in_one_group(&test.db, ["a", "b", "c"].map(work).into()).await;
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     assert_eq!(marks(&test.db).await, ["a", "b", "c"]);
+}
+
+/// What each of a group is to do, and how often it was done.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Well,
+    BadlyAtOnce,
+    BadlyAfterAll,
+}
+
+async fn done_in_one_group(ends: &[End]) -> (Vec<String>, Vec<bool>, u32, u32) {
+    let test = TestDb::new(Kind::Sqlite);
+    let (runs, hooks) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let works = ends.iter().enumerate().map(|(number, end)| {
+        let (end, runs, hooks) = (*end, runs.clone(), hooks.clone());
+        move |tx: &mut Tx| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            let hooks = hooks.clone();
+            tx.after_commit(move || {
+                hooks.fetch_add(1, Ordering::SeqCst);
+            });
+            if end == End::BadlyAtOnce {
+                return Err(broken());
+            }
+            mark(tx, &format!("mark-{number}"))?;
+            if end == End::Well { Ok(()) } else { Err(broken()) }
+        }
+    });
+    let results = in_one_group(&test.db, works.collect()).await;
+    let well = results.iter().map(Result::is_ok).collect();
+    (marks(&test.db).await, well, runs.load(Ordering::SeqCst), hooks.load(Ordering::SeqCst))
+}
+
+#[tokio::test]
+async fn who_fails_before_changing_anything_costs_the_group_nothing() {
+    let (marks, well, runs, hooks) = done_in_one_group(&[End::Well, End::BadlyAtOnce, End::Well]).await;
+    assert_eq!(marks, ["mark-0", "mark-2"]);
+    assert_eq!(well, [true, false, true]);
+    assert_eq!((runs, hooks), (3, 2));
+}
+
+#[tokio::test]
+async fn who_fails_half_way_is_undone_alone() {
+    let ends = [End::Well, End::BadlyAfterAll, End::Well, End::BadlyAfterAll, End::BadlyAtOnce];
+    let (marks, well, runs, hooks) = done_in_one_group(&ends).await;
+    assert_eq!(marks, ["mark-0", "mark-2"]);
+    assert_eq!(well, [true, false, true, false, false]);
+    assert_eq!((runs, hooks), (7, 2), "the first two were done again, and each hook ran once");
 }
 
 /// SQLite ends the whole transaction by itself when the disk is full; `OR ROLLBACK` does the same.
