@@ -57,6 +57,19 @@ impl Drop for Child {
     }
 }
 
+/// The lines of this process's own input, read by a thread of its own.
+pub fn words() -> tokio::sync::mpsc::Receiver<String> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
 /// A text of an answer.
 pub fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     value.get(name).and_then(Value::as_str).with_context(|| format!("no {name} in {value}"))

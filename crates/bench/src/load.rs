@@ -1,5 +1,5 @@
-//! The load generator: connections that each send the same request again as soon as it is answered. One thread, no
-//! HTTP library: it must cost little beside what it measures.
+//! The load generator: connections that each send the same request again as soon as it is answered, or at a rate. One
+//! thread, no HTTP library: it must cost little beside what it measures.
 
 use crate::machine;
 use anyhow::{Context, Result, bail};
@@ -44,6 +44,10 @@ pub struct Arguments {
     /// This many requests in place of a time, all measured.
     #[arg(long)]
     pub requests: Option<u64>,
+    /// So many requests in a second over all connections, each at its time whatever became of those of other
+    /// connections; latency counts from that time. Otherwise a connection sends when the answer before has come.
+    #[arg(long)]
+    pub rate: Option<f64>,
 }
 
 /// What came of it.
@@ -103,6 +107,9 @@ impl Arguments {
         if let Some(requests) = self.requests {
             command.args(["--requests", &requests.to_string()]);
         }
+        if let Some(rate) = self.rate {
+            command.args(["--rate", &rate.to_string()]);
+        }
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         if !output.status.success() {
             bail!("the load generator failed: {}", output.status);
@@ -140,6 +147,23 @@ impl Draw {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0 % most.max(1) + 1
+    }
+}
+
+/// When a connection sends: all together at a rate, one after the other.
+struct Pace {
+    first: Instant,
+    seconds: f64,
+}
+
+impl Pace {
+    fn new(rate: f64, number: usize, connections: usize) -> Self {
+        let first = Instant::now() + Duration::from_secs_f64(number as f64 / rate);
+        Self { first, seconds: connections as f64 / rate }
+    }
+
+    fn at(&self, turn: u32) -> Instant {
+        self.first + Duration::from_secs_f64(self.seconds * f64::from(turn))
     }
 }
 
@@ -190,10 +214,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     };
     let mut micros = shared.micros.take();
     micros.sort_unstable();
-    let at = |part: f64| {
-        let place = ((micros.len() as f64 * part) as usize).min(micros.len().saturating_sub(1));
-        f64::from(micros.get(place).copied().unwrap_or(0)) / 1000.0
-    };
+    let at = |part: f64| f64::from(machine::quantile(&micros, part)) / 1000.0;
     let outcome = Outcome {
         answers: micros.len() as u64,
         seconds: (ended.0 - began.0).as_secs_f64(),
@@ -222,12 +243,22 @@ async fn converse(
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 20);
     let varies = arguments.target.contains("{n") || arguments.body.contains("{n");
     let mut request = arguments.request(number, 1, 1);
+    let pace = arguments.rate.map(|rate| Pace::new(rate, number, arguments.connections));
+    let mut turn = 0;
     while !shared.stop.get() && shared.left.get() > 0 {
+        let due = pace.as_ref().map(|pace| pace.at(turn));
+        if let Some(due) = due {
+            tokio::time::sleep_until(due.into()).await;
+            turn += 1;
+            if shared.stop.get() {
+                break;
+            }
+        }
         shared.left.set(shared.left.get() - 1);
         if varies {
             request = arguments.request(number, draw.next(arguments.spread), draw.next(1_000_000));
         }
-        let began = Instant::now();
+        let began = due.unwrap_or_else(Instant::now);
         stream.write_all(&request).await?;
         let status = answer(&mut stream, &mut buffer).await?;
         *shared.statuses.borrow_mut().entry(status).or_insert(0) += 1;

@@ -64,6 +64,21 @@ pub fn load_average() -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
+/// The machine's time in microseconds, the same for all processes of the benchmark.
+pub fn wall_micros() -> i64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the service's clock is too coarse for what is measured here"
+    )]
+    chrono::Utc::now().timestamp_micros()
+}
+
+/// The value of sorted ones that `part` of them (0 to 1) do not exceed; 0 where there are none.
+pub fn quantile(sorted: &[u32], part: f64) -> u32 {
+    let place = ((sorted.len() as f64 * part) as usize).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().unwrap_or_default()
+}
+
 /// The one in the middle.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

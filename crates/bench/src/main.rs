@@ -10,6 +10,7 @@ mod http;
 mod load;
 mod machine;
 mod measure;
+mod receiver;
 mod report;
 mod service;
 mod stub;
@@ -63,6 +64,9 @@ enum Command {
     /// A model's server that answers at once.
     #[command(hide = true)]
     ServeStub,
+    /// An endpoint for webhooks that answers at once.
+    #[command(hide = true)]
+    ServeReceiver,
     /// The load generator.
     #[command(hide = true)]
     Load(load::Arguments),
@@ -82,6 +86,7 @@ fn main() -> anyhow::Result<()> {
             served
         }
         Some(Command::ServeStub) => single_threaded(stub::serve()),
+        Some(Command::ServeReceiver) => single_threaded(receiver::serve()),
         Some(Command::Load(arguments)) => single_threaded(load::run(arguments)),
         None => {
             let mut plan = cli.plan;

@@ -1,6 +1,9 @@
 //! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, and told what to do by
-//! lines: `stats` tells how often the database was asked, `stop` ends it and holds the books against each other.
+//! lines: `stats` tells how often the database was asked, `deliver` starts deliveries that were held back, `claim` makes
+//! those that are due and says when it began, `stop` ends it all and holds the books against each other.
 
+use crate::child::words;
+use crate::machine::wall_micros;
 use crate::stub;
 use actix_web::{App, HttpServer};
 use agents::agents::queries::{self as agent_queries, Fresh};
@@ -17,13 +20,13 @@ use billing::plans::{self, NewWorkspace};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
+use events::Delivering;
 use model::{
     Clock, Env, KeyOwner, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
 use server::{Service, ServiceParts};
-use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 use store::schema::plans as plan_table;
@@ -44,6 +47,9 @@ pub struct Arguments {
     /// Do nothing by itself, so that everything the database is asked comes from requests.
     #[arg(long)]
     quiet: bool,
+    /// Deliver no events until told to.
+    #[arg(long)]
+    hold_deliveries: bool,
 }
 
 /// A provider without HTTP.
@@ -76,7 +82,8 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let service = Service::new(ServiceParts {
         db: db.clone(),
         tiers: tiers(arguments.model_server.as_deref())?,
-        connector: Connector::new(Policy::public_only())?,
+        // Webhooks are received on this machine.
+        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         seal: Seal::new(&[7; 32]).map_err(told)?,
         objects: data::files::objects_in_memory(),
         rates: RateWindows::local(),
@@ -93,23 +100,42 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let handle = server.handle();
     tokio::spawn(server);
     let running = (!arguments.quiet).then(|| service.jobs.start());
+    let delivers = !arguments.quiet && !arguments.hold_deliveries;
+    let mut delivering = delivers.then(|| service.deliveries.start());
     let keys: Vec<&str> = made.iter().map(|(_, key)| key.as_str()).collect();
     println!("{}", json!({ "address": address, "keys": keys }));
 
+    obey(&service, &mut delivering).await?;
+    handle.stop(true).await;
+    if let Some(running) = running {
+        running.stop(Duration::from_secs(5)).await;
+    }
+    if let Some(delivering) = delivering {
+        delivering.stop(Duration::from_secs(5)).await;
+    }
+    let pipeline = service.pipeline.clone();
+    service.stop(Duration::from_secs(30)).await;
+    println!("{}", books(&pipeline, made.iter().map(|(id, _)| *id).collect()).await?);
+    Ok(())
+}
+
+/// Does what it is told, until it is told to stop.
+async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<()> {
     let mut words = words();
     while let Some(word) = words.recv().await {
-        if word == "stats" {
-            println!("{}", stats(&service.pipeline));
-            continue;
+        let began = wall_micros();
+        match word.as_str() {
+            "stats" => println!("{}", stats(&service.pipeline)),
+            "deliver" => {
+                delivering.get_or_insert_with(|| service.deliveries.start());
+                println!("{}", json!({ "began": began }));
+            }
+            "claim" => {
+                let attempts = service.deliveries.run_due().await.map_err(told)?;
+                println!("{}", json!({ "began": began, "attempts": attempts }));
+            }
+            _ => break,
         }
-        handle.stop(true).await;
-        if let Some(running) = running {
-            running.stop(Duration::from_secs(5)).await;
-        }
-        let pipeline = service.pipeline.clone();
-        service.stop(Duration::from_secs(30)).await;
-        println!("{}", books(&pipeline, made.iter().map(|(id, _)| *id).collect()).await?);
-        return Ok(());
     }
     Ok(())
 }
@@ -119,19 +145,6 @@ fn told(error: model::Error) -> anyhow::Error {
         Some(cause) => anyhow::anyhow!("{error} ({cause})"),
         None => anyhow::anyhow!("{error}"),
     }
-}
-
-/// Lines of standard input, read by a thread of its own.
-fn words() -> tokio::sync::mpsc::Receiver<String> {
-    let (sender, receiver) = tokio::sync::mpsc::channel(1);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(std::result::Result::ok) {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
 }
 
 /// A workspace with an agent, Energy and a key. Its plan has limits, so that they are counted, but none is met.
@@ -203,7 +216,7 @@ fn stats(pipeline: &Pipeline) -> Value {
 }
 
 /// What must fit together once everything is written.
-const BOOKS: [(&str, &str); 12] = [
+const BOOKS: [(&str, &str); 13] = [
     ("runs", "SELECT COUNT(*) AS n FROM runs"),
     ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
     ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
@@ -214,6 +227,7 @@ const BOOKS: [(&str, &str); 12] = [
     ("received", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'processed'"),
     ("received_again", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'duplicate'"),
     ("received_events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'webhook.received'"),
+    ("delivered", "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE status = 'succeeded'"),
     ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
     ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
 ];

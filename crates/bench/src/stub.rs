@@ -46,7 +46,7 @@ async fn converse(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
 }
 
 /// Where the first request in `bytes` ends, if it is there.
-fn request_end(bytes: &[u8]) -> Option<usize> {
+pub fn request_end(bytes: &[u8]) -> Option<usize> {
     let head = crate::load::head_length(bytes)?;
     let end = head + crate::load::content_length(bytes.get(..head)?);
     (bytes.len() >= end).then_some(end)

@@ -1,11 +1,13 @@
 //! The measurements.
 
+mod deliveries;
 mod gate;
 mod inbound;
 mod items;
 mod me;
 mod model;
 mod peer;
+mod pending;
 mod real;
 mod runs;
 
@@ -38,6 +40,8 @@ pub enum Part {
     Growth,
     /// Requests to inbound webhooks.
     Inbound,
+    /// Deliveries of webhooks.
+    Deliveries,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -64,7 +68,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 8] = [
+    let parts: [(Part, Measure); 9] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -73,6 +77,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Items, items::measure),
         (Part::Growth, items::measure_growth),
         (Part::Inbound, inbound::measure),
+        (Part::Deliveries, deliveries::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {
@@ -109,6 +114,7 @@ impl Bench<'_> {
             spread: 1,
             warm: 0.5,
             requests: None,
+            rate: None,
         })
     }
 }

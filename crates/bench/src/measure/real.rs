@@ -171,6 +171,7 @@ impl Real {
             spread: 1,
             warm: 0.5,
             requests: None,
+            rate: None,
         })
     }
 }

@@ -1,0 +1,210 @@
+//! Webhooks out: how many deliveries there are in a second, how soon one follows its change, and what many that wait
+//! change about that.
+
+use super::{Bench, keys, pending, postgres, spread, whole};
+use crate::child::{Child, number, text};
+use crate::http::Server;
+use crate::load::Outcome;
+use crate::machine::{median, processor_seconds};
+use crate::report::Section;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The most rows of a bulk call.
+const ROWS: usize = 1_000;
+
+pub fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let mut section = Section::new("Deliveries to a receiver on this machine that answers at once");
+    let databases = [("SQLite", Kind::Sqlite), ("PostgreSQL", Kind::Postgres)];
+    for (name, kind) in databases {
+        if kind.database(bench, "deliveries-probe")?.is_none() {
+            section.note(format!("{name} was not there: run by `scripts/with-services`."));
+            continue;
+        }
+        for endpoints in [1, 8] {
+            drain(bench, &mut section, name, kind, endpoints)?;
+        }
+        latency(bench, &mut section, name, kind)?;
+        pending::measure(bench, &mut section, name, kind)?;
+    }
+    section.note(
+        "Deliveries in a second: events of `items/bulk-create` wait in the database until deliveries are let go; from then to \
+         the last arrival they are placed in the log, fanned out, signed, sent and written down. Afterwards the books are held \
+         against the arrivals. From commit to first byte: counted from the event's `created_at`, which is before the commit \
+         and cut to a millisecond, so the true time is a little less.",
+    );
+    section.note(
+        "Svix's server, the peer for deliveries, could not be had where this was written: it is in no package registry \
+         (crates.io, PyPI, npm, Debian), and GitHub, where its source is, could not be reached.",
+    );
+    Ok(section)
+}
+
+/// Which database.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    /// The URL of a fresh one; `None` where there is no server for it.
+    pub fn database(self, bench: &Bench<'_>, name: &str) -> Result<Option<String>> {
+        match self {
+            Self::Sqlite => Ok(Some(bench.sqlite(&format!("{name}.db")))),
+            Self::Postgres => postgres(&format!("svc_bench_{}", name.replace('-', "_"))),
+        }
+    }
+}
+
+/// A service, a receiver, and a collection whose new items the receiver is told of.
+pub struct Stage {
+    pub service: Child,
+    pub receiver: Child,
+    pub server: Server,
+    /// The path of the collection's items.
+    pub items: String,
+    /// The endpoints.
+    pub endpoints: Vec<String>,
+}
+
+impl Stage {
+    /// Sets it up on a fresh database.
+    pub fn new(database: &str, endpoints: usize, more: &[&str]) -> Result<Self> {
+        let receiver = Child::start(&["serve-receiver"])?;
+        let mut arguments = vec!["serve-svc", "--database", database];
+        arguments.extend(more);
+        let service = Child::start(&arguments)?;
+        let key = keys(&service).into_iter().next().context("the service made no key")?;
+        let server = Server { address: text(&service.hello, "address")?.to_owned(), token: key };
+        let field = json!({ "field_key": "name", "label": "Name", "type": "text" });
+        let body = json!({ "name": "Things", "fields": [field] });
+        let made = server.ask("POST", "/api/v1/collections", Some(&body))?;
+        let collection = made.pointer("/data/id").and_then(Value::as_i64).context("no collection")?;
+        let address = text(&receiver.hello, "address")?.to_owned();
+        let endpoints = (0..endpoints).map(|place| {
+            let body =
+                json!({ "url": format!("http://{address}/{place}"), "enabled_events": ["item.created"] });
+            let made = server.ask("POST", "/api/v1/webhook-endpoints", Some(&body))?;
+            Ok(text(made.get("data").context("no data")?, "id")?.to_owned())
+        });
+        let endpoints = endpoints.collect::<Result<_>>()?;
+        Ok(Self {
+            service,
+            receiver,
+            server,
+            items: format!("/api/v1/collections/{collection}/items"),
+            endpoints,
+        })
+    }
+
+    /// Makes items, each with an event.
+    pub fn make_items(&self, count: usize) -> Result<()> {
+        let row = json!({ "data": { "name": "A thing" } });
+        for first in (0..count).step_by(ROWS) {
+            let rows = vec![row.clone(); ROWS.min(count - first)];
+            self.server.ask(
+                "POST",
+                &format!("{}/bulk-create", self.items),
+                Some(&json!({ "rows": rows })),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Waits until so many deliveries have come in; gives what the receiver says of them, and makes it forget them.
+    pub fn take(&mut self, count: i64) -> Result<Value> {
+        let deadline = Instant::now() + Duration::from_secs(300);
+        loop {
+            let told = self.receiver.ask("count")?;
+            let came = number(&told, "count")?;
+            if came >= count {
+                return self.receiver.ask("take");
+            }
+            ensure!(Instant::now() < deadline, "of {count} deliveries {came} came in five minutes");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends the service: the deliveries that it has written down are `came`, and each came once.
+    pub fn end(mut self, came: i64) -> Result<()> {
+        let books = self.service.ask("stop")?;
+        let (written, late) = (number(&books, "delivered")?, number(&self.receiver.ask("count")?, "count")?);
+        ensure!(
+            written == came && late == 0,
+            "{came} deliveries came and {late} more, but {written} are written down"
+        );
+        Ok(())
+    }
+}
+
+/// How fast what waits is delivered.
+fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpoints: usize) -> Result<()> {
+    let events = if bench.plan.quick { 800 } else { 20_000 } / endpoints;
+    let total = i64::try_from(events * endpoints)?;
+    let (mut rates, mut micros) = (Vec::new(), Vec::new());
+    for round in 0..bench.plan.rounds {
+        let database =
+            kind.database(bench, &format!("deliveries-{endpoints}-{round}"))?.context("no database")?;
+        let mut stage = Stage::new(&database, endpoints, &["--hold-deliveries"])?;
+        stage.make_items(events)?;
+        let before = processor_seconds(stage.service.id())?;
+        let began = number(&stage.service.ask("deliver")?, "began")?;
+        let told = stage.take(total)?;
+        let used = processor_seconds(stage.service.id())? - before;
+        ensure!(number(&told, "count")? == total, "{total} deliveries, but {told}");
+        stage.end(total)?;
+        rates.push(total as f64 * 1e6 / (number(&told, "last")? - began) as f64);
+        micros.push(used * 1e6 / total as f64);
+    }
+    let to = if endpoints == 1 { "one endpoint".to_owned() } else { format!("{endpoints} endpoints") };
+    section.state(
+        format!("{name}, {} deliveries to {to}: deliveries/s", whole(total as f64)),
+        spread(&rates, whole),
+    );
+    section.state(
+        format!("{name}, to {to}: processor time of the service per delivery, µs"),
+        format!("{:.0}", median(&micros)),
+    );
+    Ok(())
+}
+
+/// How soon a delivery follows its change, while changes come at a rate.
+fn latency(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Result<()> {
+    let rate = if bench.plan.quick { 50.0 } else { 500.0 };
+    let database = kind.database(bench, "deliveries-latency")?.context("no database")?;
+    let mut stage = Stage::new(&database, 1, &[])?;
+    let mut load =
+        bench.load(&stage.service, &format!("POST {}", stage.items), r#"{"data":{"name":"A thing"}}"#, 64)?;
+    load.rate = Some(rate);
+    let (mut outcomes, mut p50, mut p99, mut all) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for _ in 0..bench.plan.rounds {
+        let outcome = load.spawn()?;
+        let done = i64::try_from(outcome.done())?;
+        ensure!(outcome.done() == outcome.total(), "not every answer was 201: {:?}", outcome.statuses);
+        let told = stage.take(done)?;
+        ensure!(number(&told, "count")? == done, "{done} items, but {told}");
+        p50.push(number(&told, "p50")? as f64 / 1000.0);
+        p99.push(number(&told, "p99")? as f64 / 1000.0);
+        all += done;
+        outcomes.push(outcome);
+    }
+    stage.end(all)?;
+    let rates: Vec<f64> = outcomes.iter().map(Outcome::rate).collect();
+    section.state(format!("{name}: changes/s (asked for: {rate:.0})"), spread(&rates, whole));
+    let show = |value: f64| format!("{value:.1}");
+    section.judge(
+        format!("{name}: commit of a change → first byte at the receiver, p50, ms"),
+        spread(&p50, show),
+        "≤ 15",
+        median(&p50) <= 15.0,
+    );
+    section.judge(
+        format!("{name}: commit of a change → first byte at the receiver, p99, ms"),
+        spread(&p99, show),
+        "≤ 100",
+        median(&p99) <= 100.0,
+    );
+    Ok(())
+}
