@@ -4,13 +4,13 @@ use super::Catalogue;
 use super::model::{Event, EventCount, EventHour, EventQuery, EventStats, EventStatsQuery};
 use super::queries::{self, Chosen};
 use super::sequencer::hour;
-use crate::outbound::{DeliveryRow, EventTypeInfo, WebhookDelivery, all_types, show_all};
+use crate::outbound::{DeliveryQuery, EventTypeInfo, WebhookDelivery, all_types, delivery_page};
 use diesel::prelude::*;
 use model::{Caller, Error, EventId, Result, Timestamp};
 use operation::{Json, OffsetList, OffsetPage, Path, Query, Rows, State, operation};
 use std::collections::BTreeMap;
 use store::Read;
-use store::schema::{event_hours, webhook_deliveries};
+use store::schema::event_hours;
 
 /// The event log
 ///
@@ -102,17 +102,5 @@ pub fn list_event_deliveries(
     page: OffsetPage,
 ) -> Result<OffsetList<WebhookDelivery>> {
     queries::find(read, caller.workspace_id(), &event_id)?;
-    let own = || {
-        webhook_deliveries::table
-            .filter(webhook_deliveries::event_id.eq(&event_id))
-            .filter(webhook_deliveries::workspace_id.eq(caller.workspace_id()))
-    };
-    let total = own().count().get_result(read.connection())?;
-    let rows: Vec<DeliveryRow> = own()
-        .order(webhook_deliveries::number.desc())
-        .limit(page.limit)
-        .offset(page.offset)
-        .select(DeliveryRow::as_select())
-        .load(read.connection())?;
-    Ok(OffsetList::of(page, show_all(read, rows)?, total))
+    delivery_page(read, caller.workspace_id(), None, &DeliveryQuery::of_event(event_id), page)
 }

@@ -1,7 +1,7 @@
 //! Deliveries: one event on its way to one endpoint, and its attempts.
 
 use super::endpoints;
-use super::fanout::{Lanes, lock_queues, wake_queues};
+use super::fanout::enqueue;
 use super::model::words;
 use crate::Deliveries;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ use model::{
 };
 use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use store::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use store::{AnyConnection, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
@@ -245,7 +245,7 @@ fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> Result<WebhookDelivery> {
     })
 }
 
-pub(crate) fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<WebhookDelivery>> {
+fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<WebhookDelivery>> {
     let ids: Vec<DeliveryId> = rows.iter().map(|row| row.id.clone()).collect();
     let attempts = attempts(read, &ids)?;
     rows.into_iter()
@@ -257,7 +257,7 @@ pub(crate) fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<We
 }
 
 /// Which deliveries to list.
-#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 pub struct DeliveryQuery {
     /// Only those that stand so.
     #[serde(default)]
@@ -274,6 +274,13 @@ pub struct DeliveryQuery {
     trigger: Option<Origin>,
 }
 
+impl DeliveryQuery {
+    /// Those of one event.
+    pub(crate) fn of_event(event: EventId) -> Self {
+        Self { event_id: Some(event), ..Self::default() }
+    }
+}
+
 /// Deliveries and their attempts
 ///
 /// Newest first. Those that have ended are kept for 30 days.
@@ -286,19 +293,31 @@ pub fn list_webhook_deliveries(
     page: OffsetPage,
 ) -> Result<OffsetList<WebhookDelivery>> {
     endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    self::page(read, caller.workspace_id(), Some(&endpoint_id), &query, page)
+}
+
+/// A page of a workspace's deliveries to one endpoint or to all, newest first.
+pub(crate) fn page(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    endpoint: Option<&WebhookEndpointId>,
+    query: &DeliveryQuery,
+    page: OffsetPage,
+) -> Result<OffsetList<WebhookDelivery>> {
     let chosen = || {
-        let mut rows = webhook_deliveries::table
-            .filter(webhook_deliveries::endpoint_id.eq(endpoint_id.clone()))
-            .filter(webhook_deliveries::workspace_id.eq(caller.workspace_id()))
-            .into_boxed();
+        let mut rows =
+            webhook_deliveries::table.filter(webhook_deliveries::workspace_id.eq(workspace)).into_boxed();
+        if let Some(endpoint) = endpoint {
+            rows = rows.filter(webhook_deliveries::endpoint_id.eq(endpoint));
+        }
+        if let Some(event) = &query.event_id {
+            rows = rows.filter(webhook_deliveries::event_id.eq(event));
+        }
         if let Some(status) = query.status {
             rows = rows.filter(webhook_deliveries::status.eq(status.as_str()));
         }
-        if let Some(kind) = query.event_type.clone() {
+        if let Some(kind) = &query.event_type {
             rows = rows.filter(webhook_deliveries::event_type.eq(kind));
-        }
-        if let Some(event) = query.event_id.clone() {
-            rows = rows.filter(webhook_deliveries::event_id.eq(event));
         }
         if let Some(trigger) = query.trigger {
             rows = rows.filter(webhook_deliveries::origin.eq(trigger.as_str()));
@@ -416,33 +435,23 @@ pub(crate) fn refuse_disabled(endpoint: &super::model::EndpointRow) -> Result<()
 /// Makes new deliveries of what was delivered before, due at the given times; gives their ids.
 pub(crate) fn again(tx: &mut Tx, rows: &[(DeliveryRow, Timestamp)]) -> Result<Vec<DeliveryId>> {
     let (now, random) = (tx.now(), tx.random());
-    let queues: BTreeSet<&WebhookEndpointId> = rows.iter().map(|(row, _)| &row.endpoint_id).collect();
-    lock_queues(tx, &queues)?;
-    let mut lanes = Lanes::default();
-    let mut made = Vec::with_capacity(rows.len());
-    for (row, due) in rows {
-        let waits = match &row.lane {
-            Some(lane) => !lanes.enter(tx, &row.endpoint_id, lane)?,
-            None => false,
-        };
-        made.push(NewDelivery {
-            id: DeliveryId::new(now, &*random),
-            workspace_id: row.workspace_id,
-            endpoint_id: row.endpoint_id.clone(),
-            event_id: row.event_id.clone(),
-            form: row.form.clone(),
-            event_type: row.event_type.clone(),
-            livemode: row.livemode,
-            origin: Origin::Manual.as_str(),
-            status: Status::Pending.as_str(),
-            lane: row.lane.clone(),
-            due_at: (!waits).then_some(*due),
-            attempts: 0,
-            created_at: now,
-        });
-    }
-    insert_deliveries(tx, &made)?;
-    let first = rows.iter().map(|(_, due)| *due).min().unwrap_or(now);
-    wake_queues(tx, &queues, first)?;
-    Ok(made.into_iter().map(|row| row.id).collect())
+    let made = rows.iter().map(|(row, due)| NewDelivery {
+        id: DeliveryId::new(now, &*random),
+        workspace_id: row.workspace_id,
+        endpoint_id: row.endpoint_id.clone(),
+        event_id: row.event_id.clone(),
+        form: row.form.clone(),
+        event_type: row.event_type.clone(),
+        livemode: row.livemode,
+        origin: Origin::Manual.as_str(),
+        status: Status::Pending.as_str(),
+        lane: row.lane.clone(),
+        due_at: Some(*due),
+        attempts: 0,
+        created_at: now,
+    });
+    let made: Vec<NewDelivery> = made.collect();
+    let ids = made.iter().map(|row| row.id.clone()).collect();
+    enqueue(tx, made)?;
+    Ok(ids)
 }

@@ -80,8 +80,36 @@ impl Subscriber {
             })
     }
 
+    /// A delivery of this event to it, to be queued.
+    pub(crate) fn delivery(
+        &self,
+        tx: &Tx,
+        catalogue: &Catalogue,
+        event: &Placed,
+        data: &Value,
+        origin: Origin,
+        due: Timestamp,
+    ) -> NewDelivery {
+        let now = tx.now();
+        NewDelivery {
+            id: DeliveryId::new(now, &*tx.random()),
+            workspace_id: self.workspace_id,
+            endpoint_id: self.id.clone(),
+            event_id: event.id.clone(),
+            form: self.payload.as_str().to_owned(),
+            event_type: event.kind.clone(),
+            livemode: event.livemode,
+            origin: origin.as_str(),
+            status: Status::Pending.as_str(),
+            lane: self.lane(catalogue, event, data),
+            due_at: Some(due),
+            attempts: 0,
+            created_at: now,
+        }
+    }
+
     /// What its deliveries of this event wait for: the earlier ones of the same lane.
-    pub(crate) fn lane(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> Option<String> {
+    fn lane(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> Option<String> {
         match self.ordering {
             Ordering::None => None,
             Ordering::PerEntity => catalogue.entity(&event.kind, data),
@@ -97,7 +125,7 @@ pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, events: &[Placed]) -> 
     if subscribers.is_empty() {
         return Ok(false);
     }
-    let (mut wanted, mut bodies) = (Vec::new(), BTreeMap::new());
+    let (mut rows, mut bodies, now) = (Vec::new(), BTreeMap::new(), tx.now());
     for event in events {
         let mut own = subscribers.iter().filter(|sub| sub.workspace_id == event.workspace_id).peekable();
         if own.peek().is_none() {
@@ -109,43 +137,15 @@ pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, events: &[Placed]) -> 
                 bodies
                     .entry((event.position, subscriber.payload.as_str()))
                     .or_insert((event, subscriber.payload));
-                wanted.push((subscriber, event, subscriber.lane(catalogue, event, &data)));
+                rows.push(subscriber.delivery(tx, catalogue, event, &data, Origin::Automatic, now));
             }
         }
     }
-    if wanted.is_empty() {
+    if rows.is_empty() {
         return Ok(false);
     }
-    store_bodies(tx, bodies.values().map(|(event, payload)| (*event, *payload)))?;
-    let now = tx.now();
-    let ids: BTreeSet<&WebhookEndpointId> = wanted.iter().map(|(subscriber, ..)| &subscriber.id).collect();
-    lock_queues(tx, &ids)?;
-    let mut lanes = Lanes::default();
-    let mut rows = Vec::with_capacity(wanted.len());
-    let random = tx.random();
-    for (subscriber, event, lane) in wanted {
-        let waits = match &lane {
-            Some(lane) => !lanes.enter(tx, &subscriber.id, lane)?,
-            None => false,
-        };
-        rows.push(NewDelivery {
-            id: DeliveryId::new(now, &*random),
-            workspace_id: subscriber.workspace_id,
-            endpoint_id: subscriber.id.clone(),
-            event_id: event.id.clone(),
-            form: subscriber.payload.as_str().to_owned(),
-            event_type: event.kind.clone(),
-            livemode: event.livemode,
-            origin: Origin::Automatic.as_str(),
-            status: Status::Pending.as_str(),
-            lane,
-            due_at: (!waits).then_some(now),
-            attempts: 0,
-            created_at: now,
-        });
-    }
-    insert_deliveries(tx, &rows)?;
-    wake_queues(tx, &ids, now)?;
+    store_bodies(tx, bodies.into_values())?;
+    enqueue(tx, rows)?;
     Ok(true)
 }
 
@@ -217,6 +217,25 @@ pub(crate) fn store_bodies<'a>(
     Ok(())
 }
 
+/// Puts deliveries into the queues of their endpoints. One whose lane has an earlier open one waits for that, whenever it
+/// was due.
+pub(crate) fn enqueue(tx: &mut Tx, mut rows: Vec<NewDelivery>) -> Result<()> {
+    let Some(first) = rows.iter().filter_map(|row| row.due_at).min() else { return Ok(()) };
+    let ids: BTreeSet<WebhookEndpointId> = rows.iter().map(|row| row.endpoint_id.clone()).collect();
+    let queues: BTreeSet<&WebhookEndpointId> = ids.iter().collect();
+    lock_queues(tx, &queues)?;
+    let mut lanes = Lanes::default();
+    for row in &mut rows {
+        if let Some(lane) = &row.lane
+            && !lanes.enter(tx, &row.endpoint_id, lane)?
+        {
+            row.due_at = None;
+        }
+    }
+    insert_deliveries(tx, &rows)?;
+    wake_queues(tx, &queues, first)
+}
+
 /// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
 /// so too, and so sees every delivery that was added, or adds to what was seen.
 pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
@@ -232,7 +251,7 @@ pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Re
 }
 
 /// Makes queues due, those that are paused excepted.
-pub(crate) fn wake_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>, due: Timestamp) -> Result<()> {
+fn wake_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>, due: Timestamp) -> Result<()> {
     let now = tx.now();
     let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
     each!(tx.connection(), |connection| diesel::update(
@@ -248,16 +267,11 @@ pub(crate) fn wake_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>, due: 
 
 /// Which lanes have an open delivery, as far as it was asked. The queues must be locked.
 #[derive(Default)]
-pub(crate) struct Lanes(HashSet<(WebhookEndpointId, String)>);
+struct Lanes(HashSet<(WebhookEndpointId, String)>);
 
 impl Lanes {
     /// Takes a place in a lane. `true` where it is the first one.
-    pub(crate) fn enter(
-        &mut self,
-        read: &mut Read,
-        endpoint: &WebhookEndpointId,
-        lane: &str,
-    ) -> Result<bool> {
+    fn enter(&mut self, read: &mut Read, endpoint: &WebhookEndpointId, lane: &str) -> Result<bool> {
         if !self.0.insert((endpoint.clone(), lane.to_owned())) {
             return Ok(false);
         }

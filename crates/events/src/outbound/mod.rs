@@ -20,7 +20,7 @@ pub mod signing;
 mod test_delivery;
 mod told;
 
-pub(crate) use deliveries::{DeliveryRow, WebhookDelivery, show_all};
+pub(crate) use deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
 pub(crate) use endpoints::SKIP;
 pub(crate) use engine::Parts;
 pub use engine::{Deliveries, Delivering};

@@ -1,7 +1,7 @@
 //! `POST /webhook-endpoints/{endpointId}/replay`: what was not delivered, or shall be once more.
 
-use super::deliveries::{NewDelivery, Origin, Status, again, insert_deliveries, refuse_disabled};
-use super::fanout::{Lanes, Subscriber, lock_queues, store_bodies, wake_queues};
+use super::deliveries::{Origin, Status, again, refuse_disabled};
+use super::fanout::{Subscriber, enqueue, store_bodies};
 use super::{deliveries, endpoints};
 use crate::Deliveries;
 use crate::log::{Catalogue, Placed, placed_event, placed_since};
@@ -11,7 +11,7 @@ use model::{Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpoi
 use operation::{Body, Json, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use store::schema::webhook_deliveries;
 use store::{Read, Tx};
@@ -330,36 +330,13 @@ fn deliver(
     if events.is_empty() {
         return Ok(());
     }
-    let (now, random, payload) = (tx.now(), tx.random(), subscriber.payload);
-    store_bodies(tx, events.iter().map(|event| (event, payload)))?;
-    let queue = BTreeSet::from([&subscriber.id]);
-    lock_queues(tx, &queue)?;
-    let mut lanes = Lanes::default();
+    store_bodies(tx, events.iter().map(|event| (event, subscriber.payload)))?;
     let mut rows = Vec::with_capacity(events.len());
     for (place, event) in (place..).zip(events) {
-        let lane = subscriber.lane(catalogue, event, &event.data.parse()?);
-        let waits = match &lane {
-            Some(lane) => !lanes.enter(tx, &subscriber.id, lane)?,
-            None => false,
-        };
-        rows.push(NewDelivery {
-            id: DeliveryId::new(now, &*random),
-            workspace_id: subscriber.workspace_id,
-            endpoint_id: subscriber.id.clone(),
-            event_id: event.id.clone(),
-            form: payload.as_str().to_owned(),
-            event_type: event.kind.clone(),
-            livemode: event.livemode,
-            origin: Origin::Manual.as_str(),
-            status: Status::Pending.as_str(),
-            lane,
-            due_at: (!waits).then(|| later(start, place)),
-            attempts: 0,
-            created_at: now,
-        });
+        let (data, due) = (event.data.parse()?, later(start, place));
+        rows.push(subscriber.delivery(tx, catalogue, event, &data, Origin::Manual, due));
     }
-    insert_deliveries(tx, &rows)?;
-    wake_queues(tx, &queue, later(start, place))
+    enqueue(tx, rows)
 }
 
 /// The job `webhooks.replay`.
