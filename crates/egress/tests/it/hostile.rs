@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use egress::{Connector, Error, Limits, Policy, Ports, Request, UrlRules};
 
-use crate::support::{Answer, Script, Server, Trap, ok};
+use crate::support::{Answer, Script, Server, Trap, ok, redirect};
 
 /// URLs whose text is refused. `PORT` is the trap's.
 const INVALID: &[&str] = &[
@@ -182,6 +182,112 @@ const FORBIDDEN: &[&str] = &[
     "http://8.8.8.8:53/",
 ];
 
+/// What webhooks add, whose URLs callers choose: refused under their rules, with an operator's allow-list that each tries
+/// to look like. `PORT` is the trap's, and the one that is accepted.
+const OF_WEBHOOKS: &[&str] = &[
+    // Not https, and other ports.
+    "http://good.example:PORT/",
+    "http://8.8.8.8:PORT/",
+    "https://good.example/",
+    "https://good.example:80/",
+    "https://good.example:8080/",
+    "https://good.example:444/",
+    "https://good.example:22/",
+    "https://good.example:0/",
+    "https://good.example:65535/",
+    "https://8.8.8.8/",
+    "https://[2001:4860:4860::8888]/",
+    "https://127.0.0.1/",
+    // Credentials.
+    "https://user@good.example:PORT/",
+    "https://user:pass@good.example:PORT/",
+    "https://:@good.example:PORT/",
+    "https://hooks.internal@127.0.0.1:PORT/",
+    "https://hooks.internal:PORT@127.0.0.1:PORT/",
+    "https://127.0.0.1:PORT\\@hooks.internal/",
+    "https://user%40hooks.internal@127.0.0.1:PORT/",
+    // Fragments and queries that name another host.
+    "https://127.0.0.1:PORT#@hooks.internal/",
+    "https://127.0.0.1:PORT#hooks.internal",
+    "https://127.0.0.1:PORT?@hooks.internal/",
+    "https://#@127.0.0.1:PORT/",
+    // International names.
+    "https://ｌocalhost:PORT/",
+    "https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ:PORT/",
+    "https://local\u{200d}host:PORT/",
+    "https://localhost。:PORT/",
+    "https://127。0。0。1:PORT/",
+    "https://xn--localhost-:PORT/",
+    "https://xn--localhost:PORT/",
+    "https://xn--:PORT/",
+    "https://xn--a.example:PORT/",
+    "https://ｈooks.internal:PORT/",
+    // Dots at the end.
+    "https://localhost.:PORT/",
+    "https://127.0.0.1.:PORT/",
+    "https://hooks.internal.:PORT/",
+    "https://good.example.:PORT/",
+    "https://good.example..:PORT/",
+    // Names that only look like the operator's.
+    "http://hooks.internal.good.example:PORT/",
+    "http://x.hooks.internal:PORT/",
+    "http://hooks-internal:PORT/",
+    "http://10.9.8.70:PORT/",
+    "https://0x0a.9.8.7:PORT/",
+    "https://168364039:PORT/",
+    // Zones.
+    "https://[fe80::1%25lo]:PORT/",
+    "https://[fe80::1%lo]:PORT/",
+    "https://[::1%25lo]:PORT/",
+    // IPv4 in IPv6, the operator's address too.
+    "https://[::ffff:127.0.0.1]:PORT/",
+    "https://[::ffff:7f00:1]:PORT/",
+    "https://[0:0:0:0:0:ffff:127.0.0.1]:PORT/",
+    "https://[::127.0.0.1]:PORT/",
+    "https://[::ffff:10.9.8.7]:PORT/",
+    "https://[::ffff:169.254.169.254]:PORT/",
+    "https://[64:ff9b::7f00:1]:PORT/",
+    "https://[2002:7f00:1::]:PORT/",
+    // Addresses.
+    "https://127.0.0.1:PORT/",
+    "https://10.9.8.6:PORT/",
+    "https://169.254.169.254:PORT/",
+    "https://[::1]:PORT/",
+    "https://localhost:PORT/",
+    "https://hooks.localhost:PORT/",
+];
+
+/// Headers by which one message would become two, or the connection another one.
+const HEADERS: &[(&str, &str)] = &[
+    ("x-a", "1\r\nhost: inner.example"),
+    ("x-a", "1\nx-b: 2"),
+    ("x-a", "1\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
+    ("x-a", "1\r"),
+    ("x-a", "\0"),
+    ("x-a", "\u{7f}"),
+    ("x-a\r\nhost", "inner.example"),
+    ("x-a: 1\r\nx-b", "2"),
+    ("x-a ", "1"),
+    (" x-a", "1"),
+    ("x-a:", "1"),
+    ("", "1"),
+    ("x-ä", "1"),
+    (":authority", "inner.example"),
+    (":path", "/"),
+    ("Host", "inner.example"),
+    ("Content-Length", "0"),
+    ("Transfer-Encoding", "chunked"),
+    ("TE", "trailers"),
+    ("Trailer", "host"),
+    ("Connection", "close, authorization"),
+    ("Keep-Alive", "timeout=99"),
+    ("Proxy-Connection", "keep-alive"),
+    ("Proxy-Authorization", "Basic YTpi"),
+    ("Upgrade", "h2c"),
+    ("HTTP2-Settings", "AAMAAABkAAQAAP__"),
+    ("Expect", "100-continue"),
+];
+
 /// Answers of the resolver, each with at least one address that is not public.
 const ANSWERS: &[&str] = &[
     "127.0.0.1",
@@ -240,6 +346,66 @@ async fn hostile_urls_connect_to_nothing() {
     }
     assert!(INVALID.len() + FORBIDDEN.len() + ANSWERS.len() > 150);
     assert_eq!(script.lookups("good.example") + script.lookups("localhost"), 0, "refused before any lookup");
+}
+
+#[tokio::test]
+async fn hostile_urls_of_webhooks_connect_to_nothing() {
+    let trap = Trap::everywhere();
+    let script = Arc::new(Script::default());
+    let connector = script.connector(&["hooks.internal", "10.9.8.7"]);
+    let ports = Ports::Only(vec![trap.port].into());
+    let rules = UrlRules { https_only: true, ports, operator_first: true };
+    for url in OF_WEBHOOKS {
+        let url = url.replace("PORT", &trap.port.to_string());
+        let checked = connector.check_url(&url, &rules).unwrap_err();
+        let limits = Limits { url: rules.clone(), ..Limits::default() };
+        let sent = connector.send(Request::post(&url, "{}").limits(limits)).await.unwrap_err();
+        assert_eq!(sent, checked, "{url}");
+        assert!(sent.is_refusal(), "{url}: {sent}");
+        assert_eq!(trap.caught(), 0, "{url}");
+    }
+    for name in ["good.example", "localhost", "hooks.internal", "x.hooks.internal"] {
+        assert_eq!(script.lookups(name), 0, "{name} was looked up");
+    }
+}
+
+#[tokio::test]
+async fn hostile_headers_connect_to_nothing() {
+    let server = Server::start(|_| ok("")).await;
+    for (name, value) in HEADERS {
+        let request = Request::post(server.url("/"), "{}").header(*name, *value);
+        let error = server.connector().send(request).await.unwrap_err();
+        assert!(matches!(error, Error::InvalidRequest { .. }), "{name:?} {value:?}: {error}");
+        assert_eq!(server.accepted(), 0, "{name:?} {value:?}");
+    }
+}
+
+/// Webhooks follow no redirect, whatever its status says and wherever it leads.
+#[tokio::test]
+async fn redirects_of_receivers_lead_nowhere() {
+    let trap = Trap::everywhere();
+    let server = Server::at("127.0.0.2", |seen| {
+        let (status, location) = seen.header("x-answer").unwrap().split_once(' ').unwrap();
+        redirect(status.parse().unwrap(), location)
+    })
+    .await;
+    let limits = || Limits { max_redirects: 0, ..Limits::default() };
+    for status in [300, 301, 302, 303, 304, 305, 307, 308] {
+        for location in [
+            "http://127.0.0.1:PORT/",
+            "//127.0.0.1:PORT/",
+            "https://localhost:PORT/",
+            "http://169.254.169.254/",
+            "/",
+        ] {
+            let answer = format!("{status} {}", location.replace("PORT", &trap.port.to_string()));
+            let request = Request::post(server.url("/"), "{}").header("x-answer", &answer).limits(limits());
+            let before = server.seen().len();
+            let response = server.connector().send(request).await.unwrap();
+            assert_eq!((response.status, server.seen().len()), (status, before + 1), "{answer}");
+            assert_eq!(trap.caught(), 0, "{answer}");
+        }
+    }
 }
 
 #[tokio::test]

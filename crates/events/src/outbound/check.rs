@@ -4,6 +4,7 @@ use super::model::Headers;
 use egress::{Connector, Ports, UrlRules};
 use model::{Error, Result};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// `https` on 443 or 8443; what the operator's allow-list names, such as loopback on a developer's machine, is accepted
 /// as it is.
@@ -14,6 +15,9 @@ pub(crate) fn url_rules() -> UrlRules {
 /// # Errors
 /// `validation_error` at `url`.
 pub(crate) fn url(connector: &Connector, url: &str) -> Result<()> {
+    if url.contains('#') {
+        return Err(Error::invalid("url", "must have no fragment: it would not be sent"));
+    }
     connector
         .check_url(url, &url_rules())
         .map(drop)
@@ -30,13 +34,18 @@ pub(crate) fn headers(headers: &Headers) -> Result<()> {
     if headers.len() > MOST_HEADERS {
         return Err(Error::invalid("headers", format_args!("must have at most {MOST_HEADERS} entries")));
     }
+    let mut names = BTreeSet::new();
     for (name, value) in headers {
         let wrong = |rule: &str| Err(Error::invalid(format!("headers.{name}"), rule));
         if name.len() > LONGEST_NAME || egress::HeaderName::from_bytes(name.as_bytes()).is_err() {
             return wrong("is not a header's name of at most 128 characters");
         }
-        if is_ours(&name.to_ascii_lowercase()) {
+        let lower = name.to_ascii_lowercase();
+        if is_ours(&lower) {
             return wrong("is set by the service or belongs to the connection");
+        }
+        if !names.insert(lower) {
+            return wrong("is named twice: letter case makes no other header");
         }
         if value.len() > LONGEST_VALUE || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return wrong("must have at most 1024 visible ASCII characters");

@@ -8,6 +8,7 @@
 
 mod delivery;
 mod endpoints;
+mod hostile;
 mod inbound;
 mod inbound_mapping;
 mod inbound_receive;
