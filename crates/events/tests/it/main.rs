@@ -8,6 +8,7 @@
 
 mod delivery;
 mod endpoints;
+mod fairness;
 mod hostile;
 mod inbound;
 mod inbound_mapping;

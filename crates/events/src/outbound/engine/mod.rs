@@ -3,8 +3,9 @@
 //! One task holds what is ours in memory and takes turns ([`turn`]): between two of them it sends what is loaded, up to
 //! its limits, and collects what comes of it. The transactions of turns thus carry many deliveries when there are many.
 //!
-//! Fairness: endpoints are claimed by how long they have waited; wires and loaded deliveries of a workspace are bounded;
-//! and while others wait, an endpoint is given back after a slice of its backlog.
+//! Fairness: endpoints are claimed by how long they have waited since they were last served; wires and loaded deliveries of
+//! a workspace are bounded; of an endpoint as many are loaded ahead as it has answered; and while others wait, one is given
+//! back after a slice of its backlog.
 
 mod health;
 mod schedule;

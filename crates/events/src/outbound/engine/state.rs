@@ -3,7 +3,7 @@
 use super::super::model::DisabledReason;
 use super::health::{ABREAST, Health, Notice};
 use super::settle::{Finished, Parcel, Verdict};
-use super::turn::{AHEAD, CLAIM, Held, Orders, Report};
+use super::turn::{AHEAD, Held, LOADED, Orders, Report, WORKSPACE_LOADED, pace_limit};
 use super::{Letter, Parts, Target, schedule, send};
 use crate::outbound::model::EndpointRow;
 use futures::FutureExt;
@@ -17,11 +17,8 @@ use tokio::task::JoinSet;
 /// The most requests on their way, over all endpoints and for one workspace.
 const WIRES: usize = 256;
 const WORKSPACE_WIRES: usize = 64;
-/// The most deliveries in memory, over all endpoints and for one workspace. With bodies of up to 64 KB, 32 MB.
-const LOADED: usize = 512;
-const WORKSPACE_LOADED: usize = 192;
 /// Deliveries of an endpoint after which it makes room while others wait.
-const SLICE: usize = 100;
+const SLICE: usize = 80;
 /// An entity's failing delivery holds the later ones back for so long.
 const LANE_PATIENCE_MS: i64 = 3_600_000;
 
@@ -39,6 +36,8 @@ struct Hold {
     on_wire: usize,
     /// Loaded since it was claimed.
     taken: usize,
+    /// Attempts that have come back since then. So many are loaded ahead at most: a slow receiver holds little.
+    returned: usize,
 }
 
 impl Hold {
@@ -98,12 +97,12 @@ impl State {
     /// What the next turn is to do. It takes over what has come back.
     pub(super) fn orders(&mut self) -> Orders {
         let now = self.parts.db.now();
-        let loaded: usize = self.holds.values().map(|hold| hold.loaded.len() + hold.on_wire).sum();
-        let mut room = LOADED.saturating_sub(loaded);
-        let mut by_workspace: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
+        let mut in_hand: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
         for hold in self.holds.values() {
-            *by_workspace.entry(hold.target.workspace_id).or_default() += hold.loaded.len() + hold.on_wire;
+            *in_hand.entry(hold.target.workspace_id).or_default() += hold.loaded.len() + hold.on_wire;
         }
+        let mut room = LOADED.saturating_sub(in_hand.values().sum());
+        let mut by_workspace = in_hand.clone();
         let mut held = Vec::with_capacity(self.holds.len());
         for (id, hold) in &mut self.holds {
             let of_workspace = by_workspace.entry(hold.target.workspace_id).or_default();
@@ -112,7 +111,7 @@ impl State {
                 0
             } else {
                 let limit = match hold.health.abreast(now) {
-                    ABREAST => ABREAST + pace_limit(hold.target.rate, AHEAD),
+                    ABREAST => ABREAST + pace_limit(hold.target.rate, hold.returned.min(AHEAD)),
                     probes => probes,
                 };
                 limit
@@ -135,13 +134,11 @@ impl State {
             });
         }
         self.pace.retain(|_, at| *at > now.millis());
-        let avoid = by_workspace.iter().filter(|(_, count)| **count >= WORKSPACE_LOADED).map(|(id, _)| *id);
         Orders {
             finished: std::mem::take(&mut self.finished),
             unsent: std::mem::take(&mut self.unsent),
             held,
-            claim: CLAIM.min(room / AHEAD),
-            avoid: avoid.collect(),
+            in_hand,
             stopping: self.stopping,
         }
     }
@@ -208,6 +205,7 @@ impl State {
                     .ordering()
                     .is_ok_and(|ordering| ordering == crate::outbound::model::Ordering::Strict),
                 taken: claimed.parcels.len(),
+                returned: 0,
                 loaded: claimed.parcels.into(),
                 on_wire: 0,
                 target,
@@ -318,6 +316,7 @@ impl State {
         let (now, random) = (self.parts.db.now(), self.parts.db.random());
         let Some(hold) = self.holds.get_mut(&parcel.endpoint_id) else { return };
         hold.on_wire = hold.on_wire.saturating_sub(1);
+        hold.returned += 1;
         let verdict = if attempt.succeeded() {
             hold.changed |= hold.health != Health::default();
             hold.health.succeeded();
@@ -348,8 +347,4 @@ impl State {
         }
         self.finished.push(Finished { parcel, attempt, verdict });
     }
-}
-
-fn pace_limit(rate: Option<i64>, most: usize) -> usize {
-    rate.map_or(most, |rate| usize::try_from(rate).unwrap_or(1).min(most))
 }

@@ -21,10 +21,13 @@ use store::{AnyConnection, Tx, each};
 
 /// How long a queue stays ours without a sign of life, in seconds.
 pub(crate) const LEASE_SECONDS: i64 = 30;
-/// Deliveries that are loaded for an endpoint beyond those on their way.
+/// Deliveries that are loaded for a quick endpoint beyond those on their way.
 pub(crate) const AHEAD: usize = 40;
+/// The most deliveries in memory, over all endpoints and for one workspace. With bodies of up to 64 KB, 32 MB.
+pub(crate) const LOADED: usize = 512;
+pub(crate) const WORKSPACE_LOADED: usize = 192;
 /// The most endpoints that are claimed in a turn.
-pub(crate) const CLAIM: usize = 32;
+const CLAIM: usize = 32;
 
 /// What the engine knows of an endpoint that it holds.
 #[derive(Debug, Clone)]
@@ -53,10 +56,8 @@ pub(crate) struct Orders {
     /// Numbers of deliveries that were loaded and will not be sent.
     pub(crate) unsent: Vec<i64>,
     pub(crate) held: Vec<Held>,
-    /// How many endpoints may be claimed.
-    pub(crate) claim: usize,
-    /// Workspaces that have their share already.
-    pub(crate) avoid: BTreeSet<WorkspaceId>,
+    /// Deliveries that are loaded or on their way, by workspace.
+    pub(crate) in_hand: BTreeMap<WorkspaceId, usize>,
     /// Everything is to be given back, because the service stops.
     pub(crate) stopping: bool,
 }
@@ -136,10 +137,9 @@ pub(crate) fn turn(tx: &mut Tx, catalogue: &Catalogue, orders: &Orders) -> Resul
         go_on(tx, catalogue, orders, held, queue, row, &mut report)?;
     }
     report.rows = ours.into_values().map(|(_, row)| row).collect();
-    if orders.claim > 0 && !orders.stopping {
+    if !orders.stopping {
         claim(tx, catalogue, orders, &mut report)?;
     }
-    report.contended = report.claimed.len() >= orders.claim;
     Ok(report)
 }
 
@@ -265,7 +265,8 @@ fn switch_off(
     told::disabled(tx, &row, &Trouble { reason, failing_since })
 }
 
-/// When the queue has something to do next: `None` where nothing waits.
+/// When the queue has something to do next: `None` where nothing waits. What is due already is due from now on, behind
+/// the queues that have waited meanwhile.
 fn next_due(tx: &mut Tx, queue: &QueueRow, not_before: [Option<Timestamp>; 2]) -> Result<Option<Timestamp>> {
     let due: Option<Option<Timestamp>> = webhook_deliveries::table
         .filter(webhook_deliveries::endpoint_id.eq(&queue.endpoint_id))
@@ -276,7 +277,13 @@ fn next_due(tx: &mut Tx, queue: &QueueRow, not_before: [Option<Timestamp>; 2]) -
         .limit(1)
         .get_result(tx.connection())
         .optional()?;
-    Ok(due.flatten().map(|due| not_before.into_iter().flatten().fold(due, Timestamp::max)))
+    let now = tx.now();
+    Ok(due.flatten().map(|due| not_before.into_iter().flatten().fold(due.max(now), Timestamp::max)))
+}
+
+/// How many of `most` deliveries an endpoint with this pace can use.
+pub(crate) fn pace_limit(rate: Option<i64>, most: usize) -> usize {
+    rate.map_or(most, |rate| usize::try_from(rate).unwrap_or(1).min(most))
 }
 
 fn release(tx: &mut Tx, id: &WebhookEndpointId, due: Option<Timestamp>) -> Result<()> {
@@ -286,27 +293,43 @@ fn release(tx: &mut Tx, id: &WebhookEndpointId, due: Option<Timestamp>) -> Resul
     Ok(())
 }
 
-/// Takes up queues that are due and nobody's, those that have waited longest first.
+/// Takes up queues that are due and nobody's, those that have waited longest first, as far as their workspaces have not
+/// had their share.
 fn claim(tx: &mut Tx, catalogue: &Catalogue, orders: &Orders, report: &mut Report) -> Result<()> {
     let now = tx.now();
-    let avoid: Vec<WorkspaceId> = orders.avoid.iter().copied().collect();
-    let limit = i64::try_from(orders.claim).unwrap_or(1);
+    let mut in_hand = orders.in_hand.clone();
+    for parcel in report.loaded.values().flatten() {
+        *in_hand.entry(parcel.workspace_id).or_default() += 1;
+    }
+    let room = LOADED.saturating_sub(in_hand.values().sum());
+    let limit = CLAIM.min(room / ABREAST);
+    let sated = in_hand.iter().filter(|(_, count)| **count >= WORKSPACE_LOADED).map(|(id, _)| *id);
+    let sated: Vec<WorkspaceId> = sated.collect();
+    report.contended = limit == 0 || !sated.is_empty();
+    if limit == 0 {
+        return Ok(());
+    }
     let mut due = webhook_queues::table
         .filter(webhook_queues::due_at.le(now))
         .filter(webhook_queues::lease_until.is_null().or(webhook_queues::lease_until.le(now)))
         .order(webhook_queues::due_at)
-        .limit(limit)
+        .limit(i64::try_from(limit).unwrap_or(1))
         .select(QueueRow::as_select())
         .into_boxed();
-    if !avoid.is_empty() {
-        due = due.filter(webhook_queues::workspace_id.ne_all(avoid));
+    if !sated.is_empty() {
+        due = due.filter(webhook_queues::workspace_id.ne_all(sated));
     }
     let queues: Vec<QueueRow> = due.load(tx.connection())?;
     for queue in queues {
-        if lock_free(tx, &queue, now)? {
-            claim_one(tx, catalogue, &queue, report)?;
+        let of_workspace = in_hand.entry(queue.workspace_id).or_default();
+        let room = WORKSPACE_LOADED.saturating_sub(*of_workspace);
+        if room == 0 {
+            report.contended = true;
+        } else if lock_free(tx, &queue, now)? {
+            *of_workspace += claim_one(tx, catalogue, &queue, room, report)?;
         }
     }
+    report.contended |= report.claimed.len() >= limit;
     Ok(())
 }
 
@@ -336,34 +359,39 @@ fn lock_free(tx: &mut Tx, queue: &QueueRow, now: Timestamp) -> Result<bool> {
     Ok(taken == 1)
 }
 
-fn claim_one(tx: &mut Tx, catalogue: &Catalogue, queue: &QueueRow, report: &mut Report) -> Result<()> {
+/// Takes up a queue that is ours now, with at most `room` deliveries; says how many those are.
+fn claim_one(
+    tx: &mut Tx,
+    catalogue: &Catalogue,
+    queue: &QueueRow,
+    room: usize,
+    report: &mut Report,
+) -> Result<usize> {
     let now = tx.now();
     let row: EndpointRow = webhook_endpoints::table.find(&queue.endpoint_id).get_result(tx.connection())?;
     if queue.lease_until.is_some() {
         take_over(tx, queue)?;
     }
-    if !row.is_enabled() {
-        return release(tx, &queue.endpoint_id, None);
-    }
     let scopes = scopes(tx, &row)?;
-    if lost(catalogue, &row, scopes) {
+    let is_lost = row.is_enabled() && lost(catalogue, &row, scopes);
+    if is_lost {
         switch_off(tx, &row, DisabledReason::ScopeLost, queue.failing_since)?;
-        return release(tx, &queue.endpoint_id, None);
+    }
+    if is_lost || !row.is_enabled() {
+        release(tx, &queue.endpoint_id, None)?;
+        return Ok(0);
     }
     let health = queue.health();
-    let want = match health.abreast(now) {
-        ABREAST => {
-            row.rate_limit_per_second.map_or(AHEAD, |rate| usize::try_from(rate).unwrap_or(1).min(AHEAD))
-        }
-        probes => probes,
-    };
+    let want = pace_limit(row.rate_limit_per_second, health.abreast(now)).min(room);
     let parcels = load(tx, catalogue, queue, scopes, want)?;
     if parcels.is_empty() {
         let due = next_due(tx, queue, [health.breaker_until, None])?;
-        return release(tx, &queue.endpoint_id, due);
+        release(tx, &queue.endpoint_id, due)?;
+        return Ok(0);
     }
+    let loaded = parcels.len();
     report.claimed.push(Claimed { endpoint: row, epoch: queue.epoch + 1, health, parcels });
-    Ok(())
+    Ok(loaded)
 }
 
 /// Makes due again what was on its way when the worker before vanished. It may have arrived: at least once.
