@@ -3,8 +3,10 @@
 use super::model::Payload;
 use crate::log::Placed;
 use model::{EventId, JsonText, Timestamp, WorkspaceId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The largest body; of a larger event the thin form is sent, marked `truncated`.
 pub(crate) const LARGEST: usize = 64 * 1024;
@@ -20,13 +22,18 @@ struct Envelope<'a> {
     workspace_id: WorkspaceId,
     sequence: i64,
     data: &'a JsonText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<Previous>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
 }
 
+/// Old values by field.
+type Previous = BTreeMap<String, Box<RawValue>>;
+
 /// The body for an event in this form.
 pub(crate) fn body(event: &Placed, payload: Payload) -> String {
-    let whole = |data: &JsonText, truncated| {
+    let whole = |data: &JsonText, previous: Option<Previous>, truncated| {
         let envelope = Envelope {
             id: &event.id,
             object: "event",
@@ -36,17 +43,36 @@ pub(crate) fn body(event: &Placed, payload: Payload) -> String {
             workspace_id: event.workspace_id,
             sequence: event.position,
             data,
+            previous,
             truncated,
         };
         serde_json::to_string(&envelope).unwrap_or_default()
     };
     if payload == Payload::Full {
-        let full = whole(&event.data, false);
+        let full = whole(&event.data, previous(&event.data), false);
         if full.len() <= LARGEST {
             return full;
         }
     }
-    whole(&thin(&event.data), payload == Payload::Full)
+    whole(&thin(&event.data), None, payload == Payload::Full)
+}
+
+/// The old values of what an event's data calls `changed`. Few events do, so most are not parsed.
+fn previous(data: &JsonText) -> Option<Previous> {
+    #[derive(Deserialize)]
+    struct Told {
+        changed: BTreeMap<String, Change>,
+    }
+    #[derive(Deserialize)]
+    struct Change {
+        old: Box<RawValue>,
+    }
+    if !data.as_str().contains("\"changed\"") {
+        return None;
+    }
+    let changed = data.parse::<Told>().ok()?.changed;
+    let previous: Previous = changed.into_iter().map(|(field, change)| (field, change.old)).collect();
+    (!previous.is_empty()).then_some(previous)
 }
 
 /// The ids in an event's data, those of the object that it shows, and `app_url`.
@@ -104,6 +130,25 @@ mod tests {
         );
         assert_eq!(full, format!(r#"{start}{{"run_id":"run_1","text":"é","tags":[1]}}}}"#));
         assert_eq!(body(&event, Payload::Thin), format!(r#"{start}{{"run_id":"run_1"}}}}"#));
+    }
+
+    #[test]
+    fn what_changed_is_told_as_it_was() {
+        let changed = json!({ "price": { "old": 1.50, "new": 2 }, "name": { "old": null, "new": "A" } });
+        let told =
+            |data: Value| -> Value { serde_json::from_str(&body(&event(data), Payload::Full)).unwrap() };
+        let updated = json!({ "item": { "id": 4 }, "changed": changed });
+        assert_eq!(told(updated.clone())["previous"], json!({ "name": null, "price": 1.5 }));
+        let thin: Value = serde_json::from_str(&body(&event(updated), Payload::Thin)).unwrap();
+        assert_eq!(thin.get("previous"), None);
+        for data in [
+            json!({}),
+            json!({ "changed": {} }),
+            json!({ "changed": ["a"] }),
+            json!({ "text": "\"changed\"" }),
+        ] {
+            assert_eq!(told(data.clone()).get("previous"), None, "{data}");
+        }
     }
 
     #[test]
