@@ -3,9 +3,13 @@
 //! An operation that is one transaction claims, works and finishes in it, so nobody ever sees a half-done claim.
 //! One that speaks to the outside claims first, under a lease, and finishes with its last transaction; a claim
 //! whose owner died is taken over under a higher fence, and what the dead owner still tries to write fails on it.
+//!
+//! Stored answers are sealed: some show a secret that is shown this once.
 
+use crate::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp};
+use std::sync::Arc;
 use store::schema::idempotency_keys;
 use store::{Read, Tx, each};
 
@@ -28,14 +32,34 @@ pub struct Ask {
     pub fingerprint: Fingerprint,
     /// The request.
     pub request: RequestId,
+    /// Seals the stored answer.
+    pub seal: Arc<Seal>,
+}
+
+impl Ask {
+    fn outcome(&self, status: i64, stored: String, request: String) -> Result<Outcome> {
+        // Answers that were stored before there was a seal are JSON.
+        let body = if stored.starts_with('{') {
+            stored
+        } else {
+            self.seal.open(&place(&self.lineage, &self.key), &stored)?
+        };
+        Ok(Outcome { status: u16::try_from(status).unwrap_or(200), body, request })
+    }
+}
+
+/// Where a stored answer belongs: it opens nowhere else.
+fn place(lineage: &KeyId, key: &str) -> String {
+    format!("idempotency:{lineage}:{key}")
 }
 
 /// The right to execute. Belongs to whoever holds the highest fence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Claim {
     lineage: KeyId,
     key: String,
     fence: i64,
+    seal: Arc<Seal>,
     /// What an earlier owner had begun, such as a run: to be resumed instead of begun again.
     pub resource: Option<String>,
 }
@@ -52,7 +76,7 @@ pub struct Outcome {
 }
 
 /// What is known of the header's value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Known {
     /// Nothing, or a claim whose owner died: go ahead.
     Claimed(Claim),
@@ -103,7 +127,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
         return Err(reused());
     }
     Ok(match (row.status, row.body) {
-        (Some(status), Some(body)) => Some(Known::Done(outcome(status, body, row.request_id))),
+        (Some(status), Some(body)) => Some(Known::Done(ask.outcome(status, body, row.request_id)?)),
         _ if row.lease_until > now => Some(Known::InProgress),
         _ => None,
     })
@@ -115,10 +139,6 @@ fn reused() -> Error {
         "This `Idempotency-Key` was used for another request (method, path, query or body differ).",
     )
     .param("Idempotency-Key")
-}
-
-fn outcome(status: i64, body: String, request: String) -> Outcome {
-    Outcome { status: u16::try_from(status).unwrap_or(200), body, request }
 }
 
 /// Claims, or says what is known. Losing the race for the insert means "read", not an error.
@@ -144,7 +164,13 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
         .values(&fresh)
         .on_conflict_do_nothing()
         .execute(connection))?;
-    let mut claim = Claim { lineage: ask.lineage.clone(), key: ask.key.clone(), fence: 1, resource: None };
+    let mut claim = Claim {
+        lineage: ask.lineage.clone(),
+        key: ask.key.clone(),
+        fence: 1,
+        seal: ask.seal.clone(),
+        resource: None,
+    };
     if inserted == 1 {
         return Ok(Known::Claimed(claim));
     }
@@ -155,7 +181,7 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
             return Err(reused());
         }
         if let (Some(status), Some(body)) = (row.status, row.body) {
-            return Ok(Known::Done(outcome(status, body, row.request_id)));
+            return Ok(Known::Done(ask.outcome(status, body, row.request_id)?));
         }
         if row.lease_until > now {
             return Ok(Known::InProgress);
@@ -211,12 +237,13 @@ pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
 /// When the claim was taken over: the transaction must then fail, and does.
 pub fn finish(tx: &mut Tx, claim: &Claim, status: u16, body: &str) -> Result<()> {
     let expires = tx.now().plus_seconds(KEPT_SECONDS);
+    let sealed = claim.seal.seal(&place(&claim.lineage, &claim.key), body, &*tx.random())?;
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set((
             idempotency_keys::state.eq("done"),
             idempotency_keys::status.eq(i64::from(status)),
-            idempotency_keys::body.eq(body),
+            idempotency_keys::body.eq(sealed),
             idempotency_keys::expires_at.eq(expires),
         ))
         .execute(tx.connection())?;

@@ -7,11 +7,19 @@ use base64::engine::general_purpose::STANDARD;
 use model::{Error, Random, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
+use std::fmt;
 
 /// Seals and opens, signs and verifies.
 pub struct Seal {
     cipher: LessSafeKey,
     signer: hmac::Key,
+}
+
+/// Without its keys.
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seal").finish_non_exhaustive()
+    }
 }
 
 impl Seal {

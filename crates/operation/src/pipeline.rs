@@ -12,7 +12,7 @@ use crate::registry::Registry;
 use crate::{Call, Cx, Services, Speaking};
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
 use auth::keys::StoredKey;
-use auth::{Directory, Quotas, RateWindows, Spending, Window};
+use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -87,6 +87,8 @@ pub struct Pipeline {
     pub quotas: Arc<Quotas>,
     /// Monthly spending.
     pub spending: Arc<Spending>,
+    /// Seals the answers that are stored for an `Idempotency-Key`.
+    pub seal: Arc<Seal>,
     /// The request log.
     pub log: RequestLog,
     /// What operations ask for.
@@ -200,7 +202,7 @@ impl Pipeline {
         progress: &mut Progress,
     ) -> Result<Reply> {
         progress.gate = "idempotency";
-        let ask = idempotency_key.transpose()?.map(|key| request.ask(key, body));
+        let ask = idempotency_key.transpose()?.map(|key| request.ask(key, body, self.seal.clone()));
         let Some(ask) = ask else {
             let call = self.prepare(request, body, progress).await?;
             progress.gate = "operation";
@@ -427,7 +429,7 @@ impl Request {
         &self.passed.caller
     }
 
-    fn ask(&self, key: String, body: &[u8]) -> Ask {
+    fn ask(&self, key: String, body: &[u8], seal: Arc<Seal>) -> Ask {
         let mut query = self.query.clone();
         query.sort();
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
@@ -443,6 +445,7 @@ impl Request {
             key,
             fingerprint,
             request: self.caller().request.clone(),
+            seal,
         }
     }
 }

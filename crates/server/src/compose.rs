@@ -127,7 +127,7 @@ impl Service {
             .with_shared(files.clone())
             .with_shared(tiers)
             .with_shared(connector)
-            .with_shared(seal)
+            .with_shared(seal.clone())
             .with(engine.clone())
             .with(receiver.clone())
             .with(settings)
@@ -146,6 +146,7 @@ impl Service {
             rates,
             quotas,
             spending,
+            seal,
             log,
             services: Arc::new(services),
             limits,

@@ -1,7 +1,7 @@
 //! Both areas behind the whole pipeline.
 
 use crate::bed::{Bed, Key};
-use auth::{Directory, Quotas, RateWindows, Spending};
+use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity};
 use operation::{Head, Limits, Pipeline, Registry, RequestLog, Services};
 use serde_json::Value;
@@ -34,6 +34,7 @@ impl App {
             rates: Arc::new(RateWindows::local()),
             quotas,
             spending: Arc::new(Spending::new(db.clone())),
+            seal: Arc::new(Seal::new(&[7; 32]).unwrap()),
             log,
             services: Arc::new(services),
             limits: Limits::default(),

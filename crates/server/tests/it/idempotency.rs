@@ -3,10 +3,13 @@
 use agents::providers::ProviderError;
 use auth::RateWindows;
 use chrono::Duration;
+use diesel::prelude::*;
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::schema::idempotency_keys as keys;
 use testkit::{Answer, Key, Kind, Script, TestApp, until};
 
 fn post<'a>(app: &'a TestApp, path: &str, key: &Key, value: &str, body: &Value) -> testkit::Asking<'a> {
@@ -44,6 +47,24 @@ async fn agent_count(app: &TestApp, key: &Key) -> usize {
     app.get("/agents", key).await.expect(200).as_array().unwrap().len()
 }
 
+/// What is stored of answers, by the header's value.
+async fn stored_answers(app: &TestApp) -> BTreeMap<String, String> {
+    let rows = app.db().read(|read| {
+        let rows: Vec<(String, Option<String>)> =
+            keys::table.select((keys::key, keys::body)).load(read.connection())?;
+        Ok(rows)
+    });
+    rows.await.unwrap().into_iter().map(|(key, body)| (key, body.unwrap())).collect()
+}
+
+async fn store_answer(app: &TestApp, key: &'static str, answer: String) {
+    let stored = app.db().write(move |tx| {
+        let row = keys::table.filter(keys::key.eq(key));
+        Ok(diesel::update(row).set(keys::body.eq(&answer)).execute(tx.connection())?)
+    });
+    assert_eq!(stored.await.unwrap(), 1);
+}
+
 testkit::on_both! {
     async fn a_resend_gives_the_first_result(kind: Kind) {
         let app = TestApp::new(kind).await;
@@ -71,6 +92,38 @@ testkit::on_both! {
         // After a day it is forgotten, and the name is taken by now.
         app.data.clock.advance(Duration::hours(25));
         post(&app, "/agents", &key, "once", &body).send().await.expect_error(409, "name_taken");
+    }
+
+    async fn stored_answers_are_sealed(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let new = json!({ "url": "https://example.com/", "enabled_events": ["run.completed"] });
+        let made = post(&app, "/webhook-endpoints", &key, "made", &new).send().await;
+        let secret = made.expect(201)["secret"].as_str().unwrap().to_owned();
+        let path = format!("/webhook-endpoints/{}/rotate-secret", made.body["data"]["id"].as_str().unwrap());
+        let rotated = post(&app, &path, &key, "rotated", &json!({})).send().await;
+        let newer = rotated.expect(200)["secret"].as_str().unwrap().to_owned();
+        // One that speaks to the outside stores its answer by another way.
+        let run = post(&app, "/runs", &key, "run", &json!({ "input": "Hello" })).send().await;
+        run.expect(200);
+        let stored = stored_answers(&app).await;
+        assert_eq!(stored.len(), 3);
+        for (name, text) in &stored {
+            for told in [secret.as_str(), newer.as_str(), "whsec_", "success", "data"] {
+                assert!(!text.contains(told), "{name}: {text}");
+            }
+        }
+        replays(&post(&app, "/webhook-endpoints", &key, "made", &new).send().await, &made);
+        replays(&post(&app, &path, &key, "rotated", &json!({})).send().await, &rotated);
+        replays(&post(&app, "/runs", &key, "run", &json!({ "input": "Hello" })).send().await, &run);
+
+        // An answer opens under its own key only.
+        let moved = stored["rotated"].clone();
+        store_answer(&app, "made", moved).await;
+        post(&app, "/webhook-endpoints", &key, "made", &new).send().await.expect_error(500, "internal_error");
+        // What was stored before there was a seal is given again, too.
+        store_answer(&app, "made", made.text.clone()).await;
+        replays(&post(&app, "/webhook-endpoints", &key, "made", &new).send().await, &made);
     }
 
     async fn another_request_may_not_use_the_value(kind: Kind) {

@@ -171,6 +171,7 @@ impl Bed {
             rates: own.rates.clone(),
             quotas: own.quotas.clone(),
             spending: own.spending.clone(),
+            seal: own.seal.clone(),
             log: own.log.clone(),
             services: own.services.clone(),
             limits: own.limits.clone(),
