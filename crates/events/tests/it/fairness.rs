@@ -3,7 +3,10 @@
 
 use crate::{contact, key, subscribe};
 use chrono::Duration;
+use diesel::prelude::*;
+use model::Timestamp;
 use serde_json::json;
+use store::schema::webhook_queues;
 use testkit::{Answering, Key, Receiver, TestApp, until};
 
 /// A workspace with so many endpoints.
@@ -26,58 +29,61 @@ async fn emit(app: &TestApp, key: &Key, count: i64) {
     told.await.unwrap();
 }
 
-/// How many deliveries of others arrived before the first one on this path.
-fn before(receiver: &Receiver, path: &str) -> usize {
-    receiver.delivered().iter().position(|one| one.path == path).unwrap()
+/// When each queue of a workspace is due.
+async fn due(app: &TestApp, key: &Key) -> Vec<Option<Timestamp>> {
+    let workspace = key.workspace;
+    let due = app.db().read(move |read| {
+        let own = webhook_queues::table.filter(webhook_queues::workspace_id.eq(workspace));
+        Ok(own.select(webhook_queues::due_at).load(read.connection())?)
+    });
+    due.await.unwrap()
 }
 
 testkit::on_both! {
-    async fn a_workspace_with_one_delivery_does_not_wait_for_one_with_many(kind: Kind) {
+    async fn one_delivery_does_not_wait_for_the_many_of_other_workspaces(kind: Kind) {
         let app = TestApp::new(kind).await;
         let receiver = Receiver::start().await;
-        // Each delivery takes its time, and all of this workspace wait longer than the other's one.
-        let clock = app.data.clock.clone();
-        receiver.answer(move |_| {
-            clock.advance(Duration::milliseconds(10));
-            Answering::Slow(std::time::Duration::from_millis(1))
-        });
-        let many = workspace(&app, &receiver, "/many", 20).await;
+        receiver.answer(|_| Answering::Slow(std::time::Duration::from_millis(20)));
+        let many = [workspace(&app, &receiver, "/many", 20).await, workspace(&app, &receiver, "/many", 20).await];
         let one = workspace(&app, &receiver, "/one", 1).await;
-        emit(&app, &many, 30).await;
-        emit(&app, &one, 1).await;
-        app.deliver().await;
-        assert_eq!(receiver.count(), 20 * 30 + 1);
-        let before = before(&receiver, "/one");
-        assert!(before <= 192, "{before} of the other workspace's deliveries went first: more than its share");
-    }
-
-    async fn endpoints_with_a_backlog_take_turns_with_those_that_come_later(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let receiver = Receiver::start().await;
-        let clock = app.data.clock.clone();
-        receiver.answer(move |_| {
-            clock.advance(Duration::milliseconds(10));
-            Answering::status(200)
-        });
-        // As many as fill what one process holds, in workspaces that each keep to their share.
-        let mut busy = Vec::new();
-        for _ in 0..4 {
-            busy.push(workspace(&app, &receiver, "/many", 4).await);
+        for key in &many {
+            emit(&app, key, 20).await;
         }
-        let late = workspace(&app, &receiver, "/late", 1).await;
-        for key in &busy {
-            emit(&app, key, 150).await;
-        }
-        let came_late = async {
-            until("the others are under way", async || (receiver.count() > 600).then_some(())).await;
-            emit(&app, &late, 1).await;
+        // It comes when the others are under way, and all their endpoints have waited for longer.
+        let comes = async {
+            until("the others are under way", async || (receiver.count() > 0).then_some(())).await;
+            app.data.clock.advance(Duration::seconds(1));
+            emit(&app, &one, 1).await;
             receiver.count()
         };
-        let (_, came) = tokio::join!(app.deliver(), came_late);
+        let (_, came) = tokio::join!(app.deliver(), comes);
         app.deliver().await;
-        assert_eq!(receiver.count(), 4 * 4 * 150 + 1);
-        let before = before(&receiver, "/late");
-        // What was loaded when it came, and what the endpoints that made room for it had loaded once more.
-        assert!(before < came + 1000, "it came behind {came} and was sent behind {before} of {}", receiver.count());
+        let delivered = receiver.delivered();
+        assert_eq!(delivered.len(), 2 * 20 * 20 + 1);
+        let before = delivered.iter().position(|one| one.path == "/one").unwrap();
+        // What was loaded when it came, a share for each of the others, and what goes out beside it.
+        assert!(before < came + 2 * 192 + 64, "it came behind {came} others and went behind {before}");
+    }
+
+    async fn an_endpoint_that_makes_room_goes_to_the_end_of_the_line(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let receiver = Receiver::start().await;
+        let clock = app.data.clock.clone();
+        receiver.answer(move |_| {
+            clock.advance(Duration::milliseconds(1));
+            Answering::status(200)
+        });
+        let key = workspace(&app, &receiver, "/", 8).await;
+        emit(&app, &key, 120).await;
+        let began = app.db().now();
+        let behind = async || due(&app, &key).await.into_iter().flatten().any(|due| due > began);
+        let (_, ()) = tokio::join!(
+            app.deliver(),
+            until("a queue stands behind those that waited since the beginning", async || {
+                behind().await.then_some(())
+            })
+        );
+        assert_eq!(receiver.count(), 8 * 120);
+        assert_eq!(due(&app, &key).await, [None; 8], "nothing waits any more");
     }
 }

@@ -17,8 +17,9 @@ use tokio::task::JoinSet;
 /// The most requests on their way, over all endpoints and for one workspace.
 const WIRES: usize = 256;
 const WORKSPACE_WIRES: usize = 64;
-/// Deliveries of an endpoint after which it makes room while others wait.
+/// After so many deliveries, or so long, an endpoint makes room while others wait.
 const SLICE: usize = 80;
+const SLICE_MS: i64 = 2000;
 /// An entity's failing delivery holds the later ones back for so long.
 const LANE_PATIENCE_MS: i64 = 3_600_000;
 
@@ -34,7 +35,8 @@ struct Hold {
     strict: bool,
     loaded: VecDeque<Parcel>,
     on_wire: usize,
-    /// Loaded since it was claimed.
+    claimed_at: Timestamp,
+    /// Loaded since then.
     taken: usize,
     /// Attempts that have come back since then. So many are loaded ahead at most: a slow receiver holds little.
     returned: usize,
@@ -106,7 +108,8 @@ impl State {
         let mut held = Vec::with_capacity(self.holds.len());
         for (id, hold) in &mut self.holds {
             let of_workspace = by_workspace.entry(hold.target.workspace_id).or_default();
-            let makes_room = self.contended && hold.taken >= SLICE;
+            let is_over = hold.taken >= SLICE || now.millis() - hold.claimed_at.millis() >= SLICE_MS;
+            let makes_room = self.contended && is_over;
             let want = if hold.closed || makes_room {
                 0
             } else {
@@ -204,6 +207,7 @@ impl State {
                 strict: row
                     .ordering()
                     .is_ok_and(|ordering| ordering == crate::outbound::model::Ordering::Strict),
+                claimed_at: self.parts.db.now(),
                 taken: claimed.parcels.len(),
                 returned: 0,
                 loaded: claimed.parcels.into(),
