@@ -6,7 +6,7 @@ use super::tell::{News, tell};
 use super::{count, create, queries, uniques, views};
 use crate::author::Author;
 use crate::items::{Data, Draft, ItemRow, Writer};
-use crate::links;
+use crate::links::{self, Grips};
 use crate::shape::{self, CollectionRow, FieldRow, FieldType, Shape, Shapes};
 use crate::text;
 use crate::value::MOST_RELATED;
@@ -237,6 +237,14 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
     let actor = JsonText::printed(work.actor);
     let author = Author { actor, emits: false, ..Author::system(row.workspace_id, "copy") };
     let writer = Writer { shapes, shape: &to, author: &author };
+    links::hold(tx, row.workspace_id, |tx| {
+        let mut grips = Grips::default();
+        for item in &rows {
+            let data = values(tx, &from, item)?;
+            links::foresee(tx, &writer, None, &data, &mut grips)?;
+        }
+        Ok(grips)
+    })?;
     for item in &rows {
         let data = values(tx, &from, item)?;
         copy_item(tx, &writer, item, data)?;

@@ -1,9 +1,10 @@
 //! Taking away what a deleted collection held, in slices that hold the database only for a moment.
 
+use crate::links::{self, Grip, Grips};
 use crate::search;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{CollectionId, IndexId, ItemId, Result, Timestamp};
+use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
 use serde_json::json;
 use store::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
@@ -38,12 +39,9 @@ pub(super) async fn run(db: &Db, id: CollectionId) -> Result<()> {
 /// Purges a slice; whether there is more.
 fn slice(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     let deleted = collections::table.find(id).filter(collections::trashed_at.is_not_null());
-    let there: Option<CollectionId> =
-        deleted.select(collections::id).get_result(tx.connection()).optional()?;
-    if there.is_none() {
-        return Ok(false);
-    }
-    if purge_items(tx, id)? || purge_activity(tx, id)? || purge_keys(tx, id)? {
+    let workspace = deleted.select(collections::workspace_id).get_result(tx.connection()).optional()?;
+    let Some(workspace) = workspace else { return Ok(false) };
+    if purge_items(tx, workspace, id)? || purge_activity(tx, id)? || purge_keys(tx, id)? {
         return Ok(true);
     }
     diesel::delete(collection_rewrites::table.filter(collection_rewrites::collection_id.eq(id)))
@@ -56,7 +54,7 @@ fn slice(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     Ok(false)
 }
 
-fn purge_items(tx: &mut Tx, id: CollectionId) -> Result<bool> {
+fn purge_items(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId) -> Result<bool> {
     let some =
         items::table.filter(items::collection_id.eq(id)).order(items::id).limit(SLICE).select(items::id);
     let mut ids: Vec<ItemId> = some.filter(items::trashed_at.is_null()).load(tx.connection())?;
@@ -66,6 +64,12 @@ fn purge_items(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     if ids.is_empty() {
         return Ok(false);
     }
+    links::hold(tx, workspace, |tx| {
+        let mut grips = Grips::default();
+        grips.add(links::hold::all_ends(tx, workspace, &ids)?, Grip::Staying);
+        grips.add(ids.iter().copied(), Grip::Changing);
+        Ok(grips)
+    })?;
     let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let connection = tx.connection();
     diesel::delete(item_links::table.filter(item_links::item_id.eq_any(&ids))).execute(connection)?;

@@ -2,10 +2,11 @@
 
 use super::choices;
 use super::row::{Data, Item, ItemRow};
+use super::values::Missing;
 use super::write::Writer;
 use crate::author::Author;
 use crate::output::Printer;
-use crate::shape::{self, Shape, Shapes};
+use crate::shape::{self, Field, FieldType, Shape, Shapes};
 use model::{Caller, CollectionId, Result};
 use operation::{RawCreated, RawJson, With};
 use std::sync::Arc;
@@ -68,6 +69,17 @@ impl<'a> Desk<'a> {
     /// When the database fails.
     pub(crate) fn alone(&self, tx: &mut Tx, what: &str) -> Result<()> {
         tx.lock(&format!("items {what} {}", self.shape.collection))
+    }
+
+    /// Whether a write may make or remove links.
+    pub(crate) fn relates(&self, data: &Data, missing: Missing) -> bool {
+        let is_written = |field: &Field| match missing {
+            _ if data.contains_key(&field.key) => true,
+            Missing::Default => field.default.is_some(),
+            Missing::Clear => true,
+            Missing::Keep => false,
+        };
+        self.shape.fields.iter().any(|field| field.kind == FieldType::Relation && is_written(field))
     }
 
     /// What writes there.

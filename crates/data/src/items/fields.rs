@@ -30,7 +30,7 @@ pub fn set_item_field(
     let input = Data::from_iter([(field_key.clone(), new.value.clone())]);
     let inputs = std::iter::once(&input);
     let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
+    let row = change_of(&input, mode(new.typecast), None).locked(tx, &desk, item_id)?;
     let field = field_of(&desk, &field_key)?;
     let checked = values::checked(field, &new.value, row.values()?.get(&field_key), mode(new.typecast));
     let value = checked.map_err(|problem| refused(problem, "value"))?.unwrap_or_default();
@@ -50,7 +50,8 @@ pub fn clear_item_field(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
+    let input = Data::from_iter([(field_key.clone(), Value::Null)]);
+    let row = change_of(&input, Mode::Strict, None).locked(tx, &desk, item_id)?;
     field_of(&desk, &field_key)?;
     let row = set(tx, &desk, row, &field_key, Value::Null, version)?;
     desk::shown(&desk.shape, &row)
@@ -100,15 +101,11 @@ fn set(
     version: Option<i64>,
 ) -> Result<super::ItemRow> {
     let data = Data::from_iter([(key.to_owned(), value)]);
-    let change = Change {
-        data: &data,
-        missing: Missing::Keep,
-        mode: Mode::Strict,
-        external_key: Patch::Keep,
-        version,
-        path: "",
-    };
-    Ok(change.make(tx, desk, row)?.row)
+    Ok(change_of(&data, Mode::Strict, version).make(tx, desk, row)?.row)
+}
+
+fn change_of(data: &Data, mode: Mode, version: Option<i64>) -> Change<'_> {
+    Change { data, missing: Missing::Keep, mode, external_key: Patch::Keep, version, path: "" }
 }
 
 fn refused(problem: Problem, param: &str) -> Error {

@@ -123,9 +123,9 @@ impl Writer<'_> {
     ) -> Result<ItemRow> {
         let now = tx.now();
         let mut data = draft.data;
+        let references = links::take_references(tx, self, None, &mut data)?;
         compute::number(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
-        let references = links::take_references(tx, self.shape, None, &mut data)?;
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
         let mut row = ItemRow {
             collection_id: self.shape.collection,

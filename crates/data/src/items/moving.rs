@@ -13,6 +13,7 @@ use super::row::{Data, ItemRow};
 use super::values::{self, Missing};
 use super::write::Draft;
 use crate::links::table::ITEM;
+use crate::links::{self, Grip, Grips};
 use crate::shape::{Field, FieldType, Shape, Shapes};
 use crate::value::{Mode, Problem};
 use diesel::prelude::*;
@@ -74,6 +75,11 @@ pub fn move_item(
     shapes: State<Shapes>,
 ) -> Result<Json<ItemMoveReport>> {
     let (from, to) = open_both(tx, caller, &shapes.0, collection_id, wanted.collection_id)?;
+    links::hold(tx, from.shape.workspace, |tx| {
+        let mut grips = Grips::default();
+        grips.add(links::hold::all_ends(tx, from.shape.workspace, &[item_id])?, Grip::Changing);
+        Ok(grips)
+    })?;
     let row = find::locked(tx, &from.shape, item_id)?;
     find::refuse_locked(&row)?;
     find::expect_version(&row, version)?;

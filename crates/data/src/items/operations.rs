@@ -6,6 +6,7 @@ use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, expected, mod
 use super::row::{Data, Item, ItemRow};
 use super::values::{self, Missing};
 use super::write::{self, Draft};
+use crate::links::{self, Grip, Grips};
 use crate::output;
 use crate::shape::{self, Shapes};
 use crate::value::Mode;
@@ -81,7 +82,7 @@ pub fn update_item(
         version,
         path: "",
     };
-    let row = find::locked(tx, &desk.shape, item_id)?;
+    let row = change.locked(tx, &desk, item_id)?;
     desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
 }
 
@@ -109,7 +110,7 @@ pub fn replace_item(
         version,
         path: "",
     };
-    let row = find::locked(tx, &desk.shape, item_id)?;
+    let row = change.locked(tx, &desk, item_id)?;
     desk::shown(&desk.shape, &change.make(tx, &desk, row)?.row)
 }
 
@@ -125,6 +126,38 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// Locks the live item that is to be changed, with the items at the other ends of links that the change makes or
+    /// removes.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub(crate) fn locked(&self, tx: &mut Tx, desk: &Desk<'_>, id: ItemId) -> Result<ItemRow> {
+        if desk.relates(self.data, self.missing) {
+            links::hold(tx, desk.shape.workspace, |tx| {
+                let mut grips = Grips::default();
+                self.foresee(tx, desk, id, &mut grips)?;
+                Ok(grips)
+            })?;
+        }
+        find::locked(tx, &desk.shape, id)
+    }
+
+    /// Adds to `grips` the item, and the items at the other ends of links that the change would make or remove now.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(crate) fn foresee(&self, tx: &mut Tx, desk: &Desk<'_>, id: ItemId, grips: &mut Grips) -> Result<()> {
+        grips.add([id], Grip::Changing);
+        let row = find::find(tx, &desk.shape, id)?.filter(|row| row.trashed_at.is_none());
+        let Some(row) = row else { return Ok(()) };
+        let before = row.values()?;
+        // What is wrong is told when the change is made.
+        match values::merge(&desk.shape, Some(&before), self.data, self.missing, self.mode, self.path) {
+            Ok(data) => links::foresee(tx, &desk.writer(), Some(&row), &data, grips),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Makes it to a live item that this transaction has locked.
     ///
     /// # Errors

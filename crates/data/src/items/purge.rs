@@ -6,6 +6,7 @@ use super::desk::Desk;
 use super::find;
 use super::write::Writer;
 use crate::author::Author;
+use crate::links;
 use crate::shape::{self, CollectionSettings, Shapes};
 use ::jobs::{JobContext, JobError};
 use diesel::prelude::*;
@@ -108,6 +109,7 @@ impl Emptying {
 
 /// Deletes those of `ids` that are in the trash since `until` at the latest.
 fn delete(tx: &mut Tx, writer: &Writer<'_>, ids: &[ItemId], until: Timestamp) -> Result<()> {
+    links::hold_purged(tx, writer.shapes, writer.shape.workspace, ids)?;
     for id in ids {
         // One that came back meanwhile stays.
         let row = find::find_locked(tx, writer.shape, *id)?;
@@ -152,9 +154,14 @@ pub async fn purge_old(shapes: Arc<Shapes>, job: JobContext) -> Result<(), JobEr
         let shapes = shapes.clone();
         let left = job.db.write(move |tx| {
             let found = in_trash_since(tx, until)?;
+            let mut tenants: BTreeMap<WorkspaceId, Vec<ItemId>> = BTreeMap::new();
             let mut homes: BTreeMap<(WorkspaceId, CollectionId), Vec<ItemId>> = BTreeMap::new();
             for (workspace, collection, item) in &found {
+                tenants.entry(*workspace).or_default().push(*item);
                 homes.entry((*workspace, *collection)).or_default().push(*item);
+            }
+            for (workspace, ids) in tenants {
+                links::hold_purged(tx, &shapes, workspace, &ids)?;
             }
             for ((workspace, collection), ids) in homes {
                 purge(tx, &shapes, workspace, collection, &ids, until)?;

@@ -3,6 +3,7 @@
 use super::desk::{self, Desk, Shown};
 use super::find;
 use super::model::ItemDeletion;
+use crate::links;
 use crate::shape::Shapes;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Deleted, IfMatch, Path, Query, State, operation};
@@ -22,6 +23,11 @@ pub fn delete_item(
     shapes: State<Shapes>,
 ) -> Result<Deleted<ItemId>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    if query.permanent {
+        links::hold_purged(tx, &shapes.0, desk.shape.workspace, &[item_id])?;
+    } else {
+        links::hold_leaving(tx, &shapes.0, desk.shape.workspace, &[item_id])?;
+    }
     let row = find::find_locked(tx, &desk.shape, item_id)?
         .filter(|row| query.permanent || row.trashed_at.is_none())
         .ok_or_else(|| Error::not_found("item"))?;
@@ -46,6 +52,7 @@ pub fn restore_item(
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    links::hold_returning(tx, &shapes.0, desk.shape.workspace, item_id)?;
     let row = find::find_locked(tx, &desk.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
     if row.trashed_at.is_none() {
         return Err(Error::new(Code::InvalidState, "The item is not in the trash.")

@@ -59,9 +59,10 @@ impl Writer<'_> {
     pub fn insert(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
         let now = tx.now();
         let mut data = draft.data;
+        // Items are held before anything is written, and that includes the next number.
+        let references = links::take_references(tx, self, None, &mut data)?;
         compute::number(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, now, now, &self.author.actor);
-        let references = links::take_references(tx, self.shape, None, &mut data)?;
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
         let mut row = ItemRow {
             // The database gives it one.
@@ -109,7 +110,7 @@ impl Writer<'_> {
         refuse_locked(&old)?;
         let before = old.values()?;
         let mut data = draft.data;
-        let references = links::take_references(tx, self.shape, Some(&old), &mut data)?;
+        let references = links::take_references(tx, self, Some(&old), &mut data)?;
         compute::derive(self.shape, &mut data);
         let mut changed = differences(self.shape, &before, &data);
         changed.extend(links::differences(&references));

@@ -79,6 +79,16 @@ pub struct LinkTarget {
     pub id: TargetId,
 }
 
+impl LinkTarget {
+    /// The item that it is; `None` for other objects.
+    pub(crate) fn item(&self) -> Option<ItemId> {
+        match (self.kind, &self.id) {
+            (LinkTargetType::Item, TargetId::Number(id)) => Some(ItemId(*id)),
+            _ => None,
+        }
+    }
+}
+
 /// The end of a link that it leaves from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LinkSource {

@@ -1,5 +1,6 @@
 //! Making and removing links one by one.
 
+use super::hold::{self, Grip, Grips, hold};
 use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink, told};
 use super::relation::{self, New, Others};
 use super::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
@@ -10,8 +11,8 @@ use crate::shape::{self, Field, FieldType, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result};
 use operation::{Body, Created, Deleted, Path, State, operation};
-use store::Tx;
 use store::schema::item_links;
+use store::{Read, Tx};
 
 /// The event that tells of a new link. Links that are written as values of items are told of by `item.updated`.
 pub(crate) const CREATED: &str = "item.link.created";
@@ -34,7 +35,7 @@ pub fn create_item_link(
 ) -> Result<Created<ItemLink>> {
     let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
     let writer = desk.writer();
-    targets::lock_both(tx, writer.author.workspace, item_id, &new.to)?;
+    hold(tx, desk.shape.workspace, |tx| ends_of_new(tx, &writer, item_id, &new))?;
     let row = items::locked(tx, &desk.shape, item_id)?;
     items::refuse_locked(&row)?;
     let link = match &new.field_key {
@@ -44,6 +45,27 @@ pub fn create_item_link(
     let link = shown(tx, &desk.shape, link)?;
     emit(tx, &writer, CREATED, &link)?;
     Ok(Created(link))
+}
+
+/// The items that a new link concerns, and those of links that it takes the place of.
+fn ends_of_new(tx: &mut Tx, writer: &Writer<'_>, item: ItemId, new: &NewItemLink) -> Result<Grips> {
+    let mut grips = Grips::default();
+    grips.add([item], Grip::Changing);
+    let Some(to) = new.to.item() else { return Ok(grips) };
+    let field = new.field_key.as_deref().and_then(|key| writer.shape.field(key));
+    let ends = field.map(|field| relation::ends(tx, writer.shapes, writer.shape, field)).transpose()?;
+    let Some(ends) = ends.flatten() else {
+        grips.add([to], Grip::Staying);
+        return Ok(grips);
+    };
+    grips.add([to], ends.grip());
+    if new.replace {
+        for link in in_the_way(tx, item, &ends, to)? {
+            grips.add([link.item_id], Grip::Changing);
+            grips.add(link.item(), ends.grip());
+        }
+    }
+    Ok(grips)
 }
 
 /// The relation field with this key.
@@ -105,7 +127,7 @@ fn relate(
         return Err(targets::twice(&existing));
     }
     if ends.reverse.is_some() {
-        table::hold_live(tx, writer.author.workspace, ends.target, &[to], true)?;
+        hold::live(tx, writer.author.workspace, ends.target, &[to], Grip::Changing)?;
     }
     make_room(tx, writer, row, &ends, to, new.replace)?;
     let fresh = New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
@@ -130,24 +152,29 @@ fn make_room(
     to: ItemId,
     replace: bool,
 ) -> Result<()> {
-    let mut in_the_way = Vec::new();
-    if ends.one {
-        in_the_way.extend(table::live_rows(tx, ends.field, &[row.id])?);
-    }
-    if let Some((back, true)) = ends.reverse {
-        // The same links, as the item at the other end has them.
-        for mirror in table::live_rows(tx, back, &[to])? {
-            let Some(holder) = mirror.item() else { continue };
-            in_the_way.extend(table::between(tx, holder, ends.field, ITEM, &to.to_string())?);
-        }
-    }
-    for link in in_the_way {
+    for link in in_the_way(tx, row.id, ends, to)? {
         if !replace {
             return Err(relation::link_exists(link.id, link.item_id, link.item()));
         }
         unlink(tx, writer, link)?;
     }
     Ok(())
+}
+
+/// The links that leave no room for one from an item to another.
+fn in_the_way(read: &mut Read, item: ItemId, ends: &Ends, to: ItemId) -> Result<Vec<LinkRow>> {
+    let mut found = Vec::new();
+    if ends.one {
+        found.extend(table::live_rows(read, ends.field, &[item])?);
+    }
+    if let Some((back, true)) = ends.reverse {
+        // The same links, as the item at the other end has them.
+        for mirror in table::live_rows(read, back, &[to])? {
+            let Some(holder) = mirror.item() else { continue };
+            found.extend(table::between(read, holder, ends.field, ITEM, &to.to_string())?);
+        }
+    }
+    Ok(found)
 }
 
 /// Makes a link that belongs to no field.
@@ -234,11 +261,14 @@ pub fn delete_item_link(
     let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
     let writer = desk.writer();
     let missing = || Error::not_found("link");
-    let found = table::of_item(tx, writer.author.workspace, item_id, link_id)?;
-    if let Some(target) = found.as_ref().and_then(LinkRow::target) {
-        let from = found.as_ref().map_or(item_id, |link| link.item_id);
-        targets::lock_both(tx, writer.author.workspace, from, &target)?;
-    }
+    hold(tx, desk.shape.workspace, |tx| {
+        let mut grips = Grips::default();
+        grips.add([item_id], Grip::Changing);
+        if let Some(link) = table::of_item(tx, desk.shape.workspace, item_id, link_id)? {
+            grips.add([link.item_id].into_iter().chain(link.item()), Grip::Changing);
+        }
+        Ok(grips)
+    })?;
     let row = items::locked(tx, &desk.shape, item_id)?;
     items::refuse_locked(&row)?;
     // Whoever waited for the items looks again.
@@ -266,7 +296,7 @@ pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<
         Some(field) => {
             let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
             let to = link.item().ok_or_else(missing)?;
-            if table::hold_live(tx, workspace, ends.target, &[to], ends.reverse.is_some())?.is_empty() {
+            if hold::live(tx, workspace, ends.target, &[to], ends.grip())?.is_empty() {
                 return Err(missing());
             }
             table::delete(tx, owner.id, field.id, ends.back(), &[to])?;

@@ -1,14 +1,15 @@
 //! Relation fields: what a write says of them, and making the table say so at both ends.
 
+use super::hold::{Grip, Grips, Holding};
 use super::table::{self, Ends, ITEM, NewLink};
 use crate::items::activity::{Changes, change};
 use crate::items::{Data, ItemRow, Writer};
 use crate::shape::{self, Cardinality, Field, FieldType, Shape, Shapes};
 use crate::value::{MOST_RELATED, Problem};
 use diesel::prelude::*;
-use model::{Code, CollectionId, Error, FieldError, FileId, ItemId, LinkId, Result};
+use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, Result};
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use store::schema::files;
 use store::{Read, Tx};
 
@@ -25,10 +26,36 @@ struct Pointing {
     after: Vec<ItemId>,
 }
 
+impl Pointing {
+    /// The items to which a link is made or removed.
+    fn concerned(&self) -> impl Iterator<Item = ItemId> {
+        let both = |id: &ItemId| self.before.contains(id) != self.after.contains(id);
+        self.before.iter().chain(&self.after).copied().filter(both)
+    }
+
+    fn hold(&self, grips: &mut Grips) {
+        grips.add(self.concerned(), self.ends.grip());
+    }
+
+    /// What is wrong with the items that it names, all of which are held.
+    ///
+    /// # Errors
+    /// `item_locked`.
+    fn mistake(&self, holding: &Holding) -> Result<Option<Problem>> {
+        if self.ends.grip() == Grip::Changing {
+            holding.refuse_locked(self.ends.target, self.concerned())?;
+        }
+        let is_missing = |id: &&ItemId| !self.before.contains(id) && !holding.has(self.ends.target, **id);
+        let missing: Vec<i64> = self.after.iter().filter(is_missing).map(|id| id.0).collect();
+        Ok((!missing.is_empty()).then(|| no_such(&missing, "items in the field's target collection")))
+    }
+}
+
 /// Items of whichever collection.
 pub(crate) type Others = Vec<(CollectionId, ItemId)>;
 
-/// Takes the relation fields that a write changes out of its values, and checks that what they name exists.
+/// Takes the relation fields that a write changes out of its values, and checks that what they name exists. What exists
+/// is held.
 ///
 /// A value that equals the stored copy is no change, also where the copy is only the beginning of the list: what was
 /// read may be written back. Links to items in the trash are neither shown nor touched.
@@ -37,54 +64,99 @@ pub(crate) type Others = Vec<(CollectionId, ItemId)>;
 /// `validation_error` for what does not exist, and for a field with more links than a value can list.
 pub(crate) fn take_references(
     tx: &mut Tx,
-    shape: &Shape,
+    writer: &Writer<'_>,
     old: Option<&ItemRow>,
     data: &mut Data,
 ) -> Result<References> {
     let mut taken = References::default();
+    let shape = writer.shape;
     if !shape.fields.iter().any(|field| field.kind.is_reference()) {
         return Ok(taken);
     }
     let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
+    let mut wishes = wishes(tx, writer, old, &before, data)?;
+    let mut grips = Grips::default();
+    wishes.values().filter_map(|wish| wish.as_ref().ok()).flatten().for_each(|wish| wish.hold(&mut grips));
+    let holding = grips.take(tx, shape.workspace)?;
     let mut errors = Vec::new();
     for field in shape.fields.iter().filter(|field| field.kind.is_reference()) {
-        if before.get(&field.key) == data.get(&field.key) {
-            continue;
-        }
-        let wanted = ids(data.get(&field.key));
         if field.kind != FieldType::Relation {
             let known = ids(before.get(&field.key));
-            let fresh: Vec<i64> = wanted.into_iter().filter(|id| !known.contains(id)).collect();
+            let fresh: Vec<i64> =
+                ids(data.get(&field.key)).into_iter().filter(|id| !known.contains(id)).collect();
             errors.extend(refuse_missing(tx, shape, field, &fresh)?);
             continue;
         }
+        let Some(wish) = wishes.remove(&field.id) else { continue };
         match before.get(&field.key) {
             Some(copy) => data.insert(field.key.clone(), copy.clone()),
             None => data.shift_remove(&field.key),
         };
-        let wanted = wanted.into_iter().map(ItemId).collect();
-        match pointing(tx, shape, field, old, wanted)? {
-            Ok(Some(pointing)) => taken.0.push(pointing),
-            Ok(None) => {}
-            Err(problem) => errors.push(problem.at(format!("data.{}", field.key))),
-        }
+        let problem = match wish {
+            Ok(None) => None,
+            Ok(Some(pointing)) => {
+                let mistake = pointing.mistake(&holding)?;
+                taken.0.push(pointing);
+                mistake
+            }
+            Err(problem) => Some(problem),
+        };
+        errors.extend(problem.map(|problem| problem.at(format!("data.{}", field.key))));
     }
     Error::all_invalid(errors).map_or(Ok(taken), Err)
+}
+
+/// Adds to `grips` what a write of `data` over `old` is going to hold at the other ends of its relation fields. What is
+/// wrong with it is told when it is written.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn foresee(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    old: Option<&ItemRow>,
+    data: &Data,
+    grips: &mut Grips,
+) -> Result<()> {
+    let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
+    let wishes = wishes(tx, writer, old, &before, data)?;
+    wishes.into_values().filter_map(Result::ok).flatten().for_each(|wish| wish.hold(grips));
+    Ok(())
+}
+
+/// What a write says of a relation field: what it is to point to, nothing where it does so already, or why it cannot.
+type Wish = Result<Option<Pointing>, Problem>;
+
+/// What a write says of the relation fields that it changes.
+fn wishes(
+    tx: &mut Tx,
+    writer: &Writer<'_>,
+    old: Option<&ItemRow>,
+    before: &Data,
+    data: &Data,
+) -> Result<HashMap<FieldId, Wish>> {
+    let mut wishes = HashMap::new();
+    for field in writer.shape.fields.iter().filter(|field| field.kind == FieldType::Relation) {
+        if before.get(&field.key) != data.get(&field.key) {
+            let after = ids(data.get(&field.key)).into_iter().map(ItemId).collect();
+            wishes.insert(field.id, wish(tx, writer, field, old, after)?);
+        }
+    }
+    Ok(wishes)
 }
 
 fn ids(value: Option<&Value>) -> Vec<i64> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect()
 }
 
-/// What a relation field is to point to; `None` where it does so already.
-fn pointing(
+fn wish(
     tx: &mut Tx,
-    shape: &Shape,
+    writer: &Writer<'_>,
     field: &Field,
     old: Option<&ItemRow>,
     after: Vec<ItemId>,
-) -> Result<Result<Option<Pointing>, Problem>> {
-    let Some(ends) = Ends::one_sided(field) else {
+) -> Result<Wish> {
+    let Some(ends) = ends(tx, writer.shapes, writer.shape, field)? else {
         return Ok(Err(Problem::new("not_found", "points to no collection")));
     };
     let before = match old {
@@ -99,17 +171,8 @@ fn pointing(
             "points to more than 1,000 items, which a value cannot list; change its links one by one";
         return Ok(Err(Problem::new("too_many_links", message)));
     }
-    if ends.target == shape.collection && old.is_some_and(|old| after.contains(&old.id)) {
+    if ends.target == writer.shape.collection && old.is_some_and(|old| after.contains(&old.id)) {
         return Ok(Err(Problem::new("self_link", "must not name the item itself")));
-    }
-    let both = |id: &ItemId| before.contains(id) != after.contains(id);
-    let concerned: Vec<ItemId> = before.iter().chain(&after).copied().filter(both).collect();
-    let to_change = field.options.reverse_field_id.is_some();
-    let live = table::hold_live(tx, shape.workspace, ends.target, &concerned, to_change)?;
-    let missing: Vec<i64> =
-        after.iter().filter(|id| !before.contains(id) && !live.contains(id)).map(|id| id.0).collect();
-    if !missing.is_empty() {
-        return Ok(Err(no_such(&missing, "items in the field's target collection")));
     }
     Ok(Ok(Some(Pointing { ends, key: field.key.clone(), before, after })))
 }
@@ -183,9 +246,7 @@ pub(crate) fn point(
     }
     let mut others = Vec::new();
     for pointing in references.0 {
-        let Some(field) = writer.shape.field_by_id(pointing.ends.field) else { continue };
-        let Some(ends) = ends(tx, writer.shapes, writer.shape, field)? else { continue };
-        let changed = set(tx, writer, row, &ends, &pointing).map_err(|error| match error.code() {
+        let changed = set(tx, writer, row, &pointing).map_err(|error| match error.code() {
             Code::LinkExists => error.param(format!("data.{}", pointing.key)),
             _ => error,
         })?;
@@ -222,8 +283,8 @@ pub(crate) fn ends(tx: &mut Tx, shapes: &Shapes, shape: &Shape, field: &Field) -
 }
 
 /// Makes a field of an item point to what it is to point to; gives the items at the other end that are to follow.
-fn set(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, ends: &Ends, pointing: &Pointing) -> Result<Others> {
-    let Pointing { before, after, .. } = pointing;
+fn set(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, pointing: &Pointing) -> Result<Others> {
+    let Pointing { ends, before, after, .. } = pointing;
     let only = |ids: &[ItemId], without: &[ItemId]| -> Vec<ItemId> {
         ids.iter().copied().filter(|id| !without.contains(id)).collect()
     };

@@ -1,5 +1,6 @@
 //! Setting all links of one kind at once.
 
+use super::hold::{self, Grip, Grips, hold};
 use super::model::{
     ItemLinkReplacement, LinkTarget, LinkTargetType, ReplacedLink, ReplacedLinkStatus, ReplacedLinks,
     ReplacedLinksSummary, ReplacingLink,
@@ -32,6 +33,7 @@ pub fn replace_item_links(
 ) -> Result<Json<ReplacedLinks>> {
     let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
     let writer = desk.writer();
+    hold(tx, desk.shape.workspace, |tx| ends_of(tx, &writer, item_id, &wanted))?;
     let row = items::locked(tx, &desk.shape, item_id)?;
     items::refuse_locked(&row)?;
     refuse_doubles(&wanted.links)?;
@@ -49,6 +51,29 @@ pub fn replace_item_links(
         }
     };
     Ok(Json(replaced))
+}
+
+/// The items that a replacement concerns: those that are linked, and those that are to be.
+fn ends_of(tx: &mut Tx, writer: &Writer<'_>, item: ItemId, wanted: &ItemLinkReplacement) -> Result<Grips> {
+    let mut grips = Grips::default();
+    grips.add([item], Grip::Changing);
+    let field = wanted.field_key.as_deref().and_then(|key| writer.shape.field(key));
+    let ends =
+        field.map(|field| relation::ends(tx, writer.shapes, writer.shape, field)).transpose()?.flatten();
+    let grip = ends.as_ref().map_or(Grip::Staying, Ends::grip);
+    grips.add(wanted.links.iter().filter_map(|link| link.to.item()), grip);
+    let existing = match &ends {
+        Some(ends) => table::pointed_to(tx, item, ends.field, MOST_RELATED + 1)?,
+        None => {
+            let links = table::free_links(tx, item, ITEM, wanted.role.as_deref(), MOST_RELATED + 1)?;
+            links.iter().filter_map(LinkRow::item).collect()
+        }
+    };
+    // More than that are not replaced.
+    if existing.len() <= MOST_RELATED {
+        grips.add(existing, grip);
+    }
+    Ok(grips)
 }
 
 fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
@@ -151,7 +176,7 @@ impl Set<'_> {
             && ends.reverse.is_some()
         {
             let ids: Vec<ItemId> = others.iter().map(|(_, id)| *id).collect();
-            table::hold_live(tx, self.writer.author.workspace, ends.target, &ids, true)?;
+            hold::live(tx, self.writer.author.workspace, ends.target, &ids, Grip::Changing)?;
         }
         self.remove(tx, &removed)?;
         self.add(tx, &added)?;

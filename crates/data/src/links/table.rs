@@ -5,13 +5,14 @@
 //!
 //! A link stays in the table while an end is in the trash, and is left out of whatever is shown.
 
+use super::hold::Grip;
 use crate::shape::Field;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable};
 use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use store::schema::{collection_fields, item_links, items};
 use store::{Read, Tx, each};
 
@@ -22,7 +23,7 @@ pub(crate) const ITEM: &str = "item";
 pub(crate) const FREE: FieldId = FieldId(0);
 
 /// More rows than this are not put into one statement.
-const CHUNK: usize = 500;
+pub(super) const CHUNK: usize = 500;
 
 /// A link as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -215,15 +216,15 @@ pub(crate) fn pointing(
     Ok(found.load(read.connection())?)
 }
 
-/// On PostgreSQL, keeps others from changing up to `most` items that point to one by a field.
-pub(crate) fn hold_pointing(
-    tx: &mut Tx,
+/// The first `most` items that point to one by a field, live or in the trash.
+pub(crate) fn all_pointing(
+    read: &mut Read,
     workspace: WorkspaceId,
     item: ItemId,
     field: FieldId,
     most: usize,
-) -> Result<()> {
-    let pointing = item_links::table
+) -> Result<Vec<ItemId>> {
+    let found = item_links::table
         .filter(item_links::to_kind.eq(ITEM))
         .filter(item_links::to_id.eq(item.to_string()))
         .filter(item_links::workspace_id.eq(workspace))
@@ -231,12 +232,7 @@ pub(crate) fn hold_pointing(
         .order(item_links::item_id)
         .select(item_links::item_id)
         .limit(i64::try_from(most).unwrap_or(i64::MAX));
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        let pointing: Vec<ItemId> = pointing.load(connection)?;
-        let rows = items::table.filter(items::id.eq_any(pointing)).order(items::id).select(items::id);
-        rows.for_update().execute(connection)?;
-    }
-    Ok(())
+    Ok(found.load(read.connection())?)
 }
 
 /// The items that point to one by a field, and by the same field to another that is live.
@@ -263,6 +259,16 @@ pub(crate) fn pointing_elsewhere(
         .filter(items::trashed_at.is_null())
         .select(item_links::item_id)
         .distinct();
+    Ok(found.load(read.connection())?)
+}
+
+/// Those of some items that are live.
+pub(crate) fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[ItemId]) -> Result<Vec<ItemId>> {
+    let found = items::table
+        .filter(items::id.eq_any(ids))
+        .filter(items::workspace_id.eq(workspace))
+        .filter(items::trashed_at.is_null())
+        .select(items::id);
     Ok(found.load(read.connection())?)
 }
 
@@ -366,44 +372,6 @@ pub(crate) fn revise(
     Ok(())
 }
 
-/// Which of `ids` are live items of a collection; on PostgreSQL nobody moves them to the trash until the transaction
-/// ends. Whoever also changes what they hold locks them `to_change`.
-///
-/// # Errors
-/// `item_locked` for one that is to change and that somebody locked.
-pub(crate) fn hold_live(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    collection: CollectionId,
-    ids: &[ItemId],
-    to_change: bool,
-) -> Result<HashSet<ItemId>> {
-    let mut live = HashSet::new();
-    let mut ids = ids.to_vec();
-    ids.sort_unstable();
-    for ids in ids.chunks(CHUNK) {
-        let query = items::table
-            .filter(items::id.eq_any(ids))
-            .filter(items::workspace_id.eq(workspace))
-            .filter(items::collection_id.eq(collection))
-            .filter(items::trashed_at.is_null())
-            .order(items::id)
-            .select((items::id, items::locked_by));
-        let rows: Vec<(ItemId, Option<JsonText>)> = match tx.connection() {
-            store::AnyConnection::Sqlite(connection) => query.load(connection)?,
-            store::AnyConnection::Postgres(connection) if to_change => query.for_update().load(connection)?,
-            store::AnyConnection::Postgres(connection) => query.for_key_share().load(connection)?,
-        };
-        if let Some((id, holder)) = rows.iter().find(|(_, holder)| to_change && holder.is_some()) {
-            let message = format!("Item {id} is locked, and the link would change it; unlock it first.");
-            return Err(model::Error::new(model::Code::ItemLocked, message)
-                .with("details", serde_json::json!({ "item_id": id, "locked_by": holder })));
-        }
-        live.extend(rows.into_iter().map(|(id, _)| id));
-    }
-    Ok(live)
-}
-
 /// What relation fields are, with both of their ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
@@ -423,6 +391,12 @@ impl Ends {
         let target = field.options.target_collection_id?;
         let one = field.options.cardinality() == crate::shape::Cardinality::One;
         Some(Self { field: field.id, one, target, reverse: None })
+    }
+
+    /// How the item at the other end is held when a link to it is made or removed: one that knows of the link changes
+    /// by it.
+    pub(crate) fn grip(&self) -> Grip {
+        if self.reverse.is_some() { Grip::Changing } else { Grip::Staying }
     }
 
     /// The field that points back.

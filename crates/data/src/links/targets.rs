@@ -88,21 +88,6 @@ fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<C
     Ok(found.optional()?)
 }
 
-/// Locks two items in the order of their ids, so that nobody who does the same waits for whom they keep waiting.
-pub(crate) fn lock_both(tx: &mut Tx, workspace: WorkspaceId, one: ItemId, other: &LinkTarget) -> Result<()> {
-    let (LinkTargetType::Item, TargetId::Number(other)) = (other.kind, &other.id) else { return Ok(()) };
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        items::table
-            .filter(items::id.eq_any([one, ItemId(*other)]))
-            .filter(items::workspace_id.eq(workspace))
-            .order(items::id)
-            .select(items::id)
-            .for_update()
-            .execute(connection)?;
-    }
-    Ok(())
-}
-
 /// The objects at the ends of links, by what they are.
 pub(crate) type Linked = HashMap<LinkTarget, LinkedObject>;
 

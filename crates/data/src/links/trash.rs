@@ -2,6 +2,7 @@
 //!
 //! Links stay in the table while an end is in the trash: nobody sees them, and they come back with it.
 
+use super::hold::{self, Grip, Grips, hold};
 use super::relation::{self, Others};
 use super::table::{self, ITEM};
 use crate::author::Author;
@@ -14,7 +15,7 @@ use jobs::JobContext;
 use model::{Code, Error, FieldId, ItemId, JsonText, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use store::Tx;
 use store::schema::item_links;
@@ -30,6 +31,92 @@ const SLICE: usize = 50;
 
 /// The job that sends further items after one that went to the trash.
 pub const CASCADE: &str = "data.links.cascade";
+
+/// Holds items that are about to go to the trash, what follows them there, and what points to any of them.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn hold_leaving(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    ids: &[ItemId],
+) -> Result<()> {
+    hold(tx, workspace, |tx| {
+        let mut grips = Grips::default();
+        add_leaving(tx, shapes, workspace, ids, &mut grips)?;
+        Ok(grips)
+    })
+}
+
+/// Holds items that are about to be deleted for good, live or in the trash, with all at the other ends of their links.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn hold_purged(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    ids: &[ItemId],
+) -> Result<()> {
+    hold(tx, workspace, |tx| {
+        let mut grips = Grips::default();
+        let live = table::live_among(tx, workspace, ids)?;
+        add_leaving(tx, shapes, workspace, &live, &mut grips)?;
+        grips.add(hold::all_ends(tx, workspace, ids)?, Grip::Staying);
+        grips.add(ids.iter().copied(), Grip::Changing);
+        Ok(grips)
+    })
+}
+
+/// Holds an item that is about to come back from the trash, and what points to it.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn hold_returning(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, id: ItemId) -> Result<()> {
+    hold(tx, workspace, |tx| {
+        let mut grips = Grips::default();
+        grips.add([id], Grip::Changing);
+        for (_, field) in pointing_fields(tx, shapes, workspace, id)? {
+            grips.add(table::all_pointing(tx, workspace, id, field, FOLLOW_AT_ONCE)?, Grip::Changing);
+        }
+        Ok(grips)
+    })
+}
+
+fn add_leaving(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    ids: &[ItemId],
+    grips: &mut Grips,
+) -> Result<()> {
+    let mut seen: HashSet<ItemId> = ids.iter().copied().collect();
+    let mut open: VecDeque<ItemId> = ids.iter().copied().collect();
+    // As many as are sent after one of them at once, for each.
+    let mut left = FOLLOW_AT_ONCE.saturating_mul(ids.len());
+    while let Some(item) = open.pop_front() {
+        grips.add([item], Grip::Changing);
+        for (shape, field) in pointing_fields(tx, shapes, workspace, item)? {
+            let Some(found) = shape.field_by_id(field) else { continue };
+            match found.options.on_delete.unwrap_or(OnDelete::Detach) {
+                OnDelete::Restrict => {}
+                OnDelete::Detach => {
+                    let pointing = table::pointing(tx, workspace, item, field, ItemId(0), COPIES_AT_ONCE)?;
+                    grips.add(pointing, Grip::Changing);
+                }
+                OnDelete::Cascade => {
+                    let most = FOLLOW_AT_ONCE.min(left);
+                    let mut following = table::pointing(tx, workspace, item, field, ItemId(0), most)?;
+                    following.retain(|item| seen.insert(*item));
+                    left -= following.len();
+                    open.extend(following);
+                }
+            }
+        }
+    }
+    Ok(())
+}
 
 /// What else happens when an item goes to the trash.
 #[derive(Debug, Default)]
@@ -55,7 +142,7 @@ impl Fallout {
 /// `resource_in_use` where an item points to it by a field that forbids its deletion.
 pub(crate) fn fallout(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Fallout> {
     let mut fallout = Fallout::default();
-    for (shape, field) in pointing_fields(tx, writer, row)? {
+    for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         let Some(found) = shape.field_by_id(field) else { continue };
         match found.options.on_delete.unwrap_or(OnDelete::Detach) {
             OnDelete::Restrict => refuse_pointed_to(tx, row, field, &found.key)?,
@@ -93,11 +180,16 @@ fn show_pointing(
 }
 
 /// The relation fields by which an item is pointed to, with the shapes of their collections.
-fn pointing_fields(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Vec<(Arc<Shape>, FieldId)>> {
+fn pointing_fields(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    item: ItemId,
+) -> Result<Vec<(Arc<Shape>, FieldId)>> {
     let mut found = Vec::new();
-    for field in table::pointing_fields(tx, row.workspace_id, row.id)? {
-        let Some(home) = table::home(tx, row.workspace_id, field)? else { continue };
-        match shape::held(tx, writer.shapes, row.workspace_id, home) {
+    for field in table::pointing_fields(tx, workspace, item)? {
+        let Some(home) = table::home(tx, workspace, field)? else { continue };
+        match shape::held(tx, shapes, workspace, home) {
             Ok(shape) => found.push((shape, field)),
             Err(error) if error.code() == Code::NotFound => {}
             Err(error) => return Err(error),
@@ -157,13 +249,12 @@ fn follow(tx: &mut Tx, writer: &Writer<'_>, item: ItemId) -> Result<Option<Fallo
 /// An item that is marked as live by now comes back from the trash. Where the one place that a link can have was taken
 /// meanwhile, the link is gone.
 pub(crate) fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> {
-    for (shape, field) in pointing_fields(tx, writer, row)? {
+    for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         let Some(found) = shape.field_by_id(field) else { continue };
         let Some(ends) = relation::ends(tx, writer.shapes, &shape, found)? else { continue };
         if !ends.one {
             continue;
         }
-        table::hold_pointing(tx, row.workspace_id, row.id, field, FOLLOW_AT_ONCE)?;
         for item in table::pointing_elsewhere(tx, row.workspace_id, row.id, field)? {
             table::delete(tx, item, field, ends.back(), &[row.id])?;
         }
@@ -174,7 +265,7 @@ pub(crate) fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Resu
 /// An item is back from the trash: whoever points to it shows it again. `true` where anything was brought up to date.
 pub(crate) fn return_to(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<bool> {
     let mut others = Others::new();
-    for (shape, field) in pointing_fields(tx, writer, row)? {
+    for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         show_pointing(tx, row, &shape, field, &mut others)?;
     }
     compute::renew(tx, writer, others, Action::Updated)
@@ -251,6 +342,7 @@ fn cascade_slice(tx: &mut Tx, shapes: &Shapes, payload: &Cascade, after: ItemId)
     };
     let writer = Writer { shapes, shape: &shape, author: &author };
     let items = table::pointing(tx, payload.workspace, payload.item, payload.field, after, SLICE)?;
+    hold_leaving(tx, shapes, payload.workspace, &items)?;
     for item in &items {
         let followed = tx.savepoint(|tx| {
             items::lock(tx, *item)?;

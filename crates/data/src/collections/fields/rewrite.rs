@@ -9,6 +9,7 @@ use super::convert;
 use crate::author::Author;
 use crate::collections::{count, indexing, uniques};
 use crate::items::{Data, ItemRow, Writer};
+use crate::links::{self, Grip, Grips};
 use crate::shape::{self, Field, FieldOptions, FieldType, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Code, CollectionId, FieldId, ItemId, JsonText, Result, WorkspaceId};
@@ -207,7 +208,7 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
             .execute(tx.connection())?;
         return Ok(true);
     }
-    if removes(&plan) && remove_links(tx, row.field_id)? {
+    if removes(&plan) && remove_links(tx, row.workspace_id, row.field_id)? {
         return Ok(true);
     }
     forget(tx, id)?;
@@ -335,14 +336,22 @@ fn removes(plan: &Plan) -> bool {
 }
 
 /// Takes links away that a deleted relation field made; whether there are more.
-fn remove_links(tx: &mut Tx, field: Option<FieldId>) -> Result<bool> {
+fn remove_links(tx: &mut Tx, workspace: WorkspaceId, field: Option<FieldId>) -> Result<bool> {
     let Some(field) = field else { return Ok(false) };
-    let some: Vec<i64> = item_links::table
+    let links: Vec<(i64, ItemId, String)> = item_links::table
         .filter(item_links::field_id.eq(field))
         .order(item_links::id)
         .limit(SLICE)
-        .select(item_links::id)
+        .select((item_links::id, item_links::item_id, item_links::to_id))
         .load(tx.connection())?;
+    links::hold(tx, workspace, |_| {
+        let mut grips = Grips::default();
+        for (_, from, to) in &links {
+            grips.add([*from].into_iter().chain(to.parse().ok()), Grip::Staying);
+        }
+        Ok(grips)
+    })?;
+    let some: Vec<i64> = links.iter().map(|(id, ..)| *id).collect();
     diesel::delete(item_links::table.filter(item_links::id.eq_any(&some))).execute(tx.connection())?;
     Ok(i64::try_from(some.len()).unwrap_or_default() == SLICE)
 }

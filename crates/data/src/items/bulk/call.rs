@@ -3,12 +3,10 @@
 use super::super::desk::Desk;
 use super::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
 use crate::shape::IndexKind;
-use diesel::prelude::*;
 use model::{Code, Error, FieldError, ItemId, Result};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use store::schema::items;
-use store::{AnyConnection, Tx};
+use store::Tx;
 
 /// What such requests do one at a time in a collection.
 pub(super) const IN_BULK: &str = "in bulk";
@@ -144,19 +142,4 @@ fn told(index: usize, error: &Error) -> Value {
 pub(super) fn alone_if_unique(tx: &mut Tx, desk: &Desk<'_>, has_keys: bool) -> Result<()> {
     let has_unique = desk.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
     if has_unique || has_keys { desk.alone(tx, IN_BULK) } else { Ok(()) }
-}
-
-/// Locks items in the order of their ids, so that two requests with the same items in another order do not wait for each
-/// other.
-pub(super) fn lock_in_order(tx: &mut Tx, desk: &Desk<'_>, ids: &[ItemId]) -> Result<()> {
-    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
-    items::table
-        .filter(items::id.eq_any(ids))
-        .filter(items::workspace_id.eq(desk.shape.workspace))
-        .filter(items::collection_id.eq(desk.shape.collection))
-        .order(items::id)
-        .select(items::id)
-        .for_update()
-        .execute(connection)?;
-    Ok(())
 }

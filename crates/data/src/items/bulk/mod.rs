@@ -4,7 +4,9 @@ mod call;
 mod model;
 
 use self::call::{Done, each_row, row_by_row};
-use self::model::{BulkCreate, BulkDelete, BulkReport, BulkStatus, BulkUpdate, BulkUpsert, Rows};
+use self::model::{
+    BulkChange, BulkCreate, BulkDelete, BulkReport, BulkRow, BulkStatus, BulkUpdate, BulkUpsert, Rows,
+};
 use super::desk::Desk;
 use super::find;
 use super::matching::{Found, Matcher, OnMatch};
@@ -13,7 +15,9 @@ use super::operations::Change;
 use super::row::{Data, ItemRow};
 use super::values::{self, Missing};
 use super::write::{self, Draft};
+use crate::links::{self, Grip, Grips};
 use crate::shape::Shapes;
+use crate::value::Mode;
 use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use operation::{Json, Path, State, operation};
 use serde_json::json;
@@ -33,8 +37,18 @@ pub fn bulk_create_items(
     let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
     call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key.is_some()))?;
     let mode = mode(*typecast);
+    let merge = |row: &BulkRow| values::merge(&desk.shape, None, &row.data, Missing::Default, mode, "");
+    links::hold(tx, desk.shape.workspace, |tx| {
+        let mut grips = Grips::default();
+        for row in rows.iter().filter(|row| desk.relates(&row.data, Missing::Default)) {
+            if let Ok(data) = merge(row) {
+                links::foresee(tx, &desk.writer(), None, &data, &mut grips)?;
+            }
+        }
+        Ok(grips)
+    })?;
     let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
-        let data = values::merge(&desk.shape, None, &row.data, Missing::Default, mode, "")?;
+        let data = merge(row)?;
         let draft = Draft { data, external_key: row.external_key.clone(), position: None };
         Ok((BulkStatus::Created, desk.writer().insert(tx, draft)?.id))
     })?;
@@ -56,19 +70,21 @@ pub fn bulk_update_items(
     let inputs = rows.iter().map(|row| &row.data);
     let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
     call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key != Patch::Keep))?;
-    let ids: Vec<ItemId> = rows.iter().map(|row| row.id).collect();
-    call::lock_in_order(tx, &desk, &ids)?;
+    let mode = mode(*typecast);
+    links::hold(tx, desk.shape.workspace, |tx| {
+        let mut grips = Grips::default();
+        for row in rows {
+            if desk.relates(&row.data, Missing::Keep) {
+                change_of(row, mode).foresee(tx, &desk, row.id, &mut grips)?;
+            } else {
+                grips.add([row.id], Grip::Changing);
+            }
+        }
+        Ok(grips)
+    })?;
     let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
         let item = find::live(tx, &desk.shape, row.id).map_err(|error| error.param("id"))?;
-        let change = Change {
-            data: &row.data,
-            missing: Missing::Keep,
-            mode: mode(*typecast),
-            external_key: row.external_key.clone(),
-            version: row.version,
-            path: "",
-        };
-        done(change.make(tx, &desk, item)?)
+        done(change_of(row, mode).make(tx, &desk, item)?)
     })?;
     Ok(Json(report))
 }
@@ -96,6 +112,9 @@ pub fn bulk_upsert_items(
         on_match: *on_match,
         mode: mode(*typecast),
     };
+    if rows.iter().any(|row| desk.relates(&row.data, Missing::Default)) {
+        links::hold(tx, desk.shape.workspace, |tx| upsert.foresee(tx, rows))?;
+    }
     let report = row_by_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
         upsert.put(tx, &row.data, row.external_key.as_deref())
     })?;
@@ -115,7 +134,11 @@ pub fn bulk_delete_items(
 ) -> Result<Json<BulkReport>> {
     let BulkDelete { mode, permanent, ids } = &*body.0;
     let desk = open(tx, caller, &shapes, collection_id, false, std::iter::empty())?;
-    call::lock_in_order(tx, &desk, ids)?;
+    if *permanent {
+        links::hold_purged(tx, &shapes.0, desk.shape.workspace, ids)?;
+    } else {
+        links::hold_leaving(tx, &shapes.0, desk.shape.workspace, ids)?;
+    }
     let report = each_row(tx, &desk, *mode, ids, |tx, index, id| {
         let row = find::find(tx, &desk.shape, *id)?
             .filter(|row| *permanent || row.trashed_at.is_none())
@@ -146,6 +169,17 @@ fn open<'a, 'd>(
     Ok(desk)
 }
 
+fn change_of(row: &BulkChange, mode: Mode) -> Change<'_> {
+    Change {
+        data: &row.data,
+        missing: Missing::Keep,
+        mode,
+        external_key: row.external_key.clone(),
+        version: row.version,
+        path: "",
+    }
+}
+
 fn done(written: write::Written) -> Result<Done> {
     let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
     Ok((status, written.row.id))
@@ -156,10 +190,34 @@ struct Upsert<'a> {
     desk: &'a Desk<'a>,
     matcher: Matcher,
     on_match: OnMatch,
-    mode: crate::value::Mode,
+    mode: Mode,
 }
 
 impl Upsert<'_> {
+    /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
+    fn foresee(&mut self, tx: &mut Tx, rows: &[BulkRow]) -> Result<Grips> {
+        let (desk, mut grips) = (self.desk, Grips::default());
+        for row in rows {
+            let external_key = row.external_key.as_deref();
+            // What is wrong with a row is told when it is done.
+            let Ok(wanted) = self.matcher.wanted(&desk.shape, &row.data, external_key, self.mode) else {
+                continue;
+            };
+            match self.matcher.find(tx, &desk.shape, &wanted)? {
+                Found::One(id) if self.on_match == OnMatch::Update => {
+                    self.change(&row.data, external_key).foresee(tx, desk, id, &mut grips)?;
+                }
+                Found::None => {
+                    if let Ok(data) = self.fresh(&row.data) {
+                        links::foresee(tx, &desk.writer(), None, &data, &mut grips)?;
+                    }
+                }
+                Found::One(_) | Found::Several(_) => {}
+            }
+        }
+        Ok(grips)
+    }
+
     /// Does one row.
     fn put(&mut self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<Done> {
         let wanted = self.matcher.wanted(&self.desk.shape, given, external_key, self.mode)?;
@@ -190,22 +248,30 @@ impl Upsert<'_> {
     }
 
     fn create(&self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<ItemRow> {
-        let data = values::merge(&self.desk.shape, None, given, Missing::Default, self.mode, "")?;
+        let data = self.fresh(given)?;
         let draft = Draft { data, external_key: external_key.map(str::to_owned), position: None };
         self.desk.writer().insert(tx, draft)
     }
 
+    /// The values of a new item.
+    fn fresh(&self, given: &Data) -> Result<Data> {
+        values::merge(&self.desk.shape, None, given, Missing::Default, self.mode, "")
+    }
+
     fn update(&self, tx: &mut Tx, id: ItemId, given: &Data, external_key: Option<&str>) -> Result<Done> {
         let item = find::locked(tx, &self.desk.shape, id)?;
-        let change = Change {
-            data: given,
+        done(self.change(given, external_key).make(tx, self.desk, item)?)
+    }
+
+    fn change<'c>(&self, data: &'c Data, external_key: Option<&str>) -> Change<'c> {
+        Change {
+            data,
             missing: Missing::Keep,
             mode: self.mode,
             external_key: external_key.map_or(Patch::Keep, |key| Patch::Set(key.to_owned())),
             version: None,
             path: "",
-        };
-        done(change.make(tx, self.desk, item)?)
+        }
     }
 }
 

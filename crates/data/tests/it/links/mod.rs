@@ -2,6 +2,7 @@
 
 mod agreement;
 mod computed;
+mod crossing;
 mod operations;
 mod relations;
 mod trash;
@@ -134,15 +135,15 @@ impl Library {
     }
 
     pub async fn trash(&self, collection: CollectionId, id: i64) -> Answer {
-        self.app.delete(&self.at(collection, format_args!("/{id}")), &self.key).await
+        self.app.delete(&self.at(collection, format!("/{id}")), &self.key).await
     }
 
     pub async fn purge(&self, collection: CollectionId, id: i64) -> Answer {
-        self.app.delete(&self.at(collection, format_args!("/{id}?permanent=true")), &self.key).await
+        self.app.delete(&self.at(collection, format!("/{id}?permanent=true")), &self.key).await
     }
 
     pub async fn restore(&self, collection: CollectionId, id: i64) -> Answer {
-        self.app.post(&self.at(collection, format_args!("/{id}/restore")), &self.key, json!({})).await
+        self.app.post(&self.at(collection, format!("/{id}/restore")), &self.key, json!({})).await
     }
 
     /// Runs jobs until none is due.
