@@ -40,7 +40,9 @@ pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber};
 
-use model::{Caller, Result};
+use model::{Caller, Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -109,6 +111,56 @@ impl Cx {
             answered: AtomicBool::new(false),
             energy: AtomicI64::new(0),
         }
+    }
+
+    /// Makes the change of an operation that has more to do before its answer, such as bringing items in line.
+    ///
+    /// What `work` gives is noted under the request's `Idempotency-Key` in the same transaction. Should the server die
+    /// before the answer, the resend that takes over is given it here, and nothing is changed twice.
+    ///
+    /// # Errors
+    /// Those of `work`, or the database's.
+    pub async fn change<T>(&self, work: impl Fn(&mut Tx) -> Result<T> + Send + 'static) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        let made = self.try_change(move |tx| work(tx).map(Some)).await?;
+        made.ok_or_else(|| Error::internal("a change that was made is none"))
+    }
+
+    /// As [`Self::change`], where `work` may find that it cannot make the change now: nothing is noted then.
+    ///
+    /// # Errors
+    /// Those of `work`, or the database's.
+    pub async fn try_change<T>(
+        &self,
+        work: impl Fn(&mut Tx) -> Result<Option<T>> + Send + 'static,
+    ) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        if let Some(made) = self.made()? {
+            return Ok(Some(made));
+        }
+        let claim = self.claim.clone();
+        self.db
+            .write(move |tx| {
+                let made = work(tx)?;
+                if let (Some(made), Some(claim)) = (&made, &claim) {
+                    auth::idempotency::attach(tx, claim, &serde_json::to_string(made)?)?;
+                }
+                Ok(made)
+            })
+            .await
+    }
+
+    /// What [`Self::change`] made under the request's `Idempotency-Key` before the server died; `None` where nothing was.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
+        Ok(noted.map(serde_json::from_str).transpose()?)
     }
 
     /// Says that the operation stored the claim's outcome itself, with its last transaction.

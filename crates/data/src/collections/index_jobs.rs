@@ -28,7 +28,7 @@ const WISH: &str = "data.index.wish";
 
 /// Items of one slice of a build.
 const SLICE: i64 = 5_000;
-/// Keys of one slice of emptying: a few milliseconds.
+/// Keys of one slice of emptying.
 const EMPTIED: i64 = 2_000;
 /// The most clashes that a failed index tells of.
 const MOST_EXAMPLES: usize = 5;

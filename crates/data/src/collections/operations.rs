@@ -72,9 +72,7 @@ pub fn get_collection(
     Path(collection_id): Path<CollectionId>,
     shapes: State<Shapes>,
 ) -> Result<Json<Collection>> {
-    let row = queries::find(read, caller.workspace_id(), collection_id)?;
-    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    Ok(Json(queries::in_full(read, row, &shape)?))
+    Ok(Json(queries::whole(read, &shapes.0, caller.workspace_id(), collection_id)?))
 }
 
 /// Change a collection's name and settings
@@ -90,10 +88,11 @@ pub async fn update_collection(
 ) -> Result<Json<Collection>> {
     let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
-    let (collection, begun) =
-        cx.db.write(move |tx| update(tx, &author, collection_id, patch.clone(), if_match)).await?;
+    let begun = cx.change(move |tx| update(tx, &author, collection_id, patch.clone(), if_match)).await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
-    Ok(Json(collection))
+    let workspace = cx.caller.workspace_id();
+    let collection = cx.db.read(move |read| queries::whole(read, &shapes, workspace, collection_id));
+    Ok(Json(collection.await?))
 }
 
 fn update(
@@ -102,7 +101,7 @@ fn update(
     id: CollectionId,
     patch: CollectionPatch,
     if_match: IfMatch,
-) -> Result<(Collection, Option<Begun>)> {
+) -> Result<Option<Begun>> {
     let workspace = author.workspace;
     if patch.name.is_some() || patch.slug.is_some() {
         queries::lock_names(tx, workspace)?;
@@ -148,14 +147,14 @@ fn update(
     };
     let changed = differences(&before, &after)?;
     if changed.is_empty() {
-        return Ok((before, None));
+        return Ok(None);
     }
     queries::store(tx, &row)?;
     let begun = follow(tx, author, &old, &row)?;
     let collection = queries::after_change(tx, workspace, id)?;
     let news = News { collection: id, event: "collection.updated", object: "collection", path: "" };
     tell(tx, author, news, &collection, Some(&changed))?;
-    Ok((collection, begun))
+    Ok(begun)
 }
 
 /// What follows from another primary field and other unique keys.

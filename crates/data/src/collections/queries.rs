@@ -4,7 +4,7 @@ use super::fields::keys::{numbered, slug};
 use super::fields::{CollectionField, rewrite};
 use super::model::{Collection, CollectionStatus, Count};
 use super::{EXACT, EXACT_IN_LISTS, count};
-use crate::shape::{self, CollectionRow, Shape};
+use crate::shape::{self, CollectionRow, Shape, Shapes};
 use crate::text;
 use diesel::prelude::*;
 use model::{Code, CollectionGroupId, CollectionId, Error, FieldId, Result, WorkspaceId};
@@ -116,6 +116,21 @@ pub(super) fn after_change(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId
     let row = find(tx, workspace, id)?;
     let shape = shape::within_change(tx, workspace, id)?;
     in_full(tx, row, &shape)
+}
+
+/// A live collection as callers see it.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn whole(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    id: CollectionId,
+) -> Result<Collection> {
+    let row = find(read, workspace, id)?;
+    let shape = shape::for_read(read, shapes, workspace, id)?;
+    in_full(read, row, &shape)
 }
 
 /// Lets nobody else change which collections a workspace has and what they are called until the transaction ends.

@@ -19,6 +19,7 @@ use crate::shape::{self, Choice, Field, FieldOptions, FieldRow, FieldType, Shape
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Patch, Result};
 use operation::{Body, Cx, IfMatch, Json, Path, operation};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use store::schema::collection_fields;
@@ -60,6 +61,15 @@ struct Proposal {
     patch: FieldPatch,
 }
 
+/// A change that was made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Made {
+    /// What is to be done to items.
+    begun: Option<Begun>,
+    /// What the answer tells of a conversion.
+    told: Option<ConversionReport>,
+}
+
 /// Whoever changes a shape all the time must not keep others from it for ever.
 const TRIES: usize = 5;
 
@@ -72,6 +82,9 @@ pub(super) async fn run(
     let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let workspace = author.workspace;
+    if let Some(made) = cx.made::<Made>()? {
+        return follow(cx, change, made).await;
+    }
     for _ in 0..TRIES {
         let (wish_now, shapes_now) = (wish.clone(), shapes.clone());
         let (shape, proposal) = cx
@@ -83,26 +96,35 @@ pub(super) async fn run(
             })
             .await?;
         let report = look(cx, &shape, &proposal).await?;
-        if !proposal.patch.dry_run {
-            if let Some(report) = &report {
-                refuse_losses(&proposal, report)?;
-            }
-            let (author, wish) = (author.clone(), wish.clone());
-            let seen = shape.version;
-            let Some(begun) = cx.db.write(move |tx| apply(tx, &author, change, seen, wish.clone())).await?
-            else {
-                continue;
-            };
-            rewrite::finish_soon(&cx.db, &shapes, begun).await?;
+        if proposal.patch.dry_run {
+            return Ok(CollectionField { conversion: report, ..now(cx, change).await? });
         }
-        let told = report.filter(|_| proposal.changes_type() || proposal.patch.dry_run);
-        let field = cx
-            .db
-            .read(move |read| read_field(read, &shapes, workspace, change.collection, change.field))
-            .await?;
-        return Ok(CollectionField { conversion: told, ..field });
+        if let Some(report) = &report {
+            refuse_losses(&proposal, report)?;
+        }
+        let told = report.filter(|_| proposal.changes_type());
+        let (author, wish, seen) = (author.clone(), wish.clone(), shape.version);
+        let made = cx.try_change(move |tx| {
+            let begun = apply(tx, &author, change, seen, wish.clone())?;
+            Ok(begun.map(|begun| Made { begun, told: told.clone() }))
+        });
+        if let Some(made) = made.await? {
+            return follow(cx, change, made).await;
+        }
     }
     Err(Error::new(Code::VersionConflict, "The collection is being changed by others; try again."))
+}
+
+/// Brings the items in line with a change, where they are few, and gives the field.
+async fn follow(cx: &Cx, change: Change, made: Made) -> Result<CollectionField> {
+    rewrite::finish_soon(&cx.db, &cx.services.get::<Shapes>()?, made.begun).await?;
+    Ok(CollectionField { conversion: made.told, ..now(cx, change).await? })
+}
+
+/// The field as it is now.
+async fn now(cx: &Cx, change: Change) -> Result<CollectionField> {
+    let (shapes, workspace) = (cx.services.get::<Shapes>()?, cx.caller.workspace_id());
+    cx.db.read(move |read| read_field(read, &shapes, workspace, change.collection, change.field)).await
 }
 
 /// Looks at the items where the change may do something to them that somebody must know before.
@@ -159,7 +181,7 @@ fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
         .with("details", json!({ "conversion": report })))
 }
 
-fn stored(read: &mut Read, shape: &Shape, id: FieldId) -> Result<FieldRow> {
+pub(super) fn stored(read: &mut Read, shape: &Shape, id: FieldId) -> Result<FieldRow> {
     collection_fields::table
         .filter(collection_fields::id.eq(id))
         .filter(collection_fields::workspace_id.eq(shape.workspace))
@@ -359,12 +381,22 @@ fn apply(
         shape = shape::within_change(tx, author.workspace, change.collection)?;
     }
     let begun = rewrite::begin(tx, &shape, Some(change.field), &proposal.plan)?;
-    let shape = shape::within_change(tx, author.workspace, change.collection)?;
-    let after = seen_field(&shape, change.field, None)?;
-    let path = format!("fields.{}", after.field_key);
-    let news = News { collection: change.collection, event: "field.updated", object: "field", path: &path };
-    tell(tx, author, news, &after, Some(&differences(&before, &after)?))?;
+    tell_of_change(tx, author, change.collection, &before)?;
     Ok(Some(begun))
+}
+
+/// The event and the activity of a field that was just changed, as it was `before`.
+pub(super) fn tell_of_change(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    before: &CollectionField,
+) -> Result<()> {
+    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let after = seen_field(&shape, before.id, None)?;
+    let path = format!("fields.{}", after.field_key);
+    let news = News { collection, event: "field.updated", object: "field", path: &path };
+    tell(tx, author, news, &after, Some(&differences(before, &after)?))
 }
 
 /// What is computed from a field was checked against its type.
@@ -385,7 +417,11 @@ fn refuse_used(tx: &mut Tx, shape: &Shape, id: FieldId) -> Result<()> {
     Err(Error::new(Code::FieldInUse, message).with("details", json!({ "used_by": users })))
 }
 
-fn seen_field(shape: &Shape, id: FieldId, converting: Option<rewrite::Progress>) -> Result<CollectionField> {
+pub(super) fn seen_field(
+    shape: &Shape,
+    id: FieldId,
+    converting: Option<rewrite::Progress>,
+) -> Result<CollectionField> {
     let field = shape.field_by_id(id).ok_or_else(|| Error::not_found("field"))?;
     Ok(CollectionField::of(shape, field, converting))
 }

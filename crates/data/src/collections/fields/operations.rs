@@ -58,7 +58,7 @@ pub async fn create_field(
 ) -> Result<Created<CollectionField>> {
     let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
-    let (field, begun) = cx.db.write(move |tx| create(tx, &author, collection_id, new.clone())).await?;
+    let (field, begun) = cx.change(move |tx| create(tx, &author, collection_id, new.clone())).await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let field = cx.db.read(move |read| read_field(read, &shapes, workspace, collection_id, field)).await?;

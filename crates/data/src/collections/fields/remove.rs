@@ -30,7 +30,7 @@ pub async fn delete_field(
     let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let force = query.force == Some(true);
-    let begun = cx.db.write(move |tx| delete(tx, &author, collection_id, field_id, force)).await?;
+    let begun = cx.change(move |tx| delete(tx, &author, collection_id, field_id, force)).await?;
     for begun in begun {
         rewrite::finish_soon(&cx.db, &shapes, Some(begun)).await?;
     }

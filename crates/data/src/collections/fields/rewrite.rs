@@ -27,7 +27,7 @@ pub(crate) const JOB: &str = "data.items.rewrite";
 /// For up to so many items the caller waits.
 pub(crate) const MOST_AT_ONCE: i64 = 5_000;
 
-/// Items of one slice: about 30 ms of SQLite's writer.
+/// Items of one slice: few, because SQLite's one writer does nothing else meanwhile.
 const SLICE: i64 = 200;
 
 /// What to do to the values of every item.
@@ -96,7 +96,7 @@ pub struct Progress {
 }
 
 /// Work that was begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     id: i64,
     items: i64,

@@ -5,7 +5,7 @@ use crate::items::ItemRow;
 use crate::shape::{Field, Shape};
 use diesel::prelude::*;
 use model::{ItemId, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use store::Db;
@@ -22,7 +22,7 @@ const BATCH: i64 = 1_000;
 const MOST_EXAMPLES: usize = 5;
 
 /// What a change of a field does to the values of items, live and in the trash.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversionReport {
     /// Items that were looked at.
     pub items_seen: i64,
@@ -43,7 +43,7 @@ pub struct ConversionReport {
 }
 
 /// What becomes of a value.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversionExample {
     /// The item.
     pub item_id: ItemId,
@@ -56,7 +56,7 @@ pub struct ConversionExample {
 }
 
 /// What can become of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It is written otherwise.

@@ -3,6 +3,7 @@
 mod fields;
 mod lifecycle;
 mod manage;
+mod resend;
 mod types;
 mod views;
 mod whole;
