@@ -77,6 +77,7 @@ pub fn field(
     let now = tx.now();
     let flag = |name: &str| given[name] == true;
     let options = if given["options"].is_null() { json!({}) } else { given["options"].clone() };
+    let choices = options["choices"].as_array();
     let default = (!given["default"].is_null()).then(|| JsonText::of(&given["default"]));
     Ok(diesel::insert_into(f::table)
         .values((
@@ -91,7 +92,7 @@ pub fn field(
             f::options.eq(options.to_string()),
             f::position.eq(i64::try_from(place).unwrap()),
             f::archived.eq(flag("archived")),
-            f::next_number.eq(1),
+            f::next_number.eq(1 + i64::try_from(choices.map_or(0, Vec::len)).unwrap()),
             f::version.eq(1),
             f::created_at.eq(now),
             f::updated_at.eq(now),

@@ -1,13 +1,16 @@
 //! The choices of select fields, one at a time.
 
-use super::change::{Change, run};
+use super::change::{Change, run, seen_field, stored, tell_of_change};
+use super::define::{self, Definition};
 use super::model::{CollectionField, FieldPatch};
-use super::options::MOST_CHOICES;
-use crate::shape::{Choice, Field, FieldType};
+use super::options::{MOST_CHOICES, settle_choices};
+use crate::author::Author;
+use crate::shape::{self, Choice, Field, FieldType, Shape};
 use model::{Code, CollectionId, Error, FieldId, OptionId, Patch, Result};
 use operation::{Body, Created, Cx, Deleted, Json, Path, Query, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::Tx;
 use utoipa::{IntoParams, ToSchema};
 
 /// A choice of a select field.
@@ -169,6 +172,41 @@ pub async fn delete_field_option(
     })
     .await?;
     Ok(Deleted::of("field_option", option_id))
+}
+
+/// Adds choices with these labels, which no choice has, to a field of a collection that this transaction holds for a
+/// change. Those that the field has no room for are left out.
+///
+/// # Errors
+/// The database's.
+pub(crate) fn add_choices(
+    tx: &mut Tx,
+    author: &Author,
+    shape: &Shape,
+    id: FieldId,
+    labels: Vec<String>,
+) -> Result<()> {
+    let row = stored(tx, shape, id)?;
+    let field = Field::of(row.clone())?;
+    let mut next = Definition::of(&field, row.next_number);
+    let choices = next.options.choices.get_or_insert_default();
+    let room = MOST_CHOICES.saturating_sub(choices.len());
+    choices.extend(labels.into_iter().take(room).map(|label| Choice {
+        id: OptionId(0),
+        key: String::new(),
+        label,
+        color: None,
+        archived: false,
+    }));
+    if choices.len() == field.options.choices().len() {
+        return Ok(());
+    }
+    settle_choices(choices, field.options.choices(), &mut next.next_number, "options")
+        .map_err(|mistake| Error::internal(mistake.message))?;
+    let before = seen_field(shape, id, None)?;
+    define::store(tx, id, &next, field.version + 1)?;
+    shape::bump(tx, shape.collection)?;
+    tell_of_change(tx, author, shape.collection, &before)
 }
 
 fn choices_of(field: &Field) -> Result<Vec<Choice>> {

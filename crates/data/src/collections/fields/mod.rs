@@ -16,6 +16,7 @@ pub(super) mod users;
 
 pub use model::{CollectionField, NewField};
 
+pub(crate) use choices::add_choices;
 pub(super) use define::{Definition, can_be_primary, define, insert};
 pub(super) use resolve::{mirror, resolve};
 

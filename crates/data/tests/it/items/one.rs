@@ -118,21 +118,31 @@ testkit::on_both! {
         assert_eq!(refused.body["error"]["errors"][0]["code"], "unknown_option");
         let data = json!({ "name": "A", "category": "Für den Garten", "tags": "new, Last Call;LAST call" });
         let item = app.post(&shop.at(""), key, json!({ "data": data, "typecast": true })).await.expect(201);
-        assert_eq!((&item["data"]["category"], &item["data"]["tags"]), (&json!("f_r_den_garten"), &json!(["new", "last_call"])));
+        assert_eq!((&item["data"]["category"], &item["data"]["tags"]), (&json!("fur_den_garten"), &json!(["new", "last_call"])));
         let rows = json!([
             { "data": { "name": "B", "category": "für den garten" } },
             { "data": { "name": "C", "category": "Last Call" } },
         ]);
         let report = app.post(&shop.at("/bulk-create"), key, json!({ "rows": rows, "typecast": true })).await.expect(200);
         let made: Vec<Value> = [&shop.look(&report["results"][0]).await, &shop.look(&report["results"][1]).await].map(|item| item["data"]["category"].clone()).into();
-        assert_eq!(made, ["f_r_den_garten", "last_call"]);
+        assert_eq!(made, ["fur_den_garten", "last_call"]);
         let set = app.patch(&shop.of(&item, "/fields/category"), key, json!({ "value": "Books", "typecast": true })).await.expect(200);
         assert_eq!(set["data"]["category"], "books", "a label of a choice that is there");
+        // Whoever follows the schema is told as by a change of the field.
+        let told: Vec<Value> = events(app).await.into_iter().filter(|(kind, _)| kind == "field.updated").map(|(_, data)| data).collect();
+        let keys: Vec<&Value> = told.iter().map(|data| &data["field"]["field_key"]).collect();
+        assert_eq!(keys, ["category", "tags", "category"]);
+        let labels = |side: &str| -> Vec<Value> {
+            told[2]["changed"]["options"][side]["choices"].as_array().unwrap().iter().map(|choice| choice["label"].clone()).collect()
+        };
+        assert_eq!(labels("old"), ["Toys", "Books", "Food", "Für den Garten"]);
+        assert_eq!(labels("new"), ["Toys", "Books", "Food", "Für den Garten", "Last Call"]);
+        assert_eq!((&told[2]["field"]["version"], &told[2]["field"]["options"]["choices"][4]["id"]), (&json!(3), &json!(5)));
         // A request that fails leaves no choice behind.
         let refused = app.post(&shop.at(""), key, json!({ "data": { "name": "D", "category": "Never", "price": "x" }, "typecast": true })).await;
         refused.expect_error(400, "validation_error");
         app.patch(&shop.of(&item, ""), key, json!({ "data": { "category": "never" } })).await.expect_error(400, "validation_error");
-        assert_eq!(number(app, "SELECT COUNT(*) AS n FROM item_activity WHERE action = 'schema_changed'").await, 2);
+        assert_eq!(number(app, "SELECT COUNT(*) AS n FROM item_activity WHERE action = 'schema_changed'").await, 3);
     }
 
     async fn values_of_fields_that_are_leaving_are_not_shown(kind: Kind) {
