@@ -203,6 +203,16 @@ impl Printer<'_> {
         Ok(())
     }
 
+    /// An item as JSON.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn json(&self, row: &ItemRow) -> Result<Value> {
+        let mut text = String::with_capacity(row.data.as_str().len() + 512);
+        self.print(row, &mut text)?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
     /// Prints items.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! Finding items, locking their rows, and the refusals that every change begins with.
 
 use super::row::ItemRow;
+use crate::output::Printer;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use model::{Code, Error, ItemId, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::schema::items;
 use store::{AnyConnection, Read, Tx, each};
 
@@ -83,11 +84,11 @@ pub fn refuse_locked(row: &ItemRow) -> Result<()> {
 ///
 /// # Errors
 /// `version_conflict` with the item as it is.
-pub fn expect_version(row: &ItemRow, expected: Option<i64>) -> Result<()> {
+pub fn expect_version(shape: &Shape, row: &ItemRow, expected: Option<i64>) -> Result<()> {
     if expected.is_none_or(|expected| expected == row.version) {
         return Ok(());
     }
-    let current: Value = serde_json::from_str(&row.json())?;
+    let current = Printer::whole(shape).json(row)?;
     Err(Error::new(Code::VersionConflict, "The item was changed meanwhile; read it again.")
         .with("details", json!({ "version": row.version, "current": current })))
 }

@@ -31,7 +31,7 @@ pub fn lock_item(
         return desk::shown(&desk.shape, &row);
     }
     refuse_locked(&row)?;
-    find::expect_version(&row, version)?;
+    find::expect_version(&desk.shape, &row, version)?;
     let row = desk.writer().touch(tx, &row, Action::Locked, |row, now| {
         row.locked_by = Some(desk.author.actor.clone());
         row.locked_at = Some(now);

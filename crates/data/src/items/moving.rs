@@ -14,6 +14,7 @@ use super::values::{self, Missing};
 use super::write::Draft;
 use crate::links::table::ITEM;
 use crate::links::{self, Grip, Grips};
+use crate::output::Printer;
 use crate::shape::{Field, FieldType, Shape, Shapes};
 use crate::value::{Mode, Problem};
 use diesel::prelude::*;
@@ -82,7 +83,7 @@ pub fn move_item(
     })?;
     let row = find::locked(tx, &from.shape, item_id)?;
     find::refuse_locked(&row)?;
-    find::expect_version(&row, version)?;
+    find::expect_version(&from.shape, &row, version)?;
     let plan = Plan::of(&from.shape, &to.shape, &written_values(tx, &from.shape, &row)?, &wanted.mapping)?;
     let pointing = pointing_to(tx, &row)?;
     let mut report = ItemMoveReport {
@@ -106,7 +107,7 @@ pub fn move_item(
         return Err(Error::new(Code::InvalidState, message).with("details", details));
     }
     let row = carry(tx, &from, &to, &row, data, pointing)?;
-    report.item = Some(serde_json::from_str(&row.json())?);
+    report.item = Some(Printer::whole(&to.shape).json(&row)?);
     Ok(Json(report))
 }
 

@@ -164,7 +164,7 @@ impl Change<'_> {
     /// `version_conflict`, `item_locked`, `validation_error`, `duplicate_value`.
     pub(crate) fn make(self, tx: &mut Tx, desk: &Desk<'_>, row: ItemRow) -> Result<write::Written> {
         find::refuse_locked(&row)?;
-        find::expect_version(&row, self.version)?;
+        find::expect_version(&desk.shape, &row, self.version)?;
         let before = row.values()?;
         let data = values::merge(&desk.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
         let mut external_key = row.external_key.clone();

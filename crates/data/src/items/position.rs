@@ -36,7 +36,7 @@ pub fn set_item_position(
     let row = find::locked(tx, &desk.shape, item_id)?;
     let spot = Spot::of(&wanted)?;
     find::refuse_locked(&row)?;
-    find::expect_version(&row, version)?;
+    find::expect_version(&desk.shape, &row, version)?;
     let (low, high) = spot.neighbours(tx, &desk, item_id)?;
     let now = row.place();
     let is_there = low.as_ref().is_none_or(|low| *low < now) && high.as_ref().is_none_or(|high| now < *high);

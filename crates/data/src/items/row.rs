@@ -134,13 +134,6 @@ impl ItemRow {
             moment(self.trashed_at),
         );
     }
-
-    /// It as JSON text.
-    pub fn json(&self) -> String {
-        let mut out = String::with_capacity(self.data.as_str().len() + 512);
-        self.print(&mut out);
-        out
-    }
 }
 
 fn quoted(text: &str) -> String {

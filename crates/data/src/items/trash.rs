@@ -31,7 +31,7 @@ pub fn delete_item(
     let row = find::find_locked(tx, &desk.shape, item_id)?
         .filter(|row| query.permanent || row.trashed_at.is_none())
         .ok_or_else(|| Error::not_found("item"))?;
-    find::expect_version(&row, version)?;
+    find::expect_version(&desk.shape, &row, version)?;
     if query.permanent {
         desk.writer().destroy(tx, &row)?;
     } else {

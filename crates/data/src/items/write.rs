@@ -8,6 +8,7 @@ use super::row::{Data, ItemRow};
 use super::values;
 use crate::author::Author;
 use crate::compute::Extent;
+use crate::output::Printer;
 use crate::shape::{FieldType, Shape, Shapes};
 use crate::{compute, links, search};
 use diesel::dsl::sql;
@@ -324,7 +325,7 @@ impl Writer<'_> {
         };
         let mut data = String::with_capacity(row.data.as_str().len() + 1024);
         data.push_str(r#"{"item":"#);
-        row.print(&mut data);
+        Printer::whole(self.shape).print(row, &mut data)?;
         if action != Action::Created {
             data.push_str(r#","changed":"#);
             data.push_str(&serde_json::to_string(changed)?);

@@ -153,6 +153,33 @@ testkit::on_both! {
         shop.app.sql("UPDATE collection_fields SET trashed_at = '2026-01-15 12:00:00' WHERE field_key = 'stock'").await;
         shop.app.sql("UPDATE collections SET shape_version = 2").await;
         assert_eq!(shown(shop.look(&item).await), None);
+        let late = shop.app.ask("DELETE", &shop.of(&item, "")).key(&shop.key).header("if-match", "\"7\"").send().await;
+        late.expect_error(409, "version_conflict");
+        let current = &late.body["error"]["details"]["current"];
+        assert_eq!((&current["data"]["name"], shown(current.clone())), (&json!("Ball"), None));
+        // What writes no values leaves them where they are, and tells of the others only.
+        let was_told = events(&shop.app).await.len();
+        shop.app.post(&shop.of(&item, "/lock"), &shop.key, json!({})).await.expect(200);
+        assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM items WHERE data LIKE '%stock%'").await, 1);
+        shop.app.post(&shop.of(&item, "/unlock"), &shop.key, json!({})).await.expect(200);
+        shop.app.delete(&shop.of(&item, ""), &shop.key).await.expect(200);
+        shop.app.post(&shop.of(&item, "/restore"), &shop.key, json!({})).await.expect(200);
+        let told = events(&shop.app).await.split_off(was_told);
+        assert_eq!(told.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["item.locked", "item.unlocked", "item.trashed", "item.restored"]);
+        for (kind, data) in told {
+            assert_eq!(data["item"]["data"]["name"], "Ball", "{kind}");
+            assert_eq!((shown(data["item"].clone()), data["changed"].get("stock")), (None, None), "{kind}");
+        }
+        let logged = shop.app.get(&shop.of(&item, "/activity"), &shop.key).await.expect(200);
+        let later = logged.as_array().unwrap().iter().filter(|entry| entry["action"] != "created");
+        assert!(later.into_iter().all(|entry| entry["changed"].get("stock").is_none()), "{logged}");
+        let fields = json!([{ "key": "name", "type": "text" }, { "key": "stock", "type": "integer" }]);
+        let other = crate::seed::collection(&shop.app, &shop.key, fields).await;
+        let body = json!({ "collection_id": other, "force": true });
+        let moved = shop.app.post(&shop.of(&item, "/move"), &shop.key, body).await.expect(200);
+        assert_eq!((shown(moved["item"].clone()), moved["kept"].get("stock")), (None, None));
+        assert!(moved["lost"].as_array().unwrap().iter().all(|lost| lost["field"] != "stock"), "{moved}");
+        let item = shop.put_up(json!({ "name": "Bat" })).await;
         let patched = shop.app.patch(&shop.of(&item, ""), &shop.key, json!({ "data": { "price": 1 } })).await.expect(200);
         assert_eq!(shown(patched), None);
     }
