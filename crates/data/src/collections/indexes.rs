@@ -15,9 +15,6 @@ use serde_json::json;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
-/// The most indexes of a collection.
-pub const MOST_INDEXES: usize = 20;
-
 /// An index of a collection's items.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CollectionIndex)]
@@ -173,10 +170,7 @@ pub fn create(
         return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
             .with("details", json!({ "existing_id": row.id })));
     }
-    if there.len() >= MOST_INDEXES {
-        let message = format!("A collection has at most {MOST_INDEXES} indexes, unique ones included.");
-        return Err(Error::new(Code::LimitReached, message).with("details", json!({ "limit": MOST_INDEXES })));
-    }
+    indexing::refuse_too_many(tx, shape.collection, 1)?;
     let row = indexing::begin(tx, shape, kind, parts, origin)?;
     shape::bump(tx, shape.collection)?;
     Ok(row)

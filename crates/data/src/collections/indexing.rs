@@ -5,12 +5,12 @@ use super::{count, index_jobs};
 use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Subject};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
-use std::collections::BTreeSet;
+use serde_json::json;
 use store::schema::collection_indexes;
 use store::{Read, Tx};
 
-/// The most fields of a collection that indexes are about.
-const MOST_INDEXED: usize = 20;
+/// The most indexes of a collection, whoever asked for them: every write of an item keeps them all up.
+const MOST_INDEXES: usize = 20;
 
 /// The indexes of a collection that are not on their way out.
 pub(super) fn rows(read: &mut Read, collection: CollectionId) -> Result<Vec<IndexRow>> {
@@ -127,24 +127,22 @@ pub(super) fn make_anew(tx: &mut Tx, shape: &Shape, again: &Again) -> Result<()>
         }
         _ => return Ok(()),
     };
+    // Somebody may have asked for the same meanwhile.
+    let parts = JsonText::of(&again.parts);
+    if rows(tx, shape.collection)?.iter().any(|row| row.kind == kind.as_str() && row.parts == parts) {
+        return Ok(());
+    }
     begin(tx, shape, kind, &again.parts, origin).map(std::mem::drop)
 }
 
+/// Refuses to have more indexes than a collection may, once `more` are made.
+///
 /// # Errors
 /// `limit_reached`.
-pub(super) fn refuse_too_many(tx: &mut Tx, collection: CollectionId) -> Result<()> {
-    let mut fields = BTreeSet::new();
-    for row in rows(tx, collection)? {
-        for part in row.parts.parse::<Vec<Part>>()? {
-            if let Subject::Field(id) = part.subject {
-                fields.insert(id);
-            }
-        }
-    }
-    if fields.len() > MOST_INDEXED {
-        let message =
-            format!("A collection has indexes on at most {MOST_INDEXED} fields, unique ones included.");
-        return Err(Error::new(Code::LimitReached, message));
+pub(super) fn refuse_too_many(read: &mut Read, collection: CollectionId, more: usize) -> Result<()> {
+    if rows(read, collection)?.len() + more > MOST_INDEXES {
+        let message = format!("A collection has at most {MOST_INDEXES} indexes, unique ones included.");
+        return Err(Error::new(Code::LimitReached, message).with("details", json!({ "limit": MOST_INDEXES })));
     }
     Ok(())
 }

@@ -76,6 +76,15 @@ fn wanted(shape: &Shape) -> Result<Vec<(Vec<FieldId>, String)>> {
 /// # Errors
 /// `duplicate_value` where items clash already, `limit_reached`.
 pub(super) fn settle(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
+    let changed = make_right(tx, shape, except)?;
+    if changed {
+        indexing::refuse_too_many(tx, shape.collection, 0)?;
+    }
+    Ok(changed)
+}
+
+/// The same, however many indexes there are.
+fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
     let mut wanted = wanted(shape)?;
     wanted.retain(|(fields, _)| !fields.iter().any(|field| except.contains(field)));
     let mut changed = false;
@@ -99,16 +108,13 @@ pub(super) fn settle(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<b
         make(tx, shape, fields, param)?;
         changed = true;
     }
-    if changed {
-        indexing::refuse_too_many(tx, shape.collection)?;
-    }
     Ok(changed)
 }
 
-/// Makes the unique indexes that are missing after values were converted. Where items clash the index has failed: it is
-/// too late to refuse.
+/// Makes the unique indexes that are missing after values were converted. It is too late to refuse: where items clash
+/// the index has failed, and where other indexes took its place meanwhile there is one more.
 pub(super) fn settle_after(tx: &mut Tx, shape: &Shape) -> Result<()> {
-    let refused = match tx.savepoint(|tx| settle(tx, shape, &[])) {
+    let refused = match tx.savepoint(|tx| make_right(tx, shape, &[])) {
         Err(error) if error.code() == Code::DuplicateValue => error,
         other => return other.map(std::mem::drop),
     };

@@ -169,7 +169,7 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
         changed = true;
     }
     if changed {
-        indexing::refuse_too_many(tx, shape.collection)?;
+        indexing::refuse_too_many(tx, shape.collection, 0)?;
     }
     Ok(changed)
 }

@@ -2,7 +2,9 @@
 
 mod fields;
 mod lifecycle;
+mod limits;
 mod manage;
+mod reindex;
 mod resend;
 mod types;
 mod views;

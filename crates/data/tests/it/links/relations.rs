@@ -74,6 +74,38 @@ testkit::on_both! {
         assert_eq!(library.value(authors, all[28], "books").await, Value::Null);
     }
 
+    async fn items_are_listed_by_what_they_point_to(kind: Kind) {
+        let library = Library::open(kind).await;
+        let (books, authors) = (library.books, library.authors);
+        let (ann, bob) = (library.author("Ann").await, library.author("Bob").await);
+        let first = library.put(books, json!({ "title": "B", "price": 2, "authors": [ann, bob], "editor": [ann] })).await;
+        let second = library.put(books, json!({ "title": "A", "price": 1, "authors": [ann] })).await;
+        let third = library.put(books, json!({ "title": "C", "price": 3, "authors": [bob] })).await;
+        // Among few items it takes less to look at each.
+        for collection in [books, authors] {
+            let rows = vec![json!({ "data": {} }); 150];
+            library.app.post(&library.at(collection, "/bulk-create"), &library.key, json!({ "rows": rows })).await.expect(200);
+        }
+        let list = async |collection, query: String| {
+            let answer = library.app.get(&library.at(collection, format_args!("?{query}")), &library.key).await;
+            let found: Vec<i64> = answer.expect(200).as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect();
+            (found, answer.headers["x-svc-query-plan"].clone())
+        };
+        let told = |found: &[i64], plan: &str| (found.to_vec(), plan.to_owned());
+        assert_eq!(list(books, format!("filter[authors]={ann}")).await, told(&[second, first], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&sort=id")).await, told(&[first, second], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&sort=title")).await, told(&[second, first], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[authors][in]={ann},{bob}&sort=title")).await.0, [second, first, third]);
+        assert_eq!(list(books, format!("filter[editor]={ann}")).await, told(&[first], "links(editor); visited=1"));
+        assert_eq!(list(authors, format!("filter[books]={third}")).await, told(&[bob], "links(books); visited=1"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&filter[title]=A")).await, told(&[second], "links(authors); visited=2"));
+        // One that is in the trash is neither found nor looked for.
+        library.trash(books, first).await.expect(200);
+        assert_eq!(list(books, format!("filter[authors]={ann}")).await.0, [second]);
+        library.trash(authors, ann).await.expect(200);
+        assert_eq!(list(books, format!("filter[authors]={ann}")).await.0, Vec::<i64>::new());
+    }
+
     async fn what_does_not_exist_is_named(kind: Kind) {
         let library = Library::open(kind).await;
         let (books, authors) = (library.books, library.authors);
