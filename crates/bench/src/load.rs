@@ -292,7 +292,7 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
 }
 
 /// Whether a head announces a body in chunks.
-fn is_chunked(head: &[u8]) -> bool {
+pub fn is_chunked(head: &[u8]) -> bool {
     head.windows(7).any(|window| window.eq_ignore_ascii_case(b"chunked"))
 }
 

@@ -1,6 +1,6 @@
 //! Who asks: the key, the workspace it operates, and the limits that hold.
 
-use crate::{KeyId, PartnerId, RequestId, ScopeSet, WorkspaceId};
+use crate::{Code, Error, KeyId, PartnerId, RequestId, Result, Scope, ScopeSet, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -61,6 +61,20 @@ pub struct ApiKey {
     pub budget_cutoff: bool,
     /// The client that a partner key operates when a request names none.
     pub default_workspace: Option<WorkspaceId>,
+}
+
+impl ApiKey {
+    /// Refuses what this key may not do.
+    ///
+    /// # Errors
+    /// `missing_scope` with the scope as `param`.
+    pub fn expect_scope(&self, scope: Scope) -> Result<()> {
+        if self.scopes.contains(scope) {
+            return Ok(());
+        }
+        let message = format!("The key lacks the scope `{}`.", scope.as_str());
+        Err(Error::new(Code::MissingScope, message).param(scope.as_str()))
+    }
 }
 
 /// A plan's limits.

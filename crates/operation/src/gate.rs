@@ -58,10 +58,7 @@ impl Pipeline {
 
         progress.gate = "scope";
         if let Some(scope) = operation.meta().scope {
-            if !stored.key.scopes.contains(scope) {
-                return Err(Error::new(Code::MissingScope, format!("The key lacks the scope `{scope}`."))
-                    .param(scope.as_str()));
-            }
+            stored.key.expect_scope(scope)?;
             progress.gate = "test_mode";
             let caller_is_live = stored.key.env == model::Env::Live;
             if scope.is_test_restricted() && !caller_is_live {

@@ -1,11 +1,10 @@
 //! Requests to inbound webhooks: each checked for its secret, told from those that came before, mapped, and kept with
 //! its event before it is answered.
 
-use super::{Bench, keys, postgres, spread, whole};
+use super::{Bench, keys, postgres, state_load, whole};
 use crate::child::{Child, number, text};
 use crate::http::Server;
 use crate::load::Outcome;
-use crate::machine::median;
 use crate::report::Section;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -44,23 +43,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> 
         outcomes.push(load.spawn()?);
     }
     check_books(&outcomes, &service.ask("stop")?)?;
-    let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
-    let (rates, p99) = (of(Outcome::rate), of(|outcome| outcome.p99));
-    section.state(format!("{name}: requests/s"), spread(&rates, whole));
-    section.state(
-        format!("{name}: p50 / p99 / longest, ms"),
-        format!(
-            "{:.1} / {:.1} / {:.0}",
-            median(&of(|outcome| outcome.p50)),
-            median(&p99),
-            median(&of(|outcome| outcome.max))
-        ),
-    );
-    section.state(
-        format!("{name}: processor time of the service per request, µs"),
-        format!("{:.0}", median(&of(Outcome::server_micros))),
-    );
-    Ok((median(&rates), median(&p99)))
+    Ok(state_load(section, name, "request", &outcomes))
 }
 
 /// Makes a webhook whose secret is the key that the load sends; gives the path of its URL.

@@ -304,13 +304,11 @@ fn ask(service: &Child) -> Result<Server> {
     Ok(Server { address: text(&service.hello, "address")?.to_owned(), token })
 }
 
-/// Makes the collection, its rows and its indexes, through the API; gives the path of its items and how long the rows
-/// took.
-fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
-    let server = ask(service)?;
+/// The collection of the products.
+pub fn products() -> Value {
     let field = |key: &str, kind: &str, options: Value| json!({ "field_key": key, "label": key, "type": kind, "options": options });
     let choices: Vec<Value> = CATEGORIES.iter().map(|key| json!({ "key": key, "label": key })).collect();
-    let body = json!({
+    json!({
         "name": "Products",
         "fields": [
             field("name", "text", json!({})),
@@ -322,8 +320,14 @@ fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
             field("description", "long_text", json!({})),
             field("released_on", "date", json!({})),
         ],
-    });
-    let made = server.ask("POST", "/api/v1/collections", Some(&body))?;
+    })
+}
+
+/// Makes the collection, its rows and its indexes, through the API; gives the path of its items and how long the rows
+/// took.
+fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
+    let server = ask(service)?;
+    let made = server.ask("POST", "/api/v1/collections", Some(&products()))?;
     let id = made.pointer("/data/id").and_then(Value::as_i64).context("no collection")?;
     let collection = format!("/api/v1/collections/{id}");
     for name in ["price", "category", "updated_at"] {
@@ -349,7 +353,7 @@ fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
 }
 
 /// Waits until there are at least `least` indexes and all are ready.
-fn until_indexed(server: &Server, collection: &str, least: usize) -> Result<()> {
+pub fn until_indexed(server: &Server, collection: &str, least: usize) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(300);
     loop {
         let answer = server.ask("GET", &format!("{collection}/indexes"), None)?;

@@ -1,5 +1,6 @@
 //! The measurements.
 
+mod data_io;
 mod deliveries;
 mod gate;
 mod inbound;
@@ -12,7 +13,7 @@ mod real;
 mod runs;
 
 use crate::child::{Child, text};
-use crate::load;
+use crate::load::{self, Outcome};
 use crate::report::{Report, Section};
 use crate::{Plan, machine};
 use anyhow::{Context, Result};
@@ -42,6 +43,8 @@ pub enum Part {
     Inbound,
     /// Deliveries of webhooks.
     Deliveries,
+    /// Imports and exports of items.
+    DataIo,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -68,7 +71,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 9] = [
+    let parts: [(Part, Measure); 10] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -78,6 +81,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Growth, items::measure_growth),
         (Part::Inbound, inbound::measure),
         (Part::Deliveries, deliveries::measure),
+        (Part::DataIo, data_io::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {
@@ -133,6 +137,27 @@ fn postgres(name: &str) -> Result<Option<String>> {
     connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
     connection.batch_execute(&format!("CREATE DATABASE {name}"))?;
     Ok(Some(format!("{server}/{name}")))
+}
+
+/// States how a load on a database went, a `what` for each request; gives the median rate and the median p99.
+fn state_load(section: &mut Section, database: &str, what: &str, outcomes: &[Outcome]) -> (f64, f64) {
+    let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
+    let (rates, p99) = (of(Outcome::rate), of(|outcome| outcome.p99));
+    section.state(format!("{database}: {what}s/s"), spread(&rates, whole));
+    section.state(
+        format!("{database}: p50 / p99 / longest, ms"),
+        format!(
+            "{:.1} / {:.1} / {:.0}",
+            machine::median(&of(|outcome| outcome.p50)),
+            machine::median(&p99),
+            machine::median(&of(|outcome| outcome.max))
+        ),
+    );
+    section.state(
+        format!("{database}: processor time of the service per {what}, µs"),
+        format!("{:.0}", machine::median(&of(Outcome::server_micros))),
+    );
+    (machine::median(&rates), machine::median(&p99))
 }
 
 /// The median with the least and the most.

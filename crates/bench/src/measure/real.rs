@@ -27,12 +27,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     maker.ask("stop")?;
     drop(maker);
 
-    let openai = [
-        ("SVC_MODEL_FAST", "openai:stub".to_owned()),
-        ("SVC_MODEL_BALANCED", "openai:stub".to_owned()),
-        ("SVC_MODEL_ADVANCED", "openai:stub".to_owned()),
-        ("SVC_OPENAI_BASE_URL", format!("http://{stub_address}/v1")),
-    ];
+    let openai = model_at(&stub_address);
     let (mut healthy, mut answering) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         let service = Real::start(bench, &database, &openai)?;
@@ -105,15 +100,26 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
 
 const RUN: &str = r#"{"input":"Say hello."}"#;
 
+/// Settings under which all tiers are a model's server at this address.
+pub(super) fn model_at(address: &str) -> [(&'static str, String); 4] {
+    [
+        ("SVC_MODEL_FAST", "openai:stub".to_owned()),
+        ("SVC_MODEL_BALANCED", "openai:stub".to_owned()),
+        ("SVC_MODEL_ADVANCED", "openai:stub".to_owned()),
+        ("SVC_OPENAI_BASE_URL", format!("http://{address}/v1")),
+    ]
+}
+
 /// The real program.
-struct Real {
+pub(super) struct Real {
     process: Process,
-    address: String,
+    /// Where it listens.
+    pub(super) address: String,
     began: Instant,
 }
 
 impl Real {
-    fn start(bench: &Bench<'_>, database: &str, settings: &[(&str, String)]) -> Result<Self> {
+    pub(super) fn start(bench: &Bench<'_>, database: &str, settings: &[(&str, String)]) -> Result<Self> {
         // Nobody else takes the port in the moment between.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let program = target()?.join("svc");
@@ -132,12 +138,13 @@ impl Real {
         Ok(Self { process, address, began })
     }
 
-    fn id(&self) -> u32 {
+    /// Its process id.
+    pub(super) fn id(&self) -> u32 {
         self.process.id()
     }
 
     /// Asks until it answers with 200.
-    fn wait_for(&self, path: &str, key: &str) -> Result<()> {
+    pub(super) fn wait_for(&self, path: &str, key: &str) -> Result<()> {
         while self.began.elapsed() < Duration::from_secs(60) {
             if self.ask(path, key).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
                 return Ok(());

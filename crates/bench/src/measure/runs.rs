@@ -1,9 +1,8 @@
 //! Complete runs: `POST /runs` with a model that answers at once.
 
-use super::{Bench, postgres, spread, whole};
+use super::{Bench, postgres, state_load, whole};
 use crate::child::{Child, number, text};
 use crate::load::Outcome;
-use crate::machine::median;
 use crate::report::Section;
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -53,23 +52,7 @@ fn one(
     let load = bench.load(&service, "POST /api/v1/runs", BODY, CONNECTIONS)?;
     let outcomes = (0..bench.plan.rounds).map(|_| load.spawn()).collect::<Result<Vec<Outcome>>>()?;
     check_books(&outcomes, &service.ask("stop")?)?;
-    let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
-    let (rates, p99) = (of(Outcome::rate), of(|outcome| outcome.p99));
-    section.state(format!("{name}: runs/s"), spread(&rates, whole));
-    section.state(
-        format!("{name}: p50 / p99 / longest, ms"),
-        format!(
-            "{:.1} / {:.1} / {:.0}",
-            median(&of(|outcome| outcome.p50)),
-            median(&p99),
-            median(&of(|outcome| outcome.max))
-        ),
-    );
-    section.state(
-        format!("{name}: processor time of the service per run, µs"),
-        format!("{:.0}", median(&of(Outcome::server_micros))),
-    );
-    Ok((median(&rates), median(&p99)))
+    Ok(state_load(section, name, "run", &outcomes))
 }
 
 /// Holds what the database has against what was answered.

@@ -11,7 +11,7 @@ use crate::query::{Due, LARGE, Wish};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use jobs::{JobError, Runner};
+use jobs::{JobContext, JobError, Runner};
 use model::{IndexId, ItemId, NewEvent, Result};
 use serde::Deserialize;
 use serde_json::json;
@@ -57,12 +57,8 @@ pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
             let shapes = shapes.clone();
             async move {
                 let Payload { index_id } = job.payload.parse().map_err(JobError::give_up)?;
-                while step(&job.db, &shapes, index_id).await? {
-                    if job.soft.is_cancelled() {
-                        return Err(JobError::hand_back());
-                    }
-                }
-                Ok(())
+                let whole = build(&job, &shapes, index_id).await?;
+                if whole { Ok(()) } else { Err(JobError::hand_back()) }
             }
         })
         .handle(WISH, move |job| {
@@ -95,10 +91,14 @@ pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
     Ok(())
 }
 
-/// Makes an index that queries wished for, where the collection is large enough and has room for it.
-fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<()> {
-    use model::Code::{DuplicateValue, InvalidState, LimitReached, NotFound};
-    let mut attempt = || -> Result<()> {
+/// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is
+/// being built now.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<Option<IndexId>> {
+    use model::Code::{InvalidState, LimitReached, NotFound};
+    let mut attempt = || -> Result<Option<IndexId>> {
         shape::for_change(tx, wish.workspace_id, wish.collection_id)?;
         let shape = shape::for_write(tx, shapes, wish.workspace_id, wish.collection_id)?;
         let families: Option<Vec<_>> = wish.parts.iter().map(|part| part.subject.family(&shape)).collect();
@@ -107,19 +107,34 @@ fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<()> {
             Some([family]) if family.is_ordered() => IndexKind::Single,
             Some(all @ [_, _, ..]) if all.iter().all(|family| family.is_ordered()) => IndexKind::Composite,
             // The fields have changed since.
-            _ => return Ok(()),
+            _ => return Ok(None),
         };
-        if count::live_up_to(tx, wish.collection_id, LARGE)? <= LARGE {
-            return Ok(());
+        let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == wish.parts);
+        if let Some(index) = there {
+            return Ok((index.status == IndexStatus::Building).then_some(index.id));
         }
-        create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(drop)
+        if count::live_up_to(tx, wish.collection_id, LARGE)? <= LARGE {
+            return Ok(None);
+        }
+        create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(|row| Some(row.id))
     };
     match attempt() {
-        Err(error) if matches!(error.code(), DuplicateValue | InvalidState | LimitReached | NotFound) => {
-            Ok(())
-        }
+        Err(error) if matches!(error.code(), InvalidState | LimitReached | NotFound) => Ok(None),
         result => result,
     }
+}
+
+/// Builds or empties an index, whichever its state asks for; `false` where the job is to stop before it is through.
+///
+/// # Errors
+/// When the database fails. What was done stays done.
+pub(crate) async fn build(job: &JobContext, shapes: &Arc<Shapes>, index: IndexId) -> Result<bool> {
+    while step(&job.db, shapes, index).await? {
+        if job.soft.is_cancelled() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Does a slice; whether there is more.
@@ -136,7 +151,7 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<bool> {
         .optional()?;
     let Some(row) = found else { return Ok(false) };
     match IndexStatus::parse(&row.status) {
-        Some(IndexStatus::Building) => build(tx, shapes, &row),
+        Some(IndexStatus::Building) => fill(tx, shapes, &row),
         Some(IndexStatus::Failed) => empty(tx, id),
         Some(IndexStatus::Dropping) => {
             let more = empty(tx, id)?;
@@ -150,7 +165,7 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<bool> {
 }
 
 /// Puts the next items into an index; after the last it is ready.
-fn build(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
+fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
     if let AnyConnection::Postgres(connection) = tx.connection() {
         let held = collections::table.filter(collections::id.eq(row.collection_id)).select(collections::id);
         held.for_key_share().execute(connection)?;

@@ -118,9 +118,11 @@ pub(super) fn is_header(first: &csv::StringRecord, is_field: impl Fn(&str) -> bo
 #[derive(Debug, Clone, Default)]
 pub(super) struct Looks {
     left: Option<Vec<FieldType>>,
+    /// Whether a value is a list or an object of JSON.
+    has_structure: bool,
 }
 
-/// What a value may be, the narrowest first. Text fits everything.
+/// What a value may be, the narrowest first. Long text fits everything.
 const CANDIDATES: [FieldType; 8] = [
     FieldType::Integer,
     FieldType::Number,
@@ -132,39 +134,55 @@ const CANDIDATES: [FieldType; 8] = [
     FieldType::Text,
 ];
 
+/// The most characters of a value that is no long text.
+const MOST_TEXT: usize = 1_000;
+
 impl Looks {
     /// Takes a value into account; an empty one says nothing.
     pub(super) fn at(&mut self, cell: &str) {
-        let cell = cell.trim();
-        if cell.is_empty() {
+        if cell.trim().is_empty() {
             return;
         }
         let left = self.left.get_or_insert_with(|| CANDIDATES.to_vec());
         left.retain(|kind| fits(*kind, cell));
     }
 
+    /// Takes a list or an object of JSON into account.
+    pub(super) fn at_structure(&mut self) {
+        self.has_structure = true;
+    }
+
     /// The narrowest type that all values fit; `None` where there were none.
     pub(super) fn like(&self) -> Option<FieldType> {
+        if self.has_structure {
+            return Some(FieldType::Json);
+        }
         self.left.as_ref().map(|left| left.first().copied().unwrap_or(FieldType::LongText))
     }
 }
 
+/// Whether a field of a type takes a value, and nobody would mean another by it.
 fn fits(kind: FieldType, cell: &str) -> bool {
+    // Space around a number or a date is not looked at, around a text it is part of it.
+    let word = cell.trim();
+    let is_short = || cell.chars().nth(MOST_TEXT).is_none();
     match kind {
         FieldType::Integer => {
-            cell.parse::<i64>().is_ok_and(|number| number.abs() <= value::MOST_INTEGER)
-                && value::json_number(cell).is_some()
+            word.parse::<i64>().is_ok_and(|number| number.abs() <= value::MOST_INTEGER)
+                && value::json_number(word).is_some()
         }
         // More digits than a number keeps are a code, not an amount.
-        FieldType::Number => value::json_number(cell).is_some() && cell.len() <= 16,
-        FieldType::Boolean => {
-            matches!(cell.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no")
+        FieldType::Number => {
+            value::json_number(word).is_some() && word.bytes().filter(u8::is_ascii_digit).count() <= 15
         }
-        FieldType::Date => value::date(cell).is_some(),
-        FieldType::Datetime => value::datetime(cell, None).is_some(),
-        FieldType::Email => value::is_email(cell),
-        FieldType::Url => value::is_url(cell),
-        FieldType::Text => cell.chars().nth(1_000).is_none(),
+        FieldType::Boolean => {
+            matches!(word.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no")
+        }
+        FieldType::Date => value::date(word).is_some(),
+        FieldType::Datetime => value::datetime(word, None).is_some(),
+        FieldType::Email => value::is_email(cell) && is_short(),
+        FieldType::Url => value::is_url(cell) && is_short(),
+        FieldType::Text => is_short(),
         _ => false,
     }
 }
@@ -172,6 +190,7 @@ fn fits(kind: FieldType, cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn encodings_are_told_apart() {
@@ -218,6 +237,8 @@ mod tests {
             (&["1", "-20", ""][..], Some(FieldType::Integer)),
             (&["1", "2.5"], Some(FieldType::Number)),
             (&["007", "1"], Some(FieldType::Text)),
+            (&["1234567890123456", "1.5"], Some(FieldType::Text)),
+            (&["a@example.com", "b@example.com "], Some(FieldType::Text)),
             (&["yes", "No"], Some(FieldType::Boolean)),
             (&["2026-01-02"], Some(FieldType::Date)),
             (&["2026-01-02T10:00:00Z"], Some(FieldType::Datetime)),
@@ -230,9 +251,35 @@ mod tests {
             cells.iter().for_each(|cell| looks.at(cell));
             assert_eq!(looks.like(), expected, "{cells:?}");
         }
-        let mut long = Looks::default();
-        long.at(&"x".repeat(1_001));
-        assert_eq!(long.like(), Some(FieldType::LongText));
+        let like = |cell: &str| {
+            let mut looks = Looks::default();
+            looks.at(cell);
+            looks.like()
+        };
+        assert_eq!(like(&"x".repeat(1_001)), Some(FieldType::LongText));
+        assert_eq!(like(&format!("https://example.com/{}", "x".repeat(1_000))), Some(FieldType::LongText));
+        let mut list = Looks::default();
+        list.at("text");
+        list.at_structure();
+        assert_eq!(list.like(), Some(FieldType::Json));
+    }
+
+    proptest! {
+        #[test]
+        fn a_field_of_the_type_that_was_found_takes_the_value(
+            cell in prop_oneof![
+                "[0-9.eE+-]{1,20}", " ?[0-9]{4}-[0-9]{2}-[0-9]{2} ?", "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-9:]{8}(Z|[.][0-9]{1,4}Z)",
+                " ?[a-z]{1,5}@[a-z.]{1,8} ?", " ?https?://[a-z.]{1,9}/? ?", "(true|No|YES) ?", "\\PC{1,30}",
+            ],
+        ) {
+            let mut looks = Looks::default();
+            looks.at(&cell);
+            if let Some(kind) = looks.like() {
+                let field = crate::shape::Field::draft("f", kind, Default::default());
+                let taken = value::check(&field, &cell.as_str().into(), value::Mode::Typecast);
+                prop_assert!(taken.is_ok(), "{kind:?} {cell:?} {taken:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,24 +1,23 @@
 //! The job `data.import`: from a file to items, going on where it stopped.
 
-use super::detect::{self, Looks};
-use super::model::{Format, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
-use super::plan;
+use super::begin::{begin, index_to_wait_for};
+use super::look::look;
+use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::queries;
-use super::reader::{self, Batch, Opening, Record, Records};
+use super::reader::{self, Opening, Records};
 use super::report;
-use super::rows::{self, Seen, Taken, Task};
+use super::rows::{self, Batch, Seen, Taken, Task, ended};
 use crate::author::Author;
+use crate::collections::index_jobs;
 use crate::files::{self, Files, NewFile};
 use crate::items::activity::{self, Action, Changes, change};
 use crate::items::matching::Table;
-use crate::shape::{self, FieldType, Shape, Shapes};
+use crate::shape::{self, Shapes};
 use encoding_rs::Encoding;
 use jobs::{JobContext, JobError};
 use model::{Error, FileId, ImportId, JsonText, NewEvent, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Db, Tx};
 use tokio::runtime::Handle;
@@ -35,12 +34,6 @@ const ROWS: usize = 500;
 
 /// About how many bytes are read for one transaction.
 const BYTES: i64 = 1 << 20;
-
-/// How many rows show what a column looks like.
-const SHOWN: i64 = 1_000;
-
-/// The most columns of a file.
-const MOST_COLUMNS: usize = 1_000;
 
 /// The most bytes of an error file.
 const MOST_REPORTED: u64 = 256 << 20;
@@ -78,7 +71,7 @@ pub async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobErro
         Err(error) if job.attempts >= ATTEMPTS => {
             let message =
                 "Something failed on our side again and again. Rows that are counted were imported.";
-            let reason = ImportError { code: "internal_error".to_owned(), message: message.to_owned() };
+            let reason = ImportError::new("internal_error", message);
             importer.end_early(&job.db, &payload.import_id, ImportStatus::Failed, reason).await?;
             Err(JobError::give_up(error))
         }
@@ -96,8 +89,7 @@ impl Importer {
             return Ok(Reached::End);
         }
         let Some(opening) = self.opening(&job.db, row.workspace_id, row.file_id).await? else {
-            let reason =
-                ImportError { code: "file_missing".to_owned(), message: "The file was deleted.".to_owned() };
+            let reason = ImportError::new("file_missing", "The file was deleted.");
             self.end_early(&job.db, id, ImportStatus::Failed, reason).await?;
             return Ok(Reached::End);
         };
@@ -111,10 +103,13 @@ impl Importer {
             }
         }
         // An import whose last row was too much is over, and only its end is to be told.
-        if row.error.is_none()
-            && let Reached::Stopped = self.take_rows(job, &row, opening).await?
-        {
-            return Ok(Reached::Stopped);
+        if row.error.is_none() {
+            if let Reached::Stopped = self.wait_for_index(job, &row).await? {
+                return Ok(Reached::Stopped);
+            }
+            if let Reached::Stopped = self.take_rows(job, &row, opening).await? {
+                return Ok(Reached::Stopped);
+            }
         }
         self.finish(&job.db, id).await?;
         Ok(Reached::End)
@@ -126,7 +121,8 @@ impl Importer {
         Ok(ready.map(|row| Opening { files: self.files.clone(), row, handle: Handle::current() }))
     }
 
-    /// Looks the file through and says what becomes of its columns. The inner error is the caller's to mend.
+    /// Looks the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
+    /// the caller's to mend.
     async fn validate(
         &self,
         db: &Db,
@@ -138,24 +134,33 @@ impl Importer {
         let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
         let shape = match db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await {
             Ok(shape) => shape,
-            Err(error) if error.code() == model::Code::NotFound => {
-                return Ok(Err((ImportStatus::Cancelled, refused("collection_deleted", error.message()))));
-            }
-            Err(error) => return Err(error),
+            Err(error) => return ended(error).map(Err),
         };
         let settings: ImportSettings = row.settings.parse()?;
-        let opening = opening.clone();
-        let looked = tokio::task::spawn_blocking(move || look(&opening, &settings, &shape)).await??;
-        let looked = match looked {
+        let (opening, wish) = (opening.clone(), settings.clone());
+        let looked = match tokio::task::spawn_blocking(move || look(&opening, &wish, &shape)).await?? {
             Ok(looked) => looked,
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
-        let id = row.id.clone();
-        let running = db.write(move |tx| {
-            queries::run(tx, &id, &looked.source, looked.bytes, looked.rows)?;
-            queries::by_id(tx, &id)?.ok_or_else(|| Error::not_found("import"))
-        });
-        Ok(Ok(running.await?))
+        let (shapes, id) = (self.shapes.clone(), row.id.clone());
+        match db.write(move |tx| begin(tx, &shapes, &id, &settings, &looked)).await {
+            Ok(begun) => Ok(begun.map_err(|reason| (ImportStatus::Failed, reason))),
+            Err(error) => ended(error).map(Err),
+        }
+    }
+
+    /// Builds the index that rows find their items by, where it takes one that is not ready.
+    async fn wait_for_index(&self, job: &JobContext, row: &ImportRow) -> Result<Reached> {
+        let on = row.settings.parse::<ImportSettings>()?.match_on;
+        if on.is_empty() {
+            return Ok(Reached::End);
+        }
+        let (shapes, row) = (self.shapes.clone(), row.clone());
+        let wanted = job.db.write(move |tx| index_to_wait_for(tx, &shapes, &row, &on)).await?;
+        match wanted {
+            Some(index) if !index_jobs::build(job, &self.shapes, index).await? => Ok(Reached::Stopped),
+            _ => Ok(Reached::End),
+        }
     }
 
     /// Reads on a thread of its own while the rows before are written.
@@ -170,18 +175,14 @@ impl Importer {
             job.db.write(move |tx| queries::rewind(tx, &id, from)).await?;
         }
         let author = Author::import(row.workspace_id, &row.id, settings.emit_events);
-        let task = Arc::new(Task {
-            id: row.id.clone(),
-            collection: row.collection_id,
-            settings,
-            source: source.clone(),
-            author,
-        });
+        let task = Arc::new(Task::new(row, settings, source.clone(), author));
         let (sender, mut batches) = mpsc::channel::<Batch>(2);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);
-            reader::batches(records, ROWS, BYTES, |batch| sender.blocking_send(batch).is_ok())
+            reader::batches(records, ROWS, BYTES, |read| {
+                sender.blocking_send(Batch::of(&source, read)).is_ok()
+            })
         });
         let mut seen = Seen::new();
         let table = Arc::new(Mutex::new(Table::default()));
@@ -308,135 +309,6 @@ pub(super) fn ask(tx: &mut Tx, id: &ImportId) -> Result<()> {
     tx.enqueue(KIND, Some(id.as_str()), &Payload { import_id: id.clone() }, now)
 }
 
-struct Looked {
-    source: ImportSource,
-    bytes: i64,
-    rows: i64,
-}
-
-fn refused(code: &str, message: &str) -> ImportError {
-    ImportError { code: code.to_owned(), message: message.to_owned() }
-}
-
 fn encoding_of(source: &ImportSource) -> &'static Encoding {
     Encoding::for_label(source.encoding.as_bytes()).unwrap_or(encoding_rs::UTF_8)
-}
-
-/// Looks a file through: what it is, what its columns are, how much there is. Blocks.
-fn look(opening: &Opening, settings: &ImportSettings, shape: &Shape) -> Result<Result<Looked, ImportError>> {
-    let encoding = match settings.encoding.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()))
-    {
-        Some(encoding) => encoding,
-        None => detect::encoding(opening.bytes()?)?,
-    };
-    let mut sample = vec![0; detect::SAMPLE];
-    let filled = detect::fill(&mut opening.text(encoding, 0)?, &mut sample)?;
-    let sample = String::from_utf8_lossy(sample.get(..filled).unwrap_or_default());
-    if sample.trim().is_empty() {
-        return Ok(Err(refused("empty_file", "The file is empty.")));
-    }
-    let format = match settings.format {
-        Format::Auto => detect::format(&sample),
-        format => format,
-    };
-    let mut source = ImportSource {
-        format,
-        encoding: encoding.name().to_owned(),
-        delimiter: None,
-        has_header: false,
-        columns: Vec::new(),
-        data_start: 0,
-    };
-    if plan::is_csv(&source) {
-        let given = settings.delimiter.as_ref().and_then(|text| text.chars().next());
-        source.delimiter = Some(given.unwrap_or_else(|| char::from(detect::delimiter(&sample))));
-    }
-    let text = opening.text(encoding, 0)?;
-    let (found, bytes, rows) = read_through(Box::new(text), &mut source, settings, shape)?;
-    if found.len() > MOST_COLUMNS {
-        let message = format!("The file has more than {MOST_COLUMNS} columns.");
-        return Ok(Err(refused("too_many_columns", &message)));
-    }
-    Ok(plan::columns(shape, settings, found).map(|columns| {
-        source.columns = columns;
-        Looked { source, bytes, rows }
-    }))
-}
-
-type Found = Vec<(String, Option<FieldType>)>;
-
-/// Counts, and finds out what the columns are called and look like.
-fn read_through(
-    text: Box<dyn Read + Send>,
-    source: &mut ImportSource,
-    settings: &ImportSettings,
-    shape: &Shape,
-) -> Result<(Found, i64, i64)> {
-    let mut records = Records::new(text, source, 0);
-    let mut columns: Vec<(String, Looks)> = Vec::new();
-    let mut rows = 0_i64;
-    while let Some(record) = records.next()? {
-        if let Record::Cells(first) = &record
-            && rows == 0
-            && columns.is_empty()
-        {
-            let is_field =
-                |cell: &str| settings.mapping.contains_key(cell) || plan::named(shape, cell).is_some();
-            source.has_header = settings.has_header.unwrap_or_else(|| detect::is_header(first, is_field));
-            columns = names(first, source.has_header);
-            if source.has_header {
-                source.data_start = records.place();
-                continue;
-            }
-        }
-        rows += 1;
-        if rows <= SHOWN {
-            show(&record, &mut columns);
-        }
-    }
-    let found = columns.into_iter().map(|(name, looks)| (name, looks.like())).collect();
-    Ok((found, records.place(), rows))
-}
-
-/// The names of columns: those of the header, each made one of its own, or their numbers.
-fn names(first: &csv::StringRecord, has_header: bool) -> Vec<(String, Looks)> {
-    let mut names: Vec<(String, Looks)> = Vec::with_capacity(first.len());
-    for (place, cell) in first.iter().enumerate() {
-        let cell = cell.trim();
-        let number = place + 1;
-        let mut name =
-            if has_header && !cell.is_empty() { cell.to_owned() } else { format!("column_{number}") };
-        if names.iter().any(|(other, _)| *other == name) {
-            name = format!("{name} ({number})");
-        }
-        names.push((name, Looks::default()));
-    }
-    names
-}
-
-/// Takes a row into account for what columns look like. Each object of JSON Lines may bring new columns.
-fn show(record: &Record, columns: &mut Vec<(String, Looks)>) {
-    match record {
-        Record::Cells(cells) => {
-            for ((_, looks), cell) in columns.iter_mut().zip(cells) {
-                looks.at(cell);
-            }
-        }
-        Record::Line(line) => {
-            let Ok(object) = serde_json::from_slice(line) else { return };
-            for (name, value) in plan::flattened(object) {
-                let place = columns.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
-                    columns.push((name, Looks::default()));
-                    columns.len() - 1
-                });
-                let Some((_, looks)) = columns.get_mut(place) else { continue };
-                match value {
-                    Value::Null => {}
-                    Value::String(text) => looks.at(&text),
-                    other => looks.at(&other.to_string()),
-                }
-            }
-        }
-        Record::TooLong => {}
-    }
 }

@@ -1,11 +1,13 @@
 //! Imports: files of rows that become items, as jobs that go on where they stopped.
 //!
-//! [`operations`] takes the wish, [`detect`] finds out what the file is, [`reader`] reads it record by record, [`plan`]
-//! says which column becomes which field, [`rows`] writes a stretch of records in one transaction, [`job`] holds it
-//! all together, and [`report`] tells what could not be taken.
+//! [`operations`] takes the wish, [`look`] and [`detect`] find out what the file is, [`reader`] reads it record by
+//! record, [`plan`] says which column becomes which field, [`begin`] makes what is missing, [`rows`] writes a stretch of records in one transaction,
+//! [`job`] holds it all together, and [`report`] tells what could not be taken.
 
+mod begin;
 mod detect;
 mod job;
+mod look;
 mod model;
 mod operations;
 mod plan;

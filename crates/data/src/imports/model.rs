@@ -51,6 +51,11 @@ pub struct ImportSettings {
     /// What to do when a row cannot be taken.
     #[serde(default)]
     pub on_error: OnError,
+    /// Make a field for every column that goes to none, and that `mapping` does not name: of the narrowest type that all
+    /// its values fit, called like the column. Needs the scope `collections:write` too. `match_on` may name such a
+    /// field by the key that it will have.
+    #[serde(default)]
+    pub create_fields: bool,
     /// Whether each item's change is an event of its own, beside the import's.
     #[serde(default)]
     pub emit_events: bool,
@@ -157,8 +162,23 @@ pub struct Column {
     pub name: String,
     /// The field that takes its values, or `external_key`; `null` for a column that is left out.
     pub field_key: Option<String>,
+    /// With `create_fields`, the field that is made for it; a dry run only tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub creates: Option<FieldToMake>,
     /// The type that all its values fit; `null` for a column without values.
     pub looks_like: Option<FieldType>,
+}
+
+/// A field that an import makes for a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldToMake {
+    /// What items call it.
+    pub field_key: String,
+    /// What people read.
+    pub label: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: FieldType,
 }
 
 /// How much of something there is.
@@ -192,6 +212,13 @@ pub struct ImportError {
     pub code: String,
     /// The reason as a sentence.
     pub message: String,
+}
+
+impl ImportError {
+    /// A reason.
+    pub(super) fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into() }
+    }
 }
 
 /// A row that could not be taken, or one of the reasons why.

@@ -7,7 +7,7 @@ use crate::files::{self, Files, MOST_BYTES, NewFile, Stored};
 use crate::shape::{self, Shapes};
 use auth::idempotency;
 use bytes::Bytes;
-use model::{CollectionId, Error, FileId, ImportId, Result, WorkspaceId};
+use model::{CollectionId, Error, FileId, ImportId, Result, Scope, WorkspaceId};
 use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -23,13 +23,17 @@ enum Origin {
 ///
 /// The import goes on in the background; ask for it to see how far it is. Every row is one of created, updated,
 /// unchanged, skipped and failed. Empty cells say nothing: a new item gets the field's default, one that is there keeps
-/// its value. Importing the same file again with `match_on` changes nothing.
+/// its value. Importing the same file again with `match_on` changes nothing. With `create_fields`, columns that have no
+/// field get one.
 #[operation(post "/collections/{collectionId}/items/import", scope = "items:write", body_mib = 16)]
 pub async fn import_items(
     cx: &Cx,
     Path(collection_id): Path<CollectionId>,
     Body(mut settings): Body<ImportSettings>,
 ) -> Result<Created<Import>> {
+    if settings.create_fields {
+        cx.caller.key.expect_scope(Scope::CollectionsWrite)?;
+    }
     let (content, file) = (settings.content.take(), settings.file_id.take());
     let (shapes, store) = (cx.services.get::<Shapes>()?, cx.services.get::<Files>()?);
     let workspace = cx.caller.workspace_id();

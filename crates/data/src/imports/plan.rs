@@ -1,7 +1,11 @@
 //! Which column goes to which field, and what a record says of an item.
 
-use super::model::{Column, Format, ImportError, ImportSettings, ImportSource, OnError, RowError};
+use super::look::Looked;
+use super::model::{
+    Column, FieldToMake, Format, ImportError, ImportSettings, ImportSource, OnError, RowError,
+};
 use super::reader::Record;
+use crate::collections::fields::{free_key, has_key, refuse_many};
 use crate::exports::unguarded;
 use crate::items::Data;
 use crate::shape::{FieldType, Shape};
@@ -14,6 +18,9 @@ pub(super) const EXTERNAL_KEY: &str = "external_key";
 
 /// The longest external key, in characters.
 const LONGEST_KEY: usize = 200;
+
+/// The longest label of a field, in characters.
+const LONGEST_LABEL: usize = 120;
 
 /// Checks what was asked for against the collection, as far as that can be done without the file.
 ///
@@ -41,6 +48,8 @@ pub(super) fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
             if !is_alone {
                 errors.push(FieldError::new(param, "cannot be combined with fields"));
             }
+        } else if settings.create_fields && shape.field(key).is_none() {
+            // Whether the file has a column that makes this field is known when it was looked through.
         } else if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if shape.field(key).is_some_and(|field| !field.family().is_ordered()) {
@@ -81,16 +90,24 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
 
 /// Whether a column of this name finds a field by itself, and which.
 pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
-    let name = name.trim();
+    let name = readable(name);
     if name == EXTERNAL_KEY {
         return Some(EXTERNAL_KEY);
     }
-    let folded = text::fold(name);
+    let folded = text::fold(&name);
     let writable = || shape.fields.iter().filter(|field| !field.kind.is_read_only() && !field.archived);
     let found = writable()
         .find(|field| field.key == folded)
         .or_else(|| writable().find(|field| text::fold(&field.label) == folded));
     found.map(|field| field.key.as_str())
+}
+
+/// Whether a column is called like a field, also like one that takes no values.
+fn is_known(shape: &Shape, name: &str) -> bool {
+    let name = readable(name);
+    let folded = text::fold(&name);
+    name == EXTERNAL_KEY
+        || shape.fields.iter().any(|field| field.key == folded || text::fold(&field.label) == folded)
 }
 
 /// What becomes of the columns of a file.
@@ -100,44 +117,82 @@ pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
 pub(super) fn columns(
     shape: &Shape,
     settings: &ImportSettings,
-    found: Vec<(String, Option<FieldType>)>,
+    looked: &Looked,
 ) -> Result<Vec<Column>, ImportError> {
-    let refused = |code: &str, message: String| ImportError { code: code.to_owned(), message };
+    let found = &looked.columns;
     if let Some(missing) =
         settings.mapping.keys().find(|name| !found.iter().any(|(column, _)| column == *name))
     {
         let message = format!("The file has no column `{missing}`, which `mapping` names.");
-        return Err(refused("unknown_column", message));
+        return Err(ImportError::new("unknown_column", message));
     }
     let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
     let mut columns = Vec::with_capacity(found.len());
     for (name, looks_like) in found {
-        let field_key = match settings.mapping.get(&name) {
+        let field_key = match settings.mapping.get(name) {
             Some(target) => target.clone(),
             None => {
-                let target = named(shape, &name).filter(|key| !taken.iter().any(|one| one == key));
+                let target = named(shape, name).filter(|key| !taken.iter().any(|one| one == key));
                 taken.extend(target.map(str::to_owned));
                 target.map(str::to_owned)
             }
         };
-        columns.push(Column { name, field_key, looks_like });
+        columns.push(Column { name: name.clone(), field_key, creates: None, looks_like: *looks_like });
+    }
+    if settings.create_fields {
+        add_fields(shape, settings, &mut columns)?;
     }
     if columns.iter().all(|column| column.field_key.is_none()) {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
         let message = format!("No column goes to a field. The file has: {}.", names.join(", "));
-        return Err(refused("no_column_mapped", message));
+        return Err(ImportError::new("no_column_mapped", message));
     }
-    let missing = settings
-        .match_on
-        .iter()
-        .find(|key| !columns.iter().any(|column| column.field_key.as_deref() == Some(key.as_str())));
-    match missing {
-        Some(key) => {
-            let message = format!("No column goes to `{key}`, which `match_on` names.");
-            Err(refused("match_column_missing", message))
+    check_match(settings, &columns)?;
+    Ok(columns)
+}
+
+/// Gives each column that nothing was said of, and that is called like no field, one that is to be made.
+fn add_fields(shape: &Shape, settings: &ImportSettings, columns: &mut [Column]) -> Result<(), ImportError> {
+    let mut keys: Vec<String> = Vec::new();
+    for (place, column) in columns.iter_mut().enumerate() {
+        if settings.mapping.contains_key(&column.name) || is_known(shape, &column.name) {
+            continue;
         }
-        None => Ok(columns),
+        let more = i64::try_from(keys.len()).unwrap_or(i64::MAX).saturating_add(1);
+        refuse_many(shape, more).map_err(|error| ImportError::new(error.code().as_str(), error.message()))?;
+        let mut label = readable(&column.name);
+        if label.is_empty() {
+            label = format!("column_{}", place + 1);
+        }
+        let key = free_key(&label, "field", |key| has_key(shape, key) || keys.iter().any(|one| one == key));
+        keys.push(key.clone());
+        column.field_key = Some(key.clone());
+        let kind = column.looks_like.unwrap_or(FieldType::Text);
+        column.creates = Some(FieldToMake { field_key: key, label, kind });
     }
+    Ok(())
+}
+
+/// The name of a column as far as it can be the label of a field.
+fn readable(name: &str) -> String {
+    let letters = name.trim().chars().filter(|letter| !letter.is_control());
+    letters.take(LONGEST_LABEL).collect::<String>().trim().to_owned()
+}
+
+/// Whether the file says what items are found by.
+fn check_match(settings: &ImportSettings, columns: &[Column]) -> Result<(), ImportError> {
+    for key in &settings.match_on {
+        let Some(column) = columns.iter().find(|column| column.field_key.as_deref() == Some(key.as_str()))
+        else {
+            let message = format!("No column goes to `{key}`, which `match_on` names.");
+            return Err(ImportError::new("match_column_missing", message));
+        };
+        if column.creates.as_ref().is_some_and(|made| made.kind == FieldType::Json) {
+            let message = format!("The values of `{key}`, which `match_on` names, cannot be matched on.");
+            return Err(ImportError::new("not_matchable", message));
+        }
+    }
+    Ok(())
 }
 
 /// What a record says of an item.
@@ -150,7 +205,7 @@ pub(super) struct Said {
 }
 
 /// Something that is wrong with a record.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Wrong {
     pub(super) column: Option<String>,
     pub(super) code: String,

@@ -1,28 +1,73 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
-use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RowError};
+use super::model::{
+    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RowError,
+};
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
-use super::reader::{Batch, Record};
+use super::reader::{self, Record};
 use crate::author::Author;
 use crate::items::matching::{Found, Matcher, OnMatch, Table, Wanted};
 use crate::items::{Draft, Facts, ItemRow, Missing, Writer, locked, merge};
-use crate::shape::{self, IndexKind, Shape, Shapes};
+use crate::shape::{self, Field, FieldOptions, IndexKind, Shape, Shapes};
 use crate::value::Mode;
-use model::{Code, CollectionId, Error, ImportId, ItemId, JsonText, Result};
+use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
 use std::collections::HashSet;
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use store::Tx;
 
 /// An import at work.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) id: ImportId,
-    pub(super) collection: CollectionId,
-    pub(super) settings: ImportSettings,
-    pub(super) source: ImportSource,
-    pub(super) author: Author,
+    id: ImportId,
+    collection: CollectionId,
+    settings: ImportSettings,
+    source: ImportSource,
+    author: Author,
+    /// Whether the collection has refused a row that was half written. Such rows seldom come alone.
+    is_careful: AtomicBool,
+}
+
+impl Task {
+    pub(super) fn new(
+        row: &ImportRow,
+        settings: ImportSettings,
+        source: ImportSource,
+        author: Author,
+    ) -> Self {
+        Self {
+            id: row.id.clone(),
+            collection: row.collection_id,
+            settings,
+            source,
+            author,
+            is_careful: AtomicBool::new(false),
+        }
+    }
+}
+
+/// Records that are written together, taken apart.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// The place before the first record: where the import must stand for this batch to be the next.
+    from: i64,
+    /// The records, each with what it says.
+    records: Vec<(Record, Result<Said, Wrong>)>,
+    /// The place behind the last record.
+    to: i64,
+}
+
+impl Batch {
+    /// Takes records apart.
+    pub(super) fn of(source: &ImportSource, read: reader::Batch) -> Self {
+        let said = |record| {
+            let said = plan::said(source, &record);
+            (record, said)
+        };
+        Self { from: read.from, records: read.records.into_iter().map(said).collect(), to: read.to }
+    }
 }
 
 /// What became of a stretch.
@@ -54,6 +99,8 @@ enum Outcome {
 enum Refusal {
     /// Something is wrong with it.
     Row(Vec<Wrong>),
+    /// Something is wrong with it, and a part of it may be written.
+    HalfWritten,
     /// The service failed.
     Service(Error),
 }
@@ -70,8 +117,19 @@ impl From<Wrong> for Refusal {
     }
 }
 
+/// Why a stretch was not written.
+enum Halt {
+    /// A row is half written, and nothing holds it apart from the others.
+    HalfWritten,
+    /// The service failed.
+    Service(Error),
+}
+
 /// Writes a stretch of records and how far that brings the import, or nothing. An attempt takes the table of the stretch
 /// before for good: what it learns is true only if it is committed.
+///
+/// Rows are not held apart from each other, which would cost more than many of them do, until one is refused when it is
+/// half written. Then the stretch is written once more, each row in a savepoint of its own.
 ///
 /// # Errors
 /// When the service fails.
@@ -83,98 +141,142 @@ pub(super) fn take(
     seen: &Seen,
     table: &Mutex<Table>,
 ) -> Result<Taken> {
-    let Some(mut row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
+    let Some(row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
     if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(Taken::Lost);
     }
-    let shape = match shape::for_write(tx, shapes, task.author.workspace, task.collection) {
+    let shape = match shape_for(tx, shapes, task) {
         Ok(shape) => shape,
         Err(error) => return over(error),
     };
-    let mut stretch = Stretch {
-        task,
-        shapes,
-        shape: &shape,
-        row: &mut row,
-        seen,
-        table: mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner)),
-        fresh: Vec::new(),
-        rejected: Vec::new(),
+    let writer = Writer { shapes, shape: &shape, author: &task.author };
+    let table = mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut stretch = match Stretch::new(task, &writer, row.clone(), seen, table) {
+        Ok(stretch) => stretch,
+        Err(error) => return over(error),
     };
-    let enough = if task.settings.dry_run {
-        let mut done = None;
-        let undone: Result<()> = tx.savepoint(|tx| {
-            done = Some(stretch.write(tx, batch)?);
-            // Whatever was written is undone, and what was found out is kept.
-            Err(Error::new(Code::InvalidState, "a dry run"))
-        });
-        match (done, undone) {
-            (Some(done), _) => done,
-            (None, Err(error)) => return expensive(error),
-            (None, Ok(())) => false,
-        }
-    } else {
-        match stretch.write(tx, batch) {
-            Ok(enough) => enough,
-            Err(error) => return expensive(error),
-        }
+    let mut written = stretch.write(tx, batch);
+    if let Err(Halt::HalfWritten) = written {
+        task.is_careful.store(true, Ordering::Relaxed);
+        stretch = Stretch::new(task, &writer, row, seen, stretch.into_table())?;
+        written = stretch.write(tx, batch);
+    }
+    let enough = match written {
+        Ok(enough) => enough,
+        Err(Halt::Service(error)) => return over(error),
+        Err(Halt::HalfWritten) => return Err(Error::internal("a row was not held apart")),
     };
-    let Stretch { fresh, rejected, table, .. } = stretch;
-    row.bytes_done = batch.to;
-    queries::advance(tx, &row)?;
-    queries::reject(tx, &rejected)?;
-    Ok(if enough { Taken::Enough } else { Taken::On(fresh, table) })
+    stretch.row.bytes_done = batch.to;
+    queries::advance(tx, &stretch.row)?;
+    queries::reject(tx, &stretch.rejected)?;
+    if enough {
+        return Ok(Taken::Enough);
+    }
+    let fresh = mem::take(&mut stretch.fresh);
+    Ok(Taken::On(fresh, stretch.into_table()))
 }
 
-/// Why a collection takes no more rows.
+/// The shape that rows are written by. In a dry run it has the fields that would be made.
+fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task) -> Result<Arc<Shape>> {
+    let shape = shape::for_write(tx, shapes, task.author.workspace, task.collection)?;
+    let columns = task.source.columns.iter();
+    let made: Vec<&FieldToMake> = columns.filter_map(|column| column.creates.as_ref()).collect();
+    if made.is_empty() || !task.settings.dry_run {
+        return Ok(shape);
+    }
+    let own = shape::within_change(tx, task.author.workspace, task.collection)?;
+    let mut shape = Arc::into_inner(own).ok_or_else(|| Error::internal("a shape of our own is shared"))?;
+    for (place, made) in (1..).zip(made) {
+        let mut field = Field::draft(&made.field_key, made.kind, FieldOptions::default());
+        field.id = FieldId(-place);
+        shape.fields.push(field);
+    }
+    Ok(Arc::new(shape))
+}
+
 fn over(error: Error) -> Result<Taken> {
-    let ended = |status, code: &str| {
-        let message = error.message().to_owned();
-        Ok(Taken::Over(status, ImportError { code: code.to_owned(), message }))
-    };
-    match error.code() {
-        Code::NotFound => ended(ImportStatus::Cancelled, "collection_deleted"),
-        Code::InvalidState => ended(ImportStatus::Failed, "collection_archived"),
-        _ => Err(error),
-    }
+    ended(error).map(|(status, reason)| Taken::Over(status, reason))
 }
 
-/// A collection that is too large to match on without an index will not be smaller next time.
-fn expensive(error: Error) -> Result<Taken> {
-    if error.code() != Code::QueryTooExpensive {
-        return Err(error);
-    }
-    let reason = ImportError { code: error.code().as_str().to_owned(), message: error.message().to_owned() };
-    Ok(Taken::Over(ImportStatus::Failed, reason))
+/// How an import ends whose collection takes no more rows: it will not take them next time either.
+///
+/// # Errors
+/// Where it is the service that fails.
+pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
+    let (status, code) = match error.code() {
+        Code::NotFound => (ImportStatus::Cancelled, "collection_deleted"),
+        Code::InvalidState => (ImportStatus::Failed, "collection_archived"),
+        code if code.status() < 500 => (ImportStatus::Failed, code.as_str()),
+        _ => return Err(error),
+    };
+    Ok((status, ImportError::new(code, error.message())))
 }
 
 struct Stretch<'a> {
     task: &'a Task,
-    shapes: &'a Shapes,
-    shape: &'a Shape,
-    row: &'a mut ImportRow,
+    writer: &'a Writer<'a>,
+    row: ImportRow,
     seen: &'a Seen,
-    table: Table,
+    matcher: Option<Matcher>,
+    is_careful: bool,
     fresh: Vec<Vec<u8>>,
     rejected: Vec<Rejected>,
 }
 
-impl Stretch<'_> {
-    /// Writes the records; `true` where so many failed that the import is to end.
-    fn write(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool> {
-        let (task, shape) = (self.task, self.shape);
-        let writer = Writer { shapes: self.shapes, shape, author: &task.author };
+impl<'a> Stretch<'a> {
+    /// # Errors
+    /// `validation_error` where rows cannot find their items by the fields any more.
+    fn new(
+        task: &'a Task,
+        writer: &'a Writer<'a>,
+        row: ImportRow,
+        seen: &'a Seen,
+        table: Table,
+    ) -> Result<Self> {
         let on = &task.settings.match_on;
-        let table = mem::take(&mut self.table);
-        let mut matcher = if on.is_empty() { None } else { Some(Matcher::with(shape, on, table)?) };
-        for record in &batch.records {
+        Ok(Self {
+            task,
+            writer,
+            row,
+            seen,
+            matcher: if on.is_empty() { None } else { Some(Matcher::with(writer.shape, on, table)?) },
+            is_careful: task.is_careful.load(Ordering::Relaxed),
+            fresh: Vec::new(),
+            rejected: Vec::new(),
+        })
+    }
+
+    fn into_table(self) -> Table {
+        self.matcher.map(Matcher::into_table).unwrap_or_default()
+    }
+
+    /// Writes the records, or nothing; `true` where so many failed that the import is to end.
+    fn write(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+        let mut done = Err(Halt::Service(Error::internal("no row was looked at")));
+        let kept = tx.savepoint(|tx| {
+            done = self.rows(tx, batch);
+            if done.is_ok() && !self.task.settings.dry_run {
+                return Ok(());
+            }
+            // Whatever was written is undone, and what was found out is kept.
+            Err(Error::new(Code::InvalidState, "nothing is to stay"))
+        });
+        match kept {
+            Err(error) if error.code() != Code::InvalidState => Err(Halt::Service(error)),
+            _ => done,
+        }
+    }
+
+    fn rows(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+        for (record, said) in &batch.records {
             self.row.rows_done += 1;
-            match self.one(tx, &writer, matcher.as_mut(), record) {
+            match self.one(tx, record, said.as_ref()) {
                 Ok(Outcome::Created) => self.row.created_count += 1,
                 Ok(Outcome::Updated) => self.row.updated_count += 1,
                 Ok(Outcome::Unchanged) => self.row.unchanged_count += 1,
                 Ok(Outcome::Skipped) => self.row.skipped_count += 1,
-                Err(Refusal::Service(error)) => return Err(error),
+                Err(Refusal::Service(error)) => return Err(Halt::Service(error)),
+                Err(Refusal::HalfWritten) => return Err(Halt::HalfWritten),
                 Err(Refusal::Row(wrong)) => {
                     if self.reject(record, wrong) {
                         return Ok(true);
@@ -182,7 +284,6 @@ impl Stretch<'_> {
                 }
             }
         }
-        self.table = matcher.map(Matcher::into_table).unwrap_or_default();
         Ok(false)
     }
 
@@ -201,66 +302,69 @@ impl Stretch<'_> {
             return false;
         }
         let message = format!("The import ended at row {number}: {most} rows could not be taken.");
-        self.row.error = Some(JsonText::of(&ImportError { code: "too_many_errors".to_owned(), message }));
+        self.row.error = Some(JsonText::of(&ImportError::new("too_many_errors", message)));
         true
     }
 
-    fn one(
-        &mut self,
-        tx: &mut Tx,
-        writer: &Writer<'_>,
-        matcher: Option<&mut Matcher>,
-        record: &Record,
-    ) -> Result<Outcome, Refusal> {
-        let said = plan::said(&self.task.source, record)?;
+    fn one(&mut self, tx: &mut Tx, record: &Record, said: Result<&Said, &Wrong>) -> Result<Outcome, Refusal> {
+        let said = said.map_err(Wrong::clone)?;
+        let shape = self.writer.shape;
         let mut known = None;
-        let mut found = Found::None;
-        if let Some(matcher) = &matcher {
-            let wanted = matcher.wanted(self.shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
-            known = Some(wanted.map_err(|error| self.refusal(record, error))?);
-        }
-        let mut matcher = matcher;
-        if let (Some(matcher), Some(wanted)) = (matcher.as_mut(), &known) {
-            if self.task.settings.dry_run && self.seen.contains(&digest(wanted)) {
+        let mut existing = None;
+        if let Some(matcher) = &mut self.matcher {
+            let wanted = matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
+            let wanted = wanted.map_err(|error| refusal(&self.task.source, record, error))?;
+            if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
                 return self.matched_earlier();
             }
-            found = matcher.find(tx, self.shape, wanted)?;
-        }
-        let on_match = self.task.settings.on_match;
-        let existing = match found {
-            Found::None => None,
-            Found::One(_) if on_match == OnMatch::Skip => return Ok(Outcome::Skipped),
-            Found::One(_) if on_match == OnMatch::Error => return Err(already_there().into()),
-            Found::One(id) => Some(id),
-            Found::Several(_) => {
-                return Err(Wrong::row("ambiguous_match", "More than one item has these values.").into());
-            }
-        };
-        let written = tx.savepoint(|tx| match existing {
-            None => create(tx, writer, said),
-            Some(id) => change(tx, writer, id, said),
-        });
-        match written {
-            Ok((outcome, row)) => {
-                if self.task.settings.dry_run {
-                    self.remember(&row, known.as_ref())?;
+            existing = match (matcher.find(tx, shape, &wanted)?, self.task.settings.on_match) {
+                (Found::None, _) => None,
+                (Found::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
+                (Found::One(_), OnMatch::Error) => return Err(already_there().into()),
+                (Found::One(id), OnMatch::Update) => Some(id),
+                (Found::Several(_), _) => {
+                    let message = "More than one item has these values.";
+                    return Err(Wrong::row("ambiguous_match", message).into());
                 }
-                if let (Some(matcher), Outcome::Created) = (matcher, outcome) {
-                    matcher.note(self.shape, &row)?;
-                }
-                Ok(outcome)
-            }
-            Err(error) => Err(self.refusal(record, error)),
+            };
+            known = Some(wanted);
         }
+        let (outcome, row) = self.put(tx, record, said, existing)?;
+        if self.task.settings.dry_run {
+            self.remember(&row, known.as_ref())?;
+        }
+        if let (Some(matcher), Outcome::Created) = (&mut self.matcher, outcome) {
+            matcher.note(shape, &row)?;
+        }
+        Ok(outcome)
     }
 
-    /// What the collection refuses is the row's fault, anything else is ours.
-    fn refusal(&self, record: &Record, error: Error) -> Refusal {
-        if error.code().status() < 500 {
-            Refusal::Row(plan::explained(&self.task.source, record, &error))
-        } else {
-            Refusal::Service(error)
+    /// Creates an item, or changes the one that is there.
+    fn put(
+        &self,
+        tx: &mut Tx,
+        record: &Record,
+        said: &Said,
+        existing: Option<ItemId>,
+    ) -> Result<(Outcome, ItemRow), Refusal> {
+        let writer = self.writer;
+        let refused = |error| refusal(&self.task.source, record, error);
+        let old = existing.map(|id| locked(tx, writer.shape, id)).transpose().map_err(refused)?;
+        let draft = draft(writer.shape, old.as_ref(), said).map_err(refused)?;
+        let write = |tx: &mut Tx| match old {
+            None => writer.insert(tx, draft).map(|row| (Outcome::Created, row)),
+            Some(old) => writer.update(tx, old, draft).map(|written| {
+                let outcome = if written.changed { Outcome::Updated } else { Outcome::Unchanged };
+                (outcome, written.row)
+            }),
+        };
+        if self.is_careful {
+            return tx.savepoint(write).map_err(refused);
         }
+        write(tx).map_err(|error| match refused(error) {
+            Refusal::Row(_) => Refusal::HalfWritten,
+            other => other,
+        })
     }
 
     /// In a dry run, a row whose item an earlier stretch of the file would have made.
@@ -274,10 +378,10 @@ impl Stretch<'_> {
 
     /// In a dry run, what later stretches could find or clash with, and whether this row clashes with an earlier one.
     fn remember(&mut self, row: &ItemRow, wanted: Option<&Wanted>) -> Result<(), Refusal> {
-        let data = row.values()?;
+        let (shape, data) = (self.writer.shape, row.values()?);
         let facts = Facts { row, data: &data };
-        for index in self.shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
-            let Some(mut digest) = facts.digest(self.shape, index) else { continue };
+        for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
+            let Some(mut digest) = facts.digest(shape, index) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";
@@ -303,18 +407,24 @@ fn already_there() -> Wrong {
     Wrong::row("already_exists", "There is an item with these values already.")
 }
 
-fn create(tx: &mut Tx, writer: &Writer<'_>, said: Said) -> Result<(Outcome, ItemRow)> {
-    let data = merge(writer.shape, None, &said.data, Missing::Default, Mode::Typecast, "")?;
-    let row = writer.insert(tx, Draft { data, external_key: said.external_key, position: None })?;
-    Ok((Outcome::Created, row))
+/// What the collection refuses is the row's fault, anything else is ours.
+fn refusal(source: &ImportSource, record: &Record, error: Error) -> Refusal {
+    if error.code().status() < 500 {
+        Refusal::Row(plan::explained(source, record, &error))
+    } else {
+        Refusal::Service(error)
+    }
 }
 
-fn change(tx: &mut Tx, writer: &Writer<'_>, found: ItemId, said: Said) -> Result<(Outcome, ItemRow)> {
-    let old = locked(tx, writer.shape, found)?;
-    let data = merge(writer.shape, Some(&old.values()?), &said.data, Missing::Keep, Mode::Typecast, "")?;
-    let external_key = said.external_key.or_else(|| old.external_key.clone());
-    let position = old.position.clone();
-    let written = writer.update(tx, old, Draft { data, external_key, position })?;
-    let outcome = if written.changed { Outcome::Updated } else { Outcome::Unchanged };
-    Ok((outcome, written.row))
+/// What an item is to become: a new one, or `old` with what a row says of it.
+fn draft(shape: &Shape, old: Option<&ItemRow>, said: &Said) -> Result<Draft> {
+    let (before, missing) = match old {
+        Some(old) => (Some(old.values()?), Missing::Keep),
+        None => (None, Missing::Default),
+    };
+    Ok(Draft {
+        data: merge(shape, before.as_ref(), &said.data, missing, Mode::Typecast, "")?,
+        external_key: said.external_key.clone().or_else(|| old?.external_key.clone()),
+        position: old.and_then(|old| old.position.clone()),
+    })
 }

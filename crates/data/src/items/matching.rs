@@ -3,7 +3,8 @@
 use super::keys;
 use super::row::{Data, ItemRow};
 use super::{holder_of_key, values};
-use crate::shape::{Family, Field, Index, IndexKind, IndexStatus, Shape, Subject};
+use crate::query::{self, Range, in_range};
+use crate::shape::{Family, Field, Index, IndexKind, IndexStatus, Part, Shape, Subject};
 use crate::value::{Mode, Problem};
 use crate::{key, text};
 use diesel::prelude::*;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::Read;
-use store::schema::{item_keys, items};
+use store::schema::items;
 use utoipa::ToSchema;
 
 /// The most fields to match by.
@@ -23,6 +24,9 @@ const MOST_SCANNED: usize = 200_000;
 
 /// So many of them at a time.
 const SLICE: i64 = 5_000;
+
+/// The most items that are looked at for one row: those whose values begin alike.
+const MOST_ALIKE: usize = 5_000;
 
 /// What becomes of a row whose item is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -51,7 +55,7 @@ enum Way {
     ExternalKey,
     /// By the digest of a unique index over just these fields.
     Unique(IndexId),
-    /// By an index on the one field.
+    /// By an index that begins with the fields.
     Index(IndexId),
     /// By a table of all items, which is brought up to date when it is first needed.
     Table(Looked),
@@ -156,6 +160,12 @@ impl Matcher {
         }
     }
 
+    /// The index that is missing to find items without looking at all of them.
+    pub fn missing_index(&self) -> Option<Vec<Part>> {
+        let part = |id: &FieldId| Part { subject: Subject::Field(*id), desc: false };
+        matches!(self.way, Way::Table(_)).then(|| self.fields.iter().map(part).collect())
+    }
+
     /// What a row says of its item, in the form in which items keep it.
     ///
     /// # Errors
@@ -242,16 +252,20 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
 }
 
 fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Way {
-    let covers = |index: &&Index| {
-        index.status == IndexStatus::Ready
-            && index.parts.len() == fields.len()
-            && fields.iter().all(|id| index.has_field(*id))
+    let ready = || shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
+    let is_of = |parts: &[Part]| {
+        parts.len() == fields.len()
+            && fields.iter().all(|id| parts.iter().any(|part| part.subject == Subject::Field(*id)))
     };
-    let of_kind = |kind| shape.indexes.iter().filter(covers).find(|index| index.kind == kind);
-    if let Some(index) = of_kind(IndexKind::Unique) {
+    if let Some(index) = ready().find(|index| index.kind == IndexKind::Unique && is_of(&index.parts)) {
         return Way::Unique(index.id);
     }
-    match of_kind(IndexKind::Single) {
+    let begins = |index: &&Index| {
+        matches!(index.kind, IndexKind::Single | IndexKind::Composite)
+            && index.parts.get(..fields.len()).is_some_and(is_of)
+    };
+    // The fewer other parts there are, the fewer pages its keys take.
+    match ready().filter(begins).min_by_key(|index| index.parts.len()) {
         Some(index) => Way::Index(index.id),
         None => Way::Table(Looked { table, ..Looked::default() }),
     }
@@ -264,18 +278,17 @@ fn by_index(
     fields: &[FieldId],
     wanted: &Data,
 ) -> Result<Found> {
-    let Some(field) = fields.first().and_then(|id| shape.field_by_id(*id)) else { return Ok(Found::None) };
+    let Some(known) = shape.indexes.iter().find(|known| known.id == index) else { return Ok(Found::None) };
     let mut k = Vec::new();
-    key::push_field(&mut k, field, wanted.get(&field.key), false);
-    let candidates: Vec<ItemId> = item_keys::table
-        .filter(item_keys::index_id.eq(index))
-        .filter(item_keys::k.eq(k))
-        .order(item_keys::item_id)
-        .limit(SLICE)
-        .select(item_keys::item_id)
-        .load(read.connection())?;
+    for part in known.parts.iter().take(fields.len()) {
+        let Subject::Field(id) = part.subject else { return Ok(Found::None) };
+        let Some(field) = shape.field_by_id(id) else { return Ok(Found::None) };
+        key::push_field(&mut k, field, wanted.get(&field.key), part.desc);
+    }
+    let range = if known.kind == IndexKind::Single { Range::of(k) } else { Range::under(k) };
+    let places = in_range(read, index, &range, None, false, MOST_ALIKE)?;
     // A key holds the beginning of a text, so its items are looked at.
-    of_these(read, shape, fields, &candidates, wanted)
+    of_these(read, shape, fields, places.into_iter().map(|place| place.id).collect(), wanted)
 }
 
 /// Those of some items that are live and have the values.
@@ -283,20 +296,14 @@ fn of_these(
     read: &mut Read,
     shape: &Shape,
     fields: &[FieldId],
-    candidates: &[ItemId],
+    candidates: Vec<i64>,
     wanted: &Data,
 ) -> Result<Found> {
     let spelling = spelled(shape, fields, wanted);
-    let rows: Vec<(ItemId, JsonText)> = items::table
-        .filter(items::id.eq_any(candidates))
-        .filter(items::collection_id.eq(shape.collection))
-        .filter(items::trashed_at.is_null())
-        .select((items::id, items::data))
-        .load(read.connection())?;
     let mut ids = Vec::new();
-    for (id, data) in rows {
-        if spelled(shape, fields, &data.parse()?) == spelling {
-            ids.push(id);
+    for row in query::rows(read, shape, &candidates)? {
+        if spelled(shape, fields, &row.values()?) == spelling {
+            ids.push(row.id);
         }
     }
     Ok(Found::of(ids))
@@ -310,13 +317,10 @@ impl Looked {
         }
         let Some(spelling) = spelled(shape, fields, wanted) else { return Ok(Found::None) };
         let known = [self.table.items.get(&spelling), self.created.get(&spelling)];
-        let most = usize::try_from(SLICE).unwrap_or(usize::MAX);
-        let candidates: Vec<ItemId> = known.into_iter().flatten().flatten().copied().take(most).collect();
-        if candidates.is_empty() {
-            return Ok(Found::None);
-        }
+        let candidates: Vec<i64> =
+            known.into_iter().flatten().flatten().map(|id| id.0).take(MOST_ALIKE).collect();
         // Since the table was made they may have been changed or deleted.
-        of_these(read, shape, fields, &candidates, wanted)
+        of_these(read, shape, fields, candidates, wanted)
     }
 }
 
@@ -371,4 +375,48 @@ fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
         names.join("`, `")
     );
     Error::new(Code::QueryTooExpensive, message).param("match_on").with("details", json!({ "fields": names }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::FieldType;
+    use crate::shape::sample::shape;
+
+    fn index(id: i64, kind: IndexKind, fields: &[i64], status: IndexStatus) -> Index {
+        let part = |id: &i64| Part { subject: Subject::Field(FieldId(*id)), desc: false };
+        Index { id: IndexId(id), kind, parts: fields.iter().map(part).collect(), status }
+    }
+
+    #[test]
+    fn the_index_that_knows_the_fields_is_used() {
+        use IndexKind::{Composite, Single, Unique};
+        let text = |key| (key, FieldType::Text, Default::default());
+        let mut shape = shape(vec![text("a"), text("b"), text("c")]);
+        shape.indexes = vec![
+            index(1, Single, &[1], IndexStatus::Ready),
+            index(2, Composite, &[2, 3], IndexStatus::Ready),
+            index(3, Composite, &[1, 3, 2], IndexStatus::Ready),
+            index(4, Single, &[3], IndexStatus::Building),
+            index(5, Unique, &[3, 1, 2], IndexStatus::Failed),
+        ];
+        for (on, by) in [
+            (&["a"][..], Some(1)),
+            (&["b"], Some(2)),
+            (&["c", "b"], Some(2)),
+            (&["c", "a"], Some(3)),
+            (&["a", "b", "c"], Some(3)),
+            (&["c"], None),
+            (&["a", "b"], None),
+        ] {
+            let names: Vec<String> = on.iter().map(|name| (*name).to_owned()).collect();
+            let matcher = Matcher::new(&shape, &names).unwrap();
+            let found = match &matcher.way {
+                Way::Index(id) | Way::Unique(id) => Some(id.0),
+                _ => None,
+            };
+            assert_eq!(found, by, "{on:?}");
+            assert_eq!(matcher.missing_index().map(|parts| parts.len()), by.is_none().then_some(on.len()));
+        }
+    }
 }

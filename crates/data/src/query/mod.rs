@@ -37,7 +37,7 @@ pub use sort::{Sort, read_list};
 pub use tree::{Comparison, Node};
 pub(crate) use tree::{name_of, subject};
 pub(crate) use usage::{Due, LARGE, Wish};
-pub(crate) use walk::rows;
+pub(crate) use walk::{in_range, rows};
 
 use operation::Operations;
 

@@ -246,7 +246,10 @@ impl Walk {
 }
 
 /// The keys of a range behind a place in it.
-fn in_range(
+///
+/// # Errors
+/// When the database fails.
+pub fn in_range(
     read: &mut Read,
     index: IndexId,
     range: &Range,

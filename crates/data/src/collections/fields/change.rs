@@ -4,9 +4,10 @@
 //! still the one that was looked at; then the items follow ([`rewrite`]).
 
 use super::convert;
+use super::create::lacking;
 use super::define::{self, Definition, can_be_primary};
 use super::model::{CollectionField, FieldPatch};
-use super::operations::{lacking, read_field};
+use super::operations::read_field;
 use super::options::{as_map, restricted};
 use super::resolve::resolve;
 use super::rewrite::{self, Begun, Plan, Step};

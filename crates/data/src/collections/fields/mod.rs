@@ -3,6 +3,7 @@
 mod change;
 mod choices;
 mod convert;
+mod create;
 mod define;
 pub(super) mod keys;
 mod model;
@@ -17,7 +18,10 @@ pub(super) mod users;
 pub use model::{CollectionField, NewField};
 
 pub(crate) use choices::add_choices;
+pub(crate) use create::create;
 pub(super) use define::{Definition, can_be_primary, define, insert};
+pub(crate) use keys::free_key;
+pub(crate) use resolve::{has_key, refuse_many};
 pub(super) use resolve::{mirror, resolve};
 
 use crate::shape::Shape;

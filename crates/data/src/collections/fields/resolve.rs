@@ -165,7 +165,7 @@ pub(super) fn refuse_taken_key(
 
 /// # Errors
 /// `limit_reached`.
-pub(super) fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
+pub(crate) fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
     if i64::try_from(shape.fields.len()).unwrap_or(i64::MAX) + more > MOST_FIELDS {
         return Err(Error::new(
             Code::LimitReached,
@@ -176,6 +176,6 @@ pub(super) fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
 }
 
 /// The keys that fields of a collection have, also of those that are on their way out.
-pub(super) fn has_key(shape: &Shape, key: &str) -> bool {
+pub(crate) fn has_key(shape: &Shape, key: &str) -> bool {
     keys::is_reserved(key) || shape.field(key).is_some() || shape.leaving.iter().any(|gone| gone == key)
 }

@@ -1,5 +1,8 @@
 //! Imports of CSV and JSON Lines.
 
+mod fields;
+mod matching;
+
 use crate::{event_types, events, full, number, seed};
 use model::CollectionId;
 use serde_json::{Value, json};
@@ -174,51 +177,6 @@ testkit::on_both! {
         assert_eq!(again["counts"], counts(5, 0, 0, 0, 0), "{again}");
     }
 
-    async fn rows_find_their_items(kind: Kind) {
-        let shop = Shop::open(kind).await;
-        let first = "sku,name,price\na,A,1\nb,B,2\n";
-        shop.import(json!({ "content": first })).await;
-        let second = "sku,name,price\na,A,9\nb,,2\nc,C,3\nc,C,4\n,D,5\n";
-        let wish = |on_match: &str| json!({ "content": second, "match_on": ["sku"], "on_match": on_match });
-        let skipped = shop.import(wish("skip")).await;
-        assert_eq!(skipped["counts"], counts(1, 0, 0, 3, 1));
-        assert_eq!(skipped["errors"][0]["code"], "required");
-        let refused = shop.import(wish("error")).await;
-        assert_eq!(refused["counts"], counts(0, 0, 0, 0, 5));
-        assert_eq!(refused["errors"][0]["code"], "already_exists");
-        let updated = shop.import(wish("update")).await;
-        assert_eq!(updated["counts"], counts(0, 2, 2, 0, 1), "c says 3, which it is, and then 4: {updated}");
-        let item = |sku: &str, name: &str, price: i64| json!({ "sku": sku, "name": name, "price": price, "stock": 5 });
-        let items: Vec<Value> = shop.items().await;
-        for (found, expected) in items.iter().zip([item("a", "A", 9), item("b", "B", 2), item("c", "C", 4)]) {
-            assert_eq!(found, &expected);
-        }
-        // Both by an index and without one, and by two fields.
-        let file = "sku,name,price\na,A,9\nb,B,2\nc,C,4\n";
-        for on in [json!(["sku"]), json!(["name"]), json!(["name", "price"]), json!(["price", "sku", "name"])] {
-            let again = shop.import(json!({ "content": file, "match_on": on })).await;
-            assert_eq!(again["counts"], counts(0, 0, 3, 0, 0), "{on}");
-        }
-        let before = number(&shop.app, "SELECT CAST(SUM(version) AS BIGINT) AS n FROM items").await;
-        assert_eq!(before, 5, "what changes nothing raises no version");
-        shop.import(json!({ "content": "name,sku\nA,z\n" })).await;
-        let ambiguous = shop.import(json!({ "content": "name,price\nA,1\n", "match_on": ["name"] })).await;
-        assert_eq!(ambiguous["errors"][0]["code"], "ambiguous_match");
-    }
-
-    async fn external_keys_are_kept_and_found(kind: Kind) {
-        let shop = Shop::open(kind).await;
-        let wish = |text: &str| json!({
-            "content": text, "mapping": { "ref": "external_key" }, "match_on": ["external_key"],
-        });
-        assert_eq!(shop.import(wish("ref,name\nx,A\ny,B\n")).await["counts"], counts(2, 0, 0, 0, 0));
-        let again = shop.import(wish("ref,name\nx,A\ny,C\n")).await;
-        assert_eq!(again["counts"], counts(0, 1, 1, 0, 0));
-        let clash = shop.import(json!({ "content": "external_key,name\nx,D\n" })).await;
-        assert_eq!(clash["errors"][0]["code"], "duplicate_value");
-        assert_eq!(clash["errors"][0]["column"], "external_key");
-    }
-
     async fn a_dry_run_tells_and_changes_nothing(kind: Kind) {
         let shop = Shop::with(kind, json!([
             { "key": "name", "type": "text" }, { "key": "sku", "type": "text", "unique": true },
@@ -253,27 +211,21 @@ testkit::on_both! {
         assert_eq!(done["errors"].as_array().unwrap().len(), 2);
     }
 
-    async fn rows_find_their_items_without_an_index(kind: Kind) {
-        let shop = Shop::open(kind).await;
-        shop.import(json!({ "content": "name,price\nA 0,0\nOther,1\n" })).await;
-        // Rows of three stretches of 500, of which the last finds what each of them made and what was there before.
-        let mut text = "name,price\n".to_owned();
-        for row in (0..1_100).chain(0..300) {
-            text.push_str(&format!("A {row},{row}\n"));
+    async fn a_row_that_is_refused_half_written_leaves_nothing(kind: Kind) {
+        let shop = Shop::with(kind, json!([
+            { "key": "name", "type": "text" }, { "key": "sku", "type": "text", "unique": true },
+        ])).await;
+        let text = "name,sku,external_key\nA,1,a\nB,2,b\nC,1,c\nD,3,b\nE,4,e\n";
+        let done = shop.import(json!({ "content": text })).await;
+        assert_eq!(done["counts"], counts(3, 0, 0, 0, 2));
+        let told: Vec<Value> = done["errors"].as_array().unwrap().iter()
+            .map(|error| json!([error["row"], error["column"], error["code"]])).collect();
+        assert_eq!(told, [json!([3, "sku", "duplicate_value"]), json!([4, "external_key", "duplicate_value"])]);
+        let names: Vec<Value> = shop.items().await.into_iter().map(|item| item["name"].clone()).collect();
+        assert_eq!(names, ["A", "B", "E"]);
+        for (table, rows) in [("item_unique", 3), ("item_activity WHERE action = 'created'", 3)] {
+            assert_eq!(number(&shop.app, &format!("SELECT COUNT(*) AS n FROM {table}")).await, rows, "{table}");
         }
-        let wish = |dry_run: bool| json!({ "content": text, "match_on": ["name"], "dry_run": dry_run });
-        let rehearsed = shop.import(wish(true)).await;
-        // A dry run knows that rows match earlier stretches, not whether they differ.
-        assert_eq!(rehearsed["counts"], counts(1_099, 300, 1, 0, 0));
-        let done = shop.import(wish(false)).await;
-        assert_eq!(done["counts"], counts(1_099, 0, 301, 0, 0));
-        assert_eq!(shop.import(wish(false)).await["counts"], counts(0, 0, 1_400, 0, 0));
-        assert_eq!(shop.items().await.len(), 1_101);
-        // What was deleted is not found any more.
-        let sql = "SELECT id AS n FROM items WHERE data LIKE '%\"A 7\"%'";
-        let gone = number(&shop.app, sql).await;
-        shop.app.delete(&shop.path(&format!("/items/{gone}")), &shop.key).await.expect(200);
-        assert_eq!(shop.import(wish(false)).await["counts"], counts(1, 0, 1_399, 0, 0));
     }
 
     async fn files_that_cannot_be_imported(kind: Kind) {
