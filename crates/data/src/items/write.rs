@@ -342,31 +342,34 @@ impl Writer<'_> {
 /// # Errors
 /// `duplicate_value` where another live item has its external key.
 fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
-    let statement = diesel::insert_into(items::table)
-        .values((
-            items::workspace_id.eq(row.workspace_id),
-            items::collection_id.eq(row.collection_id),
-            items::data.eq(&row.data),
-            items::title.eq(&row.title),
-            items::position.eq(&row.position),
-            items::external_key.eq(&row.external_key),
-            items::comment_count.eq(row.comment_count),
-            items::version.eq(row.version),
-            items::created_by.eq(&row.created_by),
-            items::updated_by.eq(&row.updated_by),
-            items::created_at.eq(row.created_at),
-            items::updated_at.eq(row.updated_at),
-        ))
-        .on_conflict_do_nothing();
+    let statement = diesel::insert_into(items::table).values((
+        items::workspace_id.eq(row.workspace_id),
+        items::collection_id.eq(row.collection_id),
+        items::data.eq(&row.data),
+        items::title.eq(&row.title),
+        items::position.eq(&row.position),
+        items::external_key.eq(&row.external_key),
+        items::comment_count.eq(row.comment_count),
+        items::version.eq(row.version),
+        items::created_by.eq(&row.created_by),
+        items::updated_by.eq(&row.updated_by),
+        items::created_at.eq(row.created_at),
+        items::updated_at.eq(row.updated_at),
+    ));
     let id = match tx.connection() {
         // With `RETURNING` SQLite journals the one statement, for which full-text search has to write out what it
-        // gathers from many.
-        AnyConnection::Sqlite(connection) => match statement.execute(connection)? {
-            0 => None,
-            _ => Some(diesel::select(sql::<BigInt>("last_insert_rowid()")).get_result(connection)?),
-        },
+        // gathers from many. The plain one diesel knows by its type.
+        AnyConnection::Sqlite(connection) => {
+            let inserted = match row.external_key {
+                None => statement.execute(connection)?,
+                Some(_) => statement.on_conflict_do_nothing().execute(connection)?,
+            };
+            let id = diesel::select(sql::<BigInt>("last_insert_rowid()"));
+            if inserted == 1 { Some(id.get_result(connection)?) } else { None }
+        }
         AnyConnection::Postgres(connection) => {
-            statement.returning(items::id).get_result(connection).optional()?
+            let statement = statement.on_conflict_do_nothing().returning(items::id);
+            statement.get_result(connection).optional()?
         }
     };
     match (id, row.external_key.as_deref()) {

@@ -11,8 +11,8 @@ pub use live::Feed;
 pub use sequencer::Sequencer;
 pub use types::Catalogue;
 
-pub(crate) use queries::{placed_event, placed_since};
-pub(crate) use sequencer::{Placed, hour};
+pub(crate) use queries::{placed_between, placed_event, placed_since};
+pub(crate) use sequencer::{Place, Placed, hour, last_place};
 pub(crate) use types::{announced, matches};
 
 use serde_json::{Value, json};

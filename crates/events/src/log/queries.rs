@@ -1,11 +1,11 @@
 //! Events in the database.
 
 use super::model::{Event, EventQuery, EventRequest};
-use super::sequencer::Placed;
+use super::sequencer::{Placed, last_place};
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
 use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use store::schema::{events, request_logs};
 use store::{OffsetPage, Read};
 
@@ -189,6 +189,21 @@ pub(crate) fn placed_event(read: &mut Read, workspace: WorkspaceId, id: &EventId
         .optional()?)
 }
 
+/// The events of some workspaces from one place to another, in their order.
+pub(crate) fn placed_between(
+    read: &mut Read,
+    workspaces: &BTreeSet<WorkspaceId>,
+    first: i64,
+    last: i64,
+) -> Result<Vec<Placed>> {
+    Ok(events::table
+        .filter(events::position.between(first, last))
+        .filter(events::workspace_id.eq_any(workspaces))
+        .order(events::position)
+        .select(placed_columns())
+        .load(read.connection())?)
+}
+
 /// Events of a span of time behind a place, in their order.
 pub(crate) fn placed_since(
     read: &mut Read,
@@ -211,11 +226,10 @@ pub(crate) fn placed_since(
 
 /// The first and the last place that the log has.
 pub(super) fn ends(read: &mut Read) -> Result<Option<(i64, i64)>> {
+    let placed = events::table.filter(events::position.is_not_null());
     let first: Option<i64> =
-        events::table.select(diesel::dsl::min(events::position)).get_result(read.connection())?;
-    let last: Option<i64> =
-        events::table.select(diesel::dsl::max(events::position)).get_result(read.connection())?;
-    Ok(first.zip(last))
+        placed.select(diesel::dsl::min(events::position)).get_result(read.connection())?;
+    Ok(first.zip(last_place(read)?))
 }
 
 /// Places behind a place, and whose events stand there.

@@ -13,13 +13,13 @@
 use super::{Catalogue, Feed};
 use crate::outbound::fan_out;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Text, Timestamp as SqlTimestamp};
+use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
 use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store::schema::{event_hours, events};
-use store::{AnyConnection, Db, Tx};
+use store::{AnyConnection, Db, Read, Tx};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -29,22 +29,28 @@ const BATCH: i64 = 500;
 const POLL: Duration = Duration::from_secs(1);
 
 /// An event with its place.
-#[derive(Debug, Clone, QueryableByName, Queryable)]
+#[derive(Debug, Clone, Queryable)]
 pub(crate) struct Placed {
+    pub(crate) position: i64,
+    pub(crate) id: EventId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) kind: String,
+    pub(crate) livemode: bool,
+    pub(crate) data: JsonText,
+    pub(crate) created_at: Timestamp,
+}
+
+/// A place that was just given: what is needed of each event, whether anybody wants it or not.
+#[derive(Debug, Clone, QueryableByName)]
+pub(crate) struct Place {
     #[diesel(sql_type = BigInt)]
     pub(crate) position: i64,
-    #[diesel(sql_type = Text)]
-    pub(crate) id: EventId,
     #[diesel(sql_type = BigInt)]
     pub(crate) workspace_id: WorkspaceId,
     #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Bool)]
-    pub(crate) livemode: bool,
-    #[diesel(sql_type = Text)]
-    pub(crate) data: JsonText,
+    kind: String,
     #[diesel(sql_type = SqlTimestamp)]
-    pub(crate) created_at: Timestamp,
+    created_at: Timestamp,
 }
 
 /// Gives events their places, and makes their deliveries. Every replica runs one; they take turns.
@@ -79,19 +85,20 @@ impl Sequencer {
     async fn batch(&self) -> Result<usize> {
         let (catalogue, feed, deliver) = (self.catalogue.clone(), self.feed.clone(), self.deliver.clone());
         let placed = self.db.write(move |tx| {
-            let events = place(tx)?;
-            if events.is_empty() {
+            let places = place(tx)?;
+            if places.is_empty() {
                 return Ok(0);
             }
-            count(tx, &events)?;
-            let places: Vec<_> = events.iter().map(|event| (event.position, event.workspace_id)).collect();
-            let feed = feed.clone();
-            tx.after_commit(move || feed.publish(&places));
-            if fan_out(tx, &catalogue, &events)? {
+            count(tx, &places)?;
+            let (feed, news) =
+                (feed.clone(), places.iter().map(|place| (place.position, place.workspace_id)));
+            let news: Vec<_> = news.collect();
+            tx.after_commit(move || feed.publish(&news));
+            if fan_out(tx, &catalogue, &places)? {
                 let deliver = deliver.clone();
                 tx.after_commit(move || deliver.notify_one());
             }
-            Ok(events.len())
+            Ok(places.len())
         });
         placed.await
     }
@@ -114,21 +121,27 @@ impl Sequencer {
     }
 }
 
+/// The last place of the log.
+pub(crate) fn last_place(read: &mut Read) -> Result<Option<i64>> {
+    // The index knows only events with a place, and SQLite does not see that `max` asks for no others.
+    let placed = events::table.filter(events::position.is_not_null());
+    Ok(placed.select(diesel::dsl::max(events::position)).get_result(read.connection())?)
+}
+
 /// Gives the next places to what has none, in the order in which it was written.
-fn place(tx: &mut Tx) -> Result<Vec<Placed>> {
+fn place(tx: &mut Tx) -> Result<Vec<Place>> {
     tx.lock("places of events")?;
-    let last: Option<i64> =
-        events::table.select(diesel::dsl::max(events::position)).get_result(tx.connection())?;
-    let mut placed: Vec<Placed> = diesel::sql_query(format!(
+    let last = last_place(tx)?;
+    let mut placed: Vec<Place> = diesel::sql_query(format!(
         "UPDATE events SET position = {} + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
             WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
         ) AS waiting WHERE sequence = waiting.written
-        RETURNING position, id, workspace_id, kind, livemode, data, created_at",
+        RETURNING position, workspace_id, kind, created_at",
         last.unwrap_or(0)
     ))
     .load(tx.connection())?;
-    placed.sort_unstable_by_key(|event| event.position);
+    placed.sort_unstable_by_key(|place| place.position);
     Ok(placed)
 }
 
@@ -138,11 +151,11 @@ pub(crate) fn hour(time: Timestamp) -> Timestamp {
 }
 
 /// Adds to the counts by type and hour.
-fn count(tx: &mut Tx, placed: &[Placed]) -> Result<()> {
+fn count(tx: &mut Tx, placed: &[Place]) -> Result<()> {
     use diesel::upsert::excluded;
     let mut counts: BTreeMap<(i64, i64, &str), i64> = BTreeMap::new();
-    for event in placed {
-        let key = (event.workspace_id.0, hour(event.created_at).millis(), event.kind.as_str());
+    for place in placed {
+        let key = (place.workspace_id.0, hour(place.created_at).millis(), place.kind.as_str());
         *counts.entry(key).or_default() += 1;
     }
     let rows: Vec<_> = counts

@@ -6,7 +6,7 @@ use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
 use super::envelope;
 use super::filter::Filter;
 use super::model::{EndpointStatus, Ordering, Payload};
-use crate::log::{Catalogue, Placed, matches};
+use crate::log::{Catalogue, Place, Placed, matches, placed_between};
 use diesel::prelude::*;
 use model::{
     DeliveryId, JsonText, KeyId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId,
@@ -118,19 +118,19 @@ impl Subscriber {
     }
 }
 
-/// Makes the deliveries of events. `true` where there are any.
-pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, events: &[Placed]) -> Result<bool> {
-    let workspaces: BTreeSet<i64> = events.iter().map(|event| event.workspace_id.0).collect();
+/// Makes the deliveries of the events at these places, which are in their order and have no others between them. `true`
+/// where there are any.
+pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[Place]) -> Result<bool> {
+    let workspaces: BTreeSet<i64> = places.iter().map(|place| place.workspace_id.0).collect();
     let subscribers = subscribers(tx, &workspaces)?;
-    if subscribers.is_empty() {
+    let (Some(first), Some(last), false) = (places.first(), places.last(), subscribers.is_empty()) else {
         return Ok(false);
-    }
+    };
+    let listening: BTreeSet<WorkspaceId> = subscribers.iter().map(|sub| sub.workspace_id).collect();
+    let events = placed_between(tx, &listening, first.position, last.position)?;
     let (mut rows, mut bodies, now) = (Vec::new(), BTreeMap::new(), tx.now());
-    for event in events {
-        let mut own = subscribers.iter().filter(|sub| sub.workspace_id == event.workspace_id).peekable();
-        if own.peek().is_none() {
-            continue;
-        }
+    for event in &events {
+        let own = subscribers.iter().filter(|sub| sub.workspace_id == event.workspace_id);
         let data: Value = event.data.parse()?;
         for subscriber in own {
             if subscriber.wants(catalogue, event, &data) {

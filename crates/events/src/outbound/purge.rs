@@ -2,6 +2,7 @@
 
 use super::deliveries::Status;
 use super::endpoints::SkipPayload;
+use crate::log::last_place;
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
 use model::{DeliveryId, Result, Timestamp};
@@ -82,8 +83,7 @@ pub(crate) async fn purge(job: JobContext) -> Result<(), JobError> {
 /// Forgets old events. The newest one stays, because the next place follows from it.
 fn purge_events(tx: &mut Tx) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-KEPT_DAYS * DAY);
-    let newest: Option<i64> =
-        events::table.select(diesel::dsl::max(events::position)).get_result(tx.connection())?;
+    let newest = last_place(tx)?;
     let oldest: Vec<(Option<i64>, Timestamp)> = events::table
         .filter(events::position.lt(newest))
         .order(events::position)
