@@ -9,56 +9,78 @@ use serde_json::Value;
 
 /// Writes items one after the other.
 pub(super) struct Lines<'a> {
-    format: ExportFormat,
     fields: Vec<&'a Field>,
     /// Whether values must be picked from what is stored.
     picks: bool,
-    writer: csv::Writer<Vec<u8>>,
+    text: Text,
+}
+
+/// What was written.
+enum Text {
+    Csv(Box<csv::Writer<Vec<u8>>>),
+    Jsonl(Vec<u8>),
 }
 
 impl<'a> Lines<'a> {
-    /// A writer for what a link gives, with the fields that its view or its own list names.
-    pub(super) fn new(shape: &'a Shape, export: &Export, visible: Option<&[String]>) -> Self {
-        let named = export.fields.as_deref().or(visible);
-        let fields = match named {
-            Some(keys) => keys.iter().filter_map(|key| shape.field(key)).collect(),
-            None => shape.fields.iter().collect(),
-        };
-        let writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-        let picks = named.is_some() || !shape.leaving.is_empty();
-        Self { format: export.format, fields, picks, writer }
-    }
-
-    /// What stands before the first item.
+    /// A writer for what a link gives, with the fields that its view or its own list names. Where the export `begins`, it
+    /// writes what stands before the first item.
     ///
     /// # Errors
     /// None that is expected.
-    pub(super) fn header(&mut self, bom: bool) -> Result<Vec<u8>> {
-        if self.format == ExportFormat::Jsonl {
-            return Ok(Vec::new());
-        }
-        let keys = self.fields.iter().map(|field| field.key.as_str());
-        self.writer.write_record(["id", "external_key"].into_iter().chain(keys))?;
-        let mut text = if bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() };
-        text.append(&mut self.taken()?);
-        Ok(text)
+    pub(super) fn new(
+        shape: &'a Shape,
+        export: &Export,
+        visible: Option<&[String]>,
+        begins: bool,
+    ) -> Result<Self> {
+        let named = export.fields.as_deref().or(visible);
+        let fields: Vec<&Field> = match named {
+            Some(keys) => keys.iter().filter_map(|key| shape.field(key)).collect(),
+            None => shape.fields.iter().collect(),
+        };
+        let text = match export.format {
+            ExportFormat::Csv => Text::Csv(Box::new(csv(&fields, begins, export.bom)?)),
+            ExportFormat::Jsonl => Text::Jsonl(Vec::new()),
+        };
+        let picks = named.is_some() || !shape.leaving.is_empty();
+        Ok(Self { fields, picks, text })
     }
 
-    /// Items as lines. `more` gives all ids of a relation field whose copy in the item is cut.
+    /// About how many bytes were written.
+    pub(super) fn len(&self) -> usize {
+        match &self.text {
+            Text::Csv(writer) => writer.get_ref().len(),
+            Text::Jsonl(text) => text.len(),
+        }
+    }
+
+    /// What was written.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub(super) fn into_bytes(self) -> Result<Vec<u8>> {
+        match self.text {
+            Text::Csv(writer) => writer.into_inner().map_err(|error| Error::internal(error.to_string())),
+            Text::Jsonl(text) => Ok(text),
+        }
+    }
+
+    /// Writes an item. `more` gives all ids of a relation field whose copy in the item is cut.
     ///
     /// # Errors
     /// When what is stored is damaged.
     pub(super) fn print(
         &mut self,
         row: &ItemRow,
-        out: &mut Vec<u8>,
         mut more: impl FnMut(&ItemRow, &Field) -> Result<Vec<i64>>,
     ) -> Result<()> {
-        if self.format == ExportFormat::Jsonl && !self.picks && row.more.is_none() {
-            let mut text = String::with_capacity(row.data.as_str().len() + 512);
-            row.print(&mut text);
-            out.extend_from_slice(text.as_bytes());
-            out.push(b'\n');
+        if let Text::Jsonl(out) = &mut self.text
+            && !self.picks
+            && row.more.is_none()
+        {
+            let mut line = String::with_capacity(row.data.as_str().len() + 512);
+            row.print(&mut line);
+            end_line(out, &line);
             return Ok(());
         }
         let mut data = row.values()?;
@@ -69,29 +91,40 @@ impl<'a> Lines<'a> {
                 }
             }
         }
-        if self.format == ExportFormat::Jsonl {
-            data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
-            let mut text = String::new();
-            row.print_with(&mut text, &serde_json::to_string(&data)?);
-            out.extend_from_slice(text.as_bytes());
-            out.push(b'\n');
-            return Ok(());
+        match &mut self.text {
+            Text::Jsonl(out) => {
+                data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
+                let mut line = String::new();
+                row.print_with(&mut line, &serde_json::to_string(&data)?);
+                end_line(out, &line);
+            }
+            Text::Csv(writer) => {
+                writer.write_field(row.id.to_string())?;
+                writer.write_field(guarded(row.external_key.as_deref().unwrap_or_default()).as_bytes())?;
+                for field in &self.fields {
+                    writer.write_field(cell(field, data.get(&field.key)).as_bytes())?;
+                }
+                writer.write_record(None::<&[u8]>)?;
+            }
         }
-        self.writer.write_field(row.id.to_string())?;
-        self.writer.write_field(guarded(row.external_key.as_deref().unwrap_or_default()).as_bytes())?;
-        for field in &self.fields {
-            self.writer.write_field(cell(field, data.get(&field.key)).as_bytes())?;
-        }
-        self.writer.write_record(None::<&[u8]>)?;
-        out.append(&mut self.taken()?);
         Ok(())
     }
+}
 
-    fn taken(&mut self) -> Result<Vec<u8>> {
-        let fresh = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-        let full = std::mem::replace(&mut self.writer, fresh);
-        full.into_inner().map_err(|error| Error::internal(error.to_string()))
+/// A writer of CSV, which has written the header where the export `begins`.
+fn csv(fields: &[&Field], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
+    let start = if begins && bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() };
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(start);
+    if begins {
+        let keys = fields.iter().map(|field| field.key.as_str());
+        writer.write_record(["id", "external_key"].into_iter().chain(keys))?;
     }
+    Ok(writer)
+}
+
+fn end_line(out: &mut Vec<u8>, line: &str) {
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
 }
 
 /// A value as a cell: an import of it gives the same value again.

@@ -17,8 +17,14 @@ use store::schema::item_links;
 use store::{AnyConnection, Db, Read};
 use tokio::sync::{Semaphore, mpsc};
 
-/// Items that are read at a time.
+/// Items that are read at a time, at most.
 const PAGE: usize = 500;
+
+/// Items that are read first, and at least: whether they are large is not known yet.
+const FEW: usize = 20;
+
+/// About how many bytes of items are read at a time.
+const READ: usize = 512 * 1024;
 
 /// About how many bytes are handed over at a time.
 const CHUNK: usize = 128 * 1024;
@@ -57,6 +63,8 @@ struct Reader {
     after: Option<Vec<u8>>,
     begun: bool,
     over: bool,
+    /// How many items are read next.
+    most: usize,
 }
 
 /// Answers a request for an export.
@@ -70,7 +78,8 @@ pub async fn send(exporter: &Arc<Exporter>, export: Export, request: &RawRequest
     };
     let extension = if export.format == ExportFormat::Csv { "csv" } else { "jsonl" };
     let name = format!("items-{}.{extension}", export.collection);
-    let mut reader = Reader { exporter: exporter.clone(), export, after: None, begun: false, over: false };
+    let mut reader =
+        Reader { exporter: exporter.clone(), export, after: None, begun: false, over: false, most: FEW };
     // The first page is read before the answer begins, so that what can be refused is refused.
     let first = exporter.db.read(move |read| {
         let bytes = reader.page(read)?;
@@ -165,27 +174,25 @@ impl Reader {
         let visible: Option<Vec<String>> = meant.visible.as_ref().map(|subjects| {
             subjects.iter().filter_map(|subject| subject.name(&shape)).map(str::to_owned).collect()
         });
-        let mut lines = Lines::new(&shape, export, visible.as_deref());
-        let mut out = Vec::with_capacity(CHUNK);
-        if !self.begun {
-            self.begun = true;
-            out = lines.header(export.bom)?;
-        }
-        while out.len() < CHUNK {
+        let mut lines = Lines::new(&shape, export, visible.as_deref(), !self.begun)?;
+        self.begun = true;
+        while lines.len() < CHUNK {
             let after = self.after.as_deref();
-            let page = meant.query.page(read, &self.exporter.planner, &shape, after, PAGE)?;
+            let page = meant.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
             for found in page.found.iter().filter(|found| found.row.created_at <= export.as_of()) {
-                let all = |row: &ItemRow, field: &Field| pointed_to(read, row, field);
-                lines.print(&found.row, &mut out, all)?;
+                lines.print(&found.row, |row, field| pointed_to(read, row, field))?;
             }
-            let is_last = page.found.len() < PAGE;
+            let is_last = page.found.len() < self.most;
+            let bytes: usize = page.found.iter().map(|found| found.row.data.as_str().len()).sum();
+            // Items can have 256 KB each: many of those are not read at once.
+            self.most = (READ * self.most / bytes.max(1)).clamp(FEW, PAGE);
             self.after = page.found.into_iter().last().map(|found| found.place).or(self.after.take());
             if is_last {
                 self.over = true;
                 break;
             }
         }
-        Ok(out)
+        lines.into_bytes()
     }
 }
 

@@ -95,7 +95,8 @@ impl Importer {
         };
         if row.status()? != ImportStatus::Running {
             match self.validate(&job.db, &row, &opening).await? {
-                Ok(running) => row = running,
+                Ok(begun) if begun.status()?.is_final() => return Ok(Reached::End),
+                Ok(begun) => row = begun,
                 Err((status, reason)) => {
                     self.end_early(&job.db, id, status, reason).await?;
                     return Ok(Reached::End);
