@@ -7,8 +7,9 @@ use crate::items::ItemRow;
 use crate::query::{Asked, Budget, Planner};
 use crate::shape::{self, Field, Shapes};
 use bytes::Bytes;
-use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
+use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use model::Result;
 use operation::{RawAnswer, RawRequest};
 use std::sync::Arc;
@@ -110,12 +111,12 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
     while !reader.over {
         let (pipe, in_snapshot) = (sender.clone(), permit.is_some() && began.elapsed() < SNAPSHOT);
         let read = exporter.db.read(move |read| {
-            let result = if in_snapshot {
-                within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT))
+            if in_snapshot {
+                unmapped(read, |read| within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT)))?;
             } else {
-                reader.pages(read, &pipe, Duration::ZERO)
-            };
-            result.map(|()| reader)
+                reader.pages(read, &pipe, Duration::ZERO)?;
+            }
+            Ok(reader)
         });
         match read.await {
             Ok(gone_on) => reader = gone_on,
@@ -129,6 +130,29 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
             return;
         }
     }
+}
+
+/// SQLite reads its file through a map of it, and all that was read of a map stays resident. Whoever reads a whole
+/// collection goes without.
+fn unmapped<T>(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<T>) -> Result<T> {
+    #[derive(QueryableByName)]
+    struct Mapped {
+        #[diesel(sql_type = BigInt)]
+        mmap_size: i64,
+    }
+    let before = match read.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let before: Mapped = diesel::sql_query("PRAGMA mmap_size").get_result(connection)?;
+            connection.batch_execute("PRAGMA mmap_size=0")?;
+            before.mmap_size
+        }
+        AnyConnection::Postgres(_) => return work(read),
+    };
+    let result = work(read);
+    if let AnyConnection::Sqlite(connection) = read.connection() {
+        connection.batch_execute(&format!("PRAGMA mmap_size={before}"))?;
+    }
+    result
 }
 
 /// One state of the database for all that `work` reads.
