@@ -15,7 +15,8 @@ use jobs::JobContext;
 use model::{Code, Error, FieldId, ItemId, JsonText, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::{HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use store::Tx;
 use store::schema::item_links;
@@ -42,9 +43,10 @@ pub(crate) fn hold_leaving(
     workspace: WorkspaceId,
     ids: &[ItemId],
 ) -> Result<()> {
+    let mut homes = Homes::new();
     hold(tx, workspace, |tx| {
         let mut grips = Grips::default();
-        add_leaving(tx, shapes, workspace, ids, &mut grips)?;
+        add_leaving(tx, shapes, workspace, ids, &mut homes, &mut grips)?;
         Ok(grips)
     })
 }
@@ -59,10 +61,11 @@ pub(crate) fn hold_purged(
     workspace: WorkspaceId,
     ids: &[ItemId],
 ) -> Result<()> {
+    let mut homes = Homes::new();
     hold(tx, workspace, |tx| {
         let mut grips = Grips::default();
         let live = table::live_among(tx, workspace, ids)?;
-        add_leaving(tx, shapes, workspace, &live, &mut grips)?;
+        add_leaving(tx, shapes, workspace, &live, &mut homes, &mut grips)?;
         grips.add(hold::all_ends(tx, workspace, ids)?, Grip::Staying);
         grips.add(ids.iter().copied(), Grip::Changing);
         Ok(grips)
@@ -84,11 +87,15 @@ pub(crate) fn hold_returning(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceI
     })
 }
 
+/// The shapes of the collections of relation fields, which are the same for all items that are looked at.
+type Homes = HashMap<FieldId, Option<Arc<Shape>>>;
+
 fn add_leaving(
     tx: &mut Tx,
     shapes: &Shapes,
     workspace: WorkspaceId,
     ids: &[ItemId],
+    homes: &mut Homes,
     grips: &mut Grips,
 ) -> Result<()> {
     let mut seen: HashSet<ItemId> = ids.iter().copied().collect();
@@ -97,8 +104,12 @@ fn add_leaving(
     let mut left = FOLLOW_AT_ONCE.saturating_mul(ids.len());
     while let Some(item) = open.pop_front() {
         grips.add([item], Grip::Changing);
-        for (shape, field) in pointing_fields(tx, shapes, workspace, item)? {
-            let Some(found) = shape.field_by_id(field) else { continue };
+        for field in table::pointing_fields(tx, workspace, item)? {
+            let shape = match homes.entry(field) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(home(tx, shapes, workspace, field)?),
+            };
+            let Some(found) = shape.as_ref().and_then(|shape| shape.field_by_id(field)) else { continue };
             match found.options.on_delete.unwrap_or(OnDelete::Detach) {
                 OnDelete::Restrict => {}
                 OnDelete::Detach => {
@@ -188,14 +199,18 @@ fn pointing_fields(
 ) -> Result<Vec<(Arc<Shape>, FieldId)>> {
     let mut found = Vec::new();
     for field in table::pointing_fields(tx, workspace, item)? {
-        let Some(home) = table::home(tx, workspace, field)? else { continue };
-        match shape::held(tx, shapes, workspace, home) {
-            Ok(shape) => found.push((shape, field)),
-            Err(error) if error.code() == Code::NotFound => {}
-            Err(error) => return Err(error),
-        }
+        found.extend(home(tx, shapes, workspace, field)?.map(|shape| (shape, field)));
     }
     Ok(found)
+}
+
+/// The shape of a field's collection; `None` where either is gone.
+fn home(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, field: FieldId) -> Result<Option<Arc<Shape>>> {
+    let Some(home) = table::home(tx, workspace, field)? else { return Ok(None) };
+    match shape::held(tx, shapes, workspace, home) {
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 fn refuse_pointed_to(tx: &mut Tx, row: &ItemRow, field: FieldId, key: &str) -> Result<()> {
@@ -324,12 +339,7 @@ pub async fn cascade(shapes: &Arc<Shapes>, job: JobContext) -> Result<()> {
 
 /// One transaction of [`cascade`]; gives where to go on.
 fn cascade_slice(tx: &mut Tx, shapes: &Shapes, payload: &Cascade, after: ItemId) -> Result<Option<ItemId>> {
-    let Some(home) = table::home(tx, payload.workspace, payload.field)? else { return Ok(None) };
-    let shape = match shape::held(tx, shapes, payload.workspace, home) {
-        Ok(shape) => shape,
-        Err(error) if error.code() == Code::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(shape) = home(tx, shapes, payload.workspace, payload.field)? else { return Ok(None) };
     if !table::is_in_trash(tx, payload.workspace, payload.item)? {
         return Ok(None);
     }

@@ -203,7 +203,12 @@ impl Upsert<'_> {
             let Ok(wanted) = self.matcher.wanted(&desk.shape, &row.data, external_key, self.mode) else {
                 continue;
             };
-            match self.matcher.find(tx, &desk.shape, &wanted)? {
+            let found = match self.matcher.find(tx, &desk.shape, &wanted) {
+                Err(error) if error.code() == Code::InternalError => return Err(error),
+                Err(_) => continue,
+                Ok(found) => found,
+            };
+            match found {
                 Found::One(id) if self.on_match == OnMatch::Update => {
                     self.change(&row.data, external_key).foresee(tx, desk, id, &mut grips)?;
                 }
