@@ -34,6 +34,29 @@ pub struct NewKey {
     pub expires_at: Option<Timestamp>,
 }
 
+impl NewKey {
+    /// A workspace's key that has these scopes, no limits of its own and no end.
+    pub fn of_workspace(
+        name: impl Into<String>,
+        workspace: WorkspaceId,
+        env: Env,
+        scopes: Vec<Scope>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            owner: KeyOwner::Workspace(workspace),
+            env,
+            scopes,
+            rate_limit_rpm: None,
+            monthly_quota: None,
+            budget_cents: None,
+            budget_cutoff: true,
+            default_workspace: None,
+            expires_at: None,
+        }
+    }
+}
+
 /// A stored key with what only the gate and the owner's own lists need.
 #[derive(Debug, Clone)]
 pub struct StoredKey {

@@ -22,7 +22,7 @@ use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
 use events::Delivering;
 use model::{
-    Clock, Env, KeyOwner, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
+    Clock, Env, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
@@ -173,19 +173,7 @@ fn make(tx: &mut Tx, number: usize) -> model::Result<(WorkspaceId, String)> {
         Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
-    let usable = |scope: &Scope| !scope.is_retired() && !scope.is_partner_only();
-    let new = NewKey {
-        name: "Bench".to_owned(),
-        owner: KeyOwner::Workspace(workspace),
-        env: Env::Live,
-        scopes: Scope::ALL.iter().copied().filter(usable).collect(),
-        rate_limit_rpm: None,
-        monthly_quota: None,
-        budget_cents: None,
-        budget_cutoff: true,
-        default_workspace: None,
-        expires_at: None,
-    };
+    let new = NewKey::of_workspace("Bench", workspace, Env::Live, Scope::of_workspaces().collect());
     Ok((workspace, keys::create(tx, new)?.1.reveal().to_owned()))
 }
 

@@ -7,7 +7,7 @@ use auth::keys::{self, NewKey};
 use billing::Ledger;
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
-use model::{AgentId, Caller, Env, Error, KeyOwner, RequestId, Result, RunId, Scope};
+use model::{AgentId, Caller, Env, Error, RequestId, Result, RunId, Scope};
 use model::{SubscriptionStatus, SystemClock, SystemRandom};
 use operation::ports::{Charge, Closing, EnergyMeter, Settlement};
 use std::sync::Arc;
@@ -32,16 +32,8 @@ async fn main() -> Result<()> {
         plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None)?;
         grant(tx, workspace, &NewGrant::new(GrantKind::Promo, 1_000))?;
         let new = NewKey {
-            name: "Nightly report".into(),
-            owner: KeyOwner::Workspace(workspace),
-            env: Env::Live,
-            scopes: vec![Scope::RunsExecute],
-            rate_limit_rpm: None,
-            monthly_quota: None,
             budget_cents: Some(500),
-            budget_cutoff: true,
-            default_workspace: None,
-            expires_at: None,
+            ..NewKey::of_workspace("Nightly report", workspace, Env::Live, vec![Scope::RunsExecute])
         };
         let (stored, _secret) = keys::create(tx, new)?;
         Ok((workspace, stored.key))

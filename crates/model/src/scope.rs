@@ -112,6 +112,11 @@ impl Scope {
         Self::ALL.iter().copied().find(|scope| scope.as_str() == text)
     }
 
+    /// Those that a workspace's new key can be given.
+    pub fn of_workspaces() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|scope| !scope.is_retired() && !scope.is_partner_only())
+    }
+
     /// Retired scopes stay on the keys that have them, unlock nothing, and cannot be chosen on a new key.
     pub fn is_retired(self) -> bool {
         self.flags().contains(&Flag::Retired)

@@ -174,27 +174,12 @@ impl TestApp {
         change: impl Fn(&mut NewKey) + Send + 'static,
     ) -> Key {
         let scopes: Vec<Scope> = if scopes == ["*"] {
-            Scope::ALL
-                .iter()
-                .copied()
-                .filter(|scope| !scope.is_retired() && !scope.is_partner_only())
-                .collect()
+            Scope::of_workspaces().collect()
         } else {
             scopes.iter().map(|text| Scope::parse(text).expect("a known scope")).collect()
         };
         let made = self.db().write(move |tx| {
-            let mut new = NewKey {
-                name: "Test".to_owned(),
-                owner: KeyOwner::Workspace(workspace),
-                env,
-                scopes: scopes.clone(),
-                rate_limit_rpm: None,
-                monthly_quota: None,
-                budget_cents: None,
-                budget_cutoff: true,
-                default_workspace: None,
-                expires_at: None,
-            };
+            let mut new = NewKey::of_workspace("Test", workspace, env, scopes.clone());
             change(&mut new);
             let (stored, secret) = keys::create(tx, new)?;
             Ok(Key { secret: secret.reveal().to_owned(), id: stored.key.id, workspace })

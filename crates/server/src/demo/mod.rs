@@ -10,7 +10,7 @@ use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
-use model::{Code, CollectionId, Env, KeyOwner, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
 use store::{Db, Tx};
 
 const SLUG: &str = "demo";
@@ -69,19 +69,12 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
 }
 
 fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<String> {
-    let usable = |scope: &Scope| !scope.is_retired() && !scope.is_partner_only();
-    let new = NewKey {
-        name: format!("Demo ({})", env.as_str()),
-        owner: KeyOwner::Workspace(workspace),
+    let new = NewKey::of_workspace(
+        format!("Demo ({})", env.as_str()),
+        workspace,
         env,
-        scopes: Scope::ALL.iter().copied().filter(usable).collect(),
-        rate_limit_rpm: None,
-        monthly_quota: None,
-        budget_cents: None,
-        budget_cutoff: true,
-        default_workspace: None,
-        expires_at: None,
-    };
+        Scope::of_workspaces().collect(),
+    );
     Ok(keys::create(tx, new)?.1.reveal().to_owned())
 }
 

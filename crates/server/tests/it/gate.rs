@@ -3,7 +3,7 @@
 use crate::document::{Document, well_formed};
 use auth::keys::{self, NewKey};
 use chrono::Duration;
-use model::{Env, KeyOwner, Scope, SubscriptionStatus};
+use model::{Env, Scope, SubscriptionStatus};
 use serde_json::{Value, json};
 use testkit::{Answer, Key, TestApp};
 
@@ -145,18 +145,7 @@ testkit::on_both! {
             [(Scope::RagRead, workspace), (Scope::SitesRead, workspace), (Scope::PartnerClientsRead, workspace)]
         {
             let refused = app.db().write(move |tx| {
-                let new = NewKey {
-                    name: "New".to_owned(),
-                    owner: KeyOwner::Workspace(owner),
-                    env: Env::Live,
-                    scopes: vec![Scope::RunsRead, scope],
-                    rate_limit_rpm: None,
-                    monthly_quota: None,
-                    budget_cents: None,
-                    budget_cutoff: true,
-                    default_workspace: None,
-                    expires_at: None,
-                };
+                let new = NewKey::of_workspace("New", owner, Env::Live, vec![Scope::RunsRead, scope]);
                 keys::create(tx, new).map(drop)
             });
             assert_eq!(refused.await.unwrap_err().param_name(), Some("scopes[1]"), "{scope}");
