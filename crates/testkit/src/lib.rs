@@ -17,6 +17,8 @@ mod app;
 mod client;
 mod database;
 #[cfg(feature = "app")]
+mod program;
+#[cfg(feature = "app")]
 mod raw;
 #[cfg(feature = "app")]
 mod receiver;
@@ -28,6 +30,8 @@ pub use app::{Key, TestApp};
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use program::{Program, Serving};
 #[cfg(feature = "app")]
 pub use receiver::{Answering, Delivered, Receiver};
 #[cfg(feature = "app")]

@@ -3,15 +3,13 @@
 //!
 //! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
-use crate::kill::{Serving, output, program};
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use model::{KeyId, NewEvent, Timestamp, WorkspaceId};
+use model::{NewEvent, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::time::Duration;
 use store::schema::{webhook_deliveries, webhook_queues};
-use testkit::{Answering, Client, Delivered, Key, Kind, OpenAiServer, Receiver, TestDb};
+use testkit::{Answering, Delivered, Kind, Program, Receiver, TestDb};
 
 const ENTITIES: i64 = 200;
 
@@ -84,34 +82,16 @@ fn accepted(receiver: &Receiver, path: &str) -> Vec<(i64, i64)> {
 
 testkit::on_both! {
     async fn every_event_arrives_through_the_storm(kind: Kind) {
-        let data = TestDb::new(kind);
-        let folder = tempfile::tempdir().unwrap();
-        let model = OpenAiServer::start().await;
+        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+        let (client, data) = (program.client(), &program.data);
         let receiver = Receiver::start().await;
         receiver.answer(weather);
-        let address = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let svc = |listen: &str| {
-            let mut command = program(&data, folder.path(), &model, listen);
-            command.env("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
-            command
-        };
-        let first = address();
-        let workspace = output(svc(&first), &["workspace", "create", "--name", "Storm"])["id"].as_i64().unwrap();
-        output(svc(&first), &["plan", "set", "--workspace", "storm", "--plan", "scale"]);
-        let scopes = "webhooks:manage,conversations:read,events:read";
-        let made = output(svc(&first), &["key", "create", "--workspace", "storm", "--env", "live", "--scopes", scopes]);
-        let workspace = WorkspaceId(workspace);
-        let key = Key {
-            secret: made["secret"].as_str().unwrap().to_owned(),
-            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
-            workspace,
-        };
+        let key = program.key("webhooks:manage,conversations:read,events:read");
+        let workspace = key.workspace;
         // SQLite has one process; on PostgreSQL two share the work.
-        let client = Client::new(&format!("http://{first}"));
-        let mut workers = vec![Serving::start(svc(&first), &client).await];
+        let mut workers = vec![program.serve().await];
         if kind == Kind::Postgres {
-            let second = address();
-            workers.push(Serving::start(svc(&second), &Client::new(&format!("http://{second}"))).await);
+            workers.push(program.serve_at(&Program::address()).await);
         }
         for (path, ordering) in [("/none", "none"), ("/ordered", "per_entity")] {
             let body = json!({ "url": receiver.url(path), "enabled_events": ["contact.*"], "ordering": ordering });
@@ -119,16 +99,15 @@ testkit::on_both! {
         }
         let events = events();
         for round in 0..2 {
-            tell(&data, workspace, events * round / 2, events * (round + 1) / 2).await;
+            tell(data, workspace, events * round / 2, events * (round + 1) / 2).await;
             let enough = usize::try_from(events * (round + 1) / 4).unwrap();
             patiently("deliveries are under way", async || receiver.count() > enough).await;
             workers.pop().unwrap().kill();
             if kind == Kind::Postgres && round == 0 {
-                drop_connections(&data).await;
+                drop_connections(data).await;
             }
-            let_leases_end(&data).await;
-            let next = address();
-            workers.push(Serving::start(svc(&next), &Client::new(&format!("http://{next}"))).await);
+            let_leases_end(data).await;
+            workers.push(program.serve_at(&Program::address()).await);
         }
         let open = async || {
             let left = data.db.read(|read| {

@@ -3,15 +3,13 @@
 //!
 //! `SVC_TEST_IMPORT_ROWS` says how many rows, 3,000 if not set.
 
-use crate::kill::{Serving, output, program};
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use model::{KeyId, Timestamp, WorkspaceId};
+use model::Timestamp;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::net::TcpListener;
 use store::Db;
 use store::schema::{events, item_imports, items, jobs};
-use testkit::{Client, Key, OpenAiServer, TestDb, until};
+use testkit::{Program, until};
 
 /// Every so many rows there is one that cannot be taken.
 const WRONG: i64 = 50;
@@ -72,23 +70,11 @@ async fn numbers(db: &Db) -> Vec<i64> {
 testkit::on_both! {
     async fn a_killed_import_goes_on_and_doubles_nothing(kind: Kind) {
         let rows: i64 = std::env::var("SVC_TEST_IMPORT_ROWS").map_or(3_000, |text| text.parse().unwrap());
-        let data = TestDb::new(kind);
-        let folder = tempfile::tempdir().unwrap();
-        let model = OpenAiServer::start().await;
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let svc = || program(&data, folder.path(), &model, &listen);
-        let client = Client::new(&format!("http://{listen}"));
-        let workspace = output(svc(), &["workspace", "create", "--name", "Killed"])["id"].to_string();
-        output(svc(), &["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
-        let scopes = "collections:write,collections:read,items:write,items:read";
-        let made = output(svc(), &["key", "create", "--workspace", &workspace, "--env", "live", "--scopes", scopes]);
-        let key = Key {
-            secret: made["secret"].as_str().unwrap().to_owned(),
-            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
-            workspace: WorkspaceId(workspace.parse().unwrap()),
-        };
+        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+        let (client, db) = (program.client(), &program.data.db);
+        let key = program.key("collections:write,collections:read,items:write,items:read");
 
-        let mut serving = Serving::start(svc(), &client).await;
+        let mut serving = program.serve().await;
         let new = json!({ "name": "Rows", "fields": [
             { "field_key": "number", "type": "integer" },
             { "field_key": "label", "type": "text" },
@@ -102,16 +88,16 @@ testkit::on_both! {
 
         let mut done = 0;
         for part in [0, rows / 3] {
-            beyond(&data.db, part.max(done)).await;
+            beyond(db, part.max(done)).await;
             serving.kill();
-            let (now, goes_on) = progress(&data.db).await;
+            let (now, goes_on) = progress(db).await;
             assert!(now > done && now < rows && goes_on, "{now} of {rows} rows: not in the middle of the import");
             done = now;
-            let_lease_end(&data.db).await;
-            serving = Serving::start(svc(), &client).await;
+            let_lease_end(db).await;
+            serving = program.serve().await;
         }
-        while beyond(&data.db, done).await.1 {
-            done = progress(&data.db).await.0;
+        while beyond(db, done).await.1 {
+            done = progress(db).await.0;
         }
 
         let path = format!("{path}/imports/{}", import["id"].as_str().unwrap());
@@ -125,8 +111,8 @@ testkit::on_both! {
             ended["errors"].as_array().unwrap().iter().map(|error| error["row"].as_i64().unwrap()).collect();
         assert_eq!(told, (1..=failed.min(1_000)).map(|place| place * WRONG).collect::<Vec<_>>());
         let expected: Vec<i64> = (1..=rows).filter(|number| number % WRONG != 0).collect();
-        assert!(numbers(&data.db).await == expected, "each row that could be taken is one item");
-        let ends = data.db.read(|read| {
+        assert!(numbers(db).await == expected, "each row that could be taken is one item");
+        let ends = db.read(|read| {
             let ends = events::table.filter(events::kind.eq("import.completed"));
             Ok(ends.count().get_result::<i64>(read.connection())?)
         });

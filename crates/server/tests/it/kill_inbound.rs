@@ -3,16 +3,13 @@
 //!
 //! `SVC_TEST_INBOUND_REQUESTS` says how many requests, 1,000 if not set.
 
-use crate::kill::{Serving, output, program};
 use futures::StreamExt;
 use futures::stream;
-use model::{KeyId, WorkspaceId};
 use ring::hmac;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::{Answer, Client, Key, OpenAiServer, TestDb, until};
+use testkit::{Answer, Client, Key, Program, until};
 
 const SECRET: &str = "It's a Secret to Everybody";
 
@@ -70,29 +67,18 @@ async fn log(client: &Client, key: &Key, webhook: &str) -> BTreeMap<String, Valu
 testkit::on_both! {
     async fn what_was_answered_is_in_the_log_once(kind: Kind) {
         let number: usize = std::env::var("SVC_TEST_INBOUND_REQUESTS").map_or(1000, |text| text.parse().unwrap());
-        let data = TestDb::new(kind);
-        let folder = tempfile::tempdir().unwrap();
-        let model = OpenAiServer::start().await;
-        let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let svc = || program(&data, folder.path(), &model, &listen);
-        let client = Client::new(&format!("http://{listen}"));
-        let workspace = output(svc(), &["workspace", "create", "--name", "Killed"])["id"].to_string();
-        output(svc(), &["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
-        let made = output(svc(), &["key", "create", "--workspace", &workspace, "--env", "live", "--scopes", "webhooks:manage"]);
-        let key = Key {
-            secret: made["secret"].as_str().unwrap().to_owned(),
-            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
-            workspace: WorkspaceId(workspace.parse().unwrap()),
-        };
+        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+        let client = program.client();
+        let key = program.key("webhooks:manage");
 
-        let first = Serving::start(svc(), &client).await;
+        let first = program.serve().await;
         let new = json!({
             "name": "Killed", "rate_limit": { "per_minute": 1_000_000 },
             "verification": { "type": "github", "secrets": [SECRET] },
         });
         let webhook = client.ask("POST", "/inbound-webhooks").key(&key).json(&new).send().await.expect(201);
         let (id, url) = (webhook["id"].as_str().unwrap(), webhook["url"].as_str().unwrap());
-        let path = url.strip_prefix(&format!("http://{listen}")).unwrap();
+        let path = url.strip_prefix(&format!("http://{}", program.listen)).unwrap();
 
         // Sixteen at a time; a request that is not answered is sent again to the next process, as senders do.
         let answered = AtomicUsize::new(0);
@@ -107,7 +93,7 @@ testkit::on_both! {
         let killing = async {
             until("half are answered", async || (answered.load(Ordering::Relaxed) > number / 2).then_some(())).await;
             first.kill();
-            Serving::start(svc(), &client).await
+            program.serve().await
         };
         let (answers, second) = tokio::join!(sending, killing);
         assert_eq!(answers.len(), number);
@@ -134,7 +120,7 @@ testkit::on_both! {
         assert!((new..=new + 16).contains(&of("accepted")), "{new} answers, {} rows", of("accepted"));
         assert!((again..=again + 32).contains(&of("duplicate")), "{again} answers, {} rows", of("duplicate"));
         assert_eq!(of("accepted"), taken.len(), "every delivery that was kept was answered in the end");
-        let told = data.db.read(|read| {
+        let told = program.data.db.read(|read| {
             use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
             use store::schema::events;
             Ok(events::table.filter(events::kind.eq("webhook.received")).count().get_result::<i64>(read.connection())?)

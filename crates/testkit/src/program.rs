@@ -1,0 +1,127 @@
+//! The program itself, as an operator runs it: its commands, and serving processes that are stopped or killed.
+
+use crate::{Client, Key, Kind, OpenAiServer, TestDb, until};
+use model::{KeyId, WorkspaceId};
+use serde_json::Value;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use store::Backend;
+use tempfile::TempDir;
+
+/// An installation of the program, on a database of its own.
+pub struct Program {
+    /// Its database.
+    pub data: TestDb,
+    /// The server of the model behind all tiers.
+    pub model: OpenAiServer,
+    /// Where it listens, such as `127.0.0.1:40001`.
+    pub listen: String,
+    binary: &'static str,
+    folder: TempDir,
+    settings: Vec<(&'static str, &'static str)>,
+}
+
+impl Program {
+    /// An installation of `binary`, which a test of the program's own crate names by `env!("CARGO_BIN_EXE_svc")`.
+    pub async fn new(kind: Kind, binary: &'static str) -> Self {
+        Self {
+            data: TestDb::new(kind),
+            model: OpenAiServer::start().await,
+            listen: Self::address(),
+            binary,
+            folder: tempfile::tempdir().unwrap(),
+            settings: Vec::new(),
+        }
+    }
+
+    /// The same with a setting.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.settings.push((name, value));
+        self
+    }
+
+    /// An address that is free at this moment: whoever takes it before us makes the test fail, not pass.
+    pub fn address() -> String {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    }
+
+    /// Speaks to whichever process serves at [`Self::listen`].
+    pub fn client(&self) -> Client {
+        Client::new(&format!("http://{}", self.listen))
+    }
+
+    /// Runs a command; gives its JSON.
+    pub fn run(&self, arguments: &[&str]) -> Value {
+        let output = self.command(&self.listen).args(arguments).arg("--json").output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A live key of a fresh workspace on the plan `scale`, made on the command line.
+    pub fn key(&self, scopes: &str) -> Key {
+        let workspace = self.run(&["workspace", "create", "--name", "Program"])["id"].to_string();
+        self.run(&["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
+        let made =
+            self.run(&["key", "create", "--workspace", &workspace, "--env", "live", "--scopes", scopes]);
+        Key {
+            secret: made["secret"].as_str().unwrap().to_owned(),
+            id: KeyId::parse(made["id"].as_str().unwrap()).unwrap(),
+            workspace: WorkspaceId(workspace.parse().unwrap()),
+        }
+    }
+
+    /// Starts a process that serves, and waits until it does.
+    pub async fn serve(&self) -> Serving {
+        self.serve_at(&self.listen).await
+    }
+
+    /// The same at another address.
+    pub async fn serve_at(&self, listen: &str) -> Serving {
+        let serving = Serving(self.command(listen).arg("serve").stdout(Stdio::null()).spawn().unwrap());
+        let client = Client::new(&format!("http://{listen}"));
+        until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
+        serving
+    }
+
+    fn command(&self, listen: &str) -> Command {
+        let database = match &self.data.backend {
+            Backend::Sqlite(path) => format!("sqlite:{path}"),
+            Backend::Postgres(url) => url.clone(),
+        };
+        let mut command = Command::new(self.binary);
+        command.env("SVC_DATABASE_URL", database).env("SVC_DATA_DIR", self.folder.path());
+        command.env("SVC_LISTEN", listen).env("SVC_LOG", "warn").stdin(Stdio::null());
+        for tier in ["FAST", "BALANCED", "ADVANCED"] {
+            command.env(format!("SVC_MODEL_{tier}"), "openai:x");
+        }
+        command.env("SVC_OPENAI_BASE_URL", self.model.base_url()).envs(self.settings.iter().copied());
+        command
+    }
+}
+
+/// A serving process, killed when dropped.
+pub struct Serving(Child);
+
+impl Serving {
+    /// `SIGTERM`: what goes on is finished.
+    pub async fn stop(mut self) {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let status = until("the service stops", async || self.0.try_wait().unwrap()).await;
+        assert!(status.success(), "{status}");
+    }
+
+    /// `SIGKILL`: nothing is flushed, nobody is told.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
