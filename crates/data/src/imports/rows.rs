@@ -14,7 +14,6 @@ use crate::value::Mode;
 use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
 use std::collections::HashSet;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Tx;
 
@@ -26,8 +25,6 @@ pub(super) struct Task {
     settings: ImportSettings,
     source: ImportSource,
     author: Author,
-    /// Whether the collection has refused a row that was half written. Such rows seldom come alone.
-    is_careful: AtomicBool,
 }
 
 impl Task {
@@ -37,14 +34,7 @@ impl Task {
         source: ImportSource,
         author: Author,
     ) -> Self {
-        Self {
-            id: row.id.clone(),
-            collection: row.collection_id,
-            settings,
-            source,
-            author,
-            is_careful: AtomicBool::new(false),
-        }
+        Self { id: row.id.clone(), collection: row.collection_id, settings, source, author }
     }
 }
 
@@ -157,8 +147,8 @@ pub(super) fn take(
     };
     let mut written = stretch.write(tx, batch);
     if let Err(Halt::HalfWritten) = written {
-        task.is_careful.store(true, Ordering::Relaxed);
         stretch = Stretch::new(task, &writer, row, seen, stretch.into_table())?;
+        stretch.holds_apart = true;
         written = stretch.write(tx, batch);
     }
     let enough = match written {
@@ -218,7 +208,8 @@ struct Stretch<'a> {
     row: ImportRow,
     seen: &'a Seen,
     matcher: Option<Matcher>,
-    is_careful: bool,
+    /// Whether each row is written in a savepoint of its own.
+    holds_apart: bool,
     fresh: Vec<Vec<u8>>,
     rejected: Vec<Rejected>,
 }
@@ -240,7 +231,7 @@ impl<'a> Stretch<'a> {
             row,
             seen,
             matcher: if on.is_empty() { None } else { Some(Matcher::with(writer.shape, on, table)?) },
-            is_careful: task.is_careful.load(Ordering::Relaxed),
+            holds_apart: false,
             fresh: Vec::new(),
             rejected: Vec::new(),
         })
@@ -358,7 +349,7 @@ impl<'a> Stretch<'a> {
                 (outcome, written.row)
             }),
         };
-        if self.is_careful {
+        if self.holds_apart {
             return tx.savepoint(write).map_err(refused);
         }
         write(tx).map_err(|error| match refused(error) {
