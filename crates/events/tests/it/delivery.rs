@@ -2,9 +2,11 @@
 
 use crate::{contact, deliveries, is_signed, key, subscribe};
 use chrono::Duration;
+use diesel::prelude::*;
 use model::{Env, NewEvent};
 use serde_json::{Value, json};
-use testkit::{Answering, Receiver, TestApp};
+use store::schema::webhook_queues as queues;
+use testkit::{Answering, Receiver, TestApp, until};
 
 testkit::on_both! {
     async fn an_event_arrives_signed_and_is_written_down(kind: Kind) {
@@ -228,6 +230,35 @@ testkit::on_both! {
             app.deliver().await;
             assert_eq!(slow.count(), expected);
         }
+    }
+
+    async fn what_was_sent_before_an_endpoint_was_lost_counts_for_nothing(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = key(&app).await;
+        let receiver = Receiver::start().await;
+        receiver.answer(|one| {
+            let last = one.json()["data"]["text"] == "last";
+            Answering::Slow(std::time::Duration::from_millis(if last { 1500 } else { 500 }))
+        });
+        let endpoint = subscribe(&app, &key, &receiver.url("/"), json!({})).await;
+        let delivering = app.service.deliveries.start();
+        app.emit(key.workspace, contact(1, "first")).await;
+        until("the first is on its way", async || (receiver.count() == 1).then_some(())).await;
+        // As if another worker had taken the endpoint up and died. The first goes out again, and comes back twice while
+        // the last one is on its way.
+        let lost = app.db().write(|tx| {
+            let past = tx.now().plus_seconds(-1);
+            let change = (queues::epoch.eq(queues::epoch + 1), queues::lease_until.eq(past));
+            Ok(diesel::update(queues::table).set(change).execute(tx.connection())?)
+        });
+        assert_eq!(lost.await.unwrap(), 1);
+        app.emit(key.workspace, contact(2, "last")).await;
+        until("both are written down", async || {
+            let all = deliveries(&app, &key, &endpoint).await;
+            (all.len() == 2 && all.iter().all(|one| one["status"] == "succeeded")).then_some(())
+        })
+        .await;
+        delivering.stop(std::time::Duration::from_secs(5)).await;
     }
 
     async fn other_workspaces_see_nothing(kind: Kind) {

@@ -52,6 +52,8 @@ impl Hold {
 struct Back {
     parcel: Parcel,
     attempt: super::Attempt,
+    /// The epoch of the endpoint when it was sent.
+    epoch: i64,
 }
 
 pub(super) struct State {
@@ -262,7 +264,7 @@ impl State {
                 if let Some(rate) = hold.target.rate {
                     self.pace.insert(id.clone(), now.millis() + 1000 / rate.max(1));
                 }
-                let (parts, target) = (self.parts.clone(), hold.target.clone());
+                let (parts, target, epoch) = (self.parts.clone(), hold.target.clone(), hold.epoch);
                 self.sending.spawn(async move {
                     let letter = Letter {
                         delivery: parcel.id.clone(),
@@ -273,7 +275,7 @@ impl State {
                     let now = parts.db.now();
                     let sent =
                         AssertUnwindSafe(send(&parts.connector, &target, letter, now)).catch_unwind().await;
-                    Back { parcel, attempt: sent.unwrap_or_else(|_| super::Attempt::broken(now)) }
+                    Back { parcel, attempt: sent.unwrap_or_else(|_| super::Attempt::broken(now)), epoch }
                 });
             }
             if !sent {
@@ -309,7 +311,7 @@ impl State {
     }
 
     fn note(&mut self, back: Result<Back, tokio::task::JoinError>) {
-        let Back { mut parcel, attempt } = match back {
+        let Back { mut parcel, attempt, epoch } = match back {
             Ok(back) => back,
             Err(error) => {
                 tracing::error!(?error, "an attempt was cut off");
@@ -318,7 +320,9 @@ impl State {
         };
         parcel.body = String::new();
         let (now, random) = (self.parts.db.now(), self.parts.db.random());
-        let Some(hold) = self.holds.get_mut(&parcel.endpoint_id) else { return };
+        // What was sent before the endpoint was lost was made due again by whoever took it up, be it ourselves.
+        let hold = self.holds.get_mut(&parcel.endpoint_id).filter(|hold| hold.epoch == epoch);
+        let Some(hold) = hold else { return };
         hold.on_wire = hold.on_wire.saturating_sub(1);
         hold.returned += 1;
         let verdict = if attempt.succeeded() {
