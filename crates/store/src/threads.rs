@@ -6,6 +6,7 @@
 use crossbeam_channel::{Sender, unbounded};
 use model::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -35,7 +36,10 @@ impl Threads {
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
+        let runtime = Handle::current();
         let job = move || {
+            // What is read may call for work beside it.
+            let _within = runtime.enter();
             if only_for_the_answer && reply.is_closed() {
                 return;
             }
