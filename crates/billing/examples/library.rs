@@ -44,7 +44,7 @@ async fn main() -> Result<()> {
     let workspace = Directory::new(db.clone()).workspace(workspace).await?;
     let workspace = workspace.ok_or_else(|| Error::not_found("workspace"))?;
     let request = RequestId::new(db.clock().now(), &*db.random());
-    let caller = Caller { request, key: Arc::new(key), workspace };
+    let caller = Caller { request, key: Arc::new(key), workspace, idempotency_key: None };
 
     // Energy is set aside before the work and debited after it. The key's budget and the balance both hold.
     let run = RunId::new(db.clock().now(), &*db.random());

@@ -1,6 +1,8 @@
 //! Who asks: the key, the workspace it operates, and the limits that hold.
 
-use crate::{Code, Error, KeyId, PartnerId, RequestId, Result, Scope, ScopeSet, WorkspaceId};
+use crate::{
+    Cause, Code, Error, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, WorkspaceId,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -168,9 +170,20 @@ pub struct Caller {
     pub key: Arc<ApiKey>,
     /// The workspace that it operates.
     pub workspace: Arc<Workspace>,
+    /// The request's `Idempotency-Key`.
+    pub idempotency_key: Option<String>,
 }
 
 impl Caller {
+    /// What the events of this request come from.
+    pub fn cause(&self) -> Cause {
+        Cause::request(RequestRef {
+            id: self.request.clone(),
+            key_id: self.key.id.clone(),
+            idempotency_key: self.idempotency_key.clone(),
+        })
+    }
+
     /// The tenant whose rows may be touched.
     pub fn workspace_id(&self) -> WorkspaceId {
         self.workspace.id

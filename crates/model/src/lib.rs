@@ -4,6 +4,7 @@
 //! one group of areas needs belongs there.
 
 mod caller;
+mod cause;
 mod clock;
 mod cursor;
 mod error;
@@ -15,6 +16,7 @@ mod patch;
 mod scope;
 
 pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
+pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
 pub use cursor::Cursor;
 pub use error::{Code, Error, ErrorType, FieldError, Result};

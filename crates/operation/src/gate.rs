@@ -67,7 +67,8 @@ impl Pipeline {
             }
         }
         let key = Arc::new(stored.key.clone());
-        let caller = Caller { request: progress.request.clone(), key, workspace };
+        // The `Idempotency-Key` is looked at by its own gate.
+        let caller = Caller { request: progress.request.clone(), key, workspace, idempotency_key: None };
         Ok(Passed { caller, place, path })
     }
 

@@ -188,7 +188,7 @@ impl Pipeline {
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
         let Admitted { passed, mut progress, query, address, idempotency_key, if_match, json, .. } = admitted;
         let request = Request { passed, query, address: address.unwrap_or_default(), if_match, json };
-        match self.execute(&request, idempotency_key, body, &mut progress).await {
+        match self.execute(request, idempotency_key, body, &mut progress).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
         }
@@ -196,15 +196,15 @@ impl Pipeline {
 
     async fn execute(
         &self,
-        request: &Request,
+        mut request: Request,
         idempotency_key: Option<Result<String>>,
         body: &[u8],
         progress: &mut Progress,
     ) -> Result<Reply> {
         progress.gate = "idempotency";
-        let ask = idempotency_key.transpose()?.map(|key| request.ask(key, body, self.seal.clone()));
-        let Some(ask) = ask else {
-            let call = self.prepare(request, body, progress).await?;
+        request.passed.caller.idempotency_key = idempotency_key.transpose()?;
+        let Some(ask) = request.ask(body, self.seal.clone()) else {
+            let call = self.prepare(&request, body, progress).await?;
             progress.gate = "operation";
             return self.call(call, request.caller(), progress).await;
         };
@@ -217,7 +217,7 @@ impl Pipeline {
                 Some(Known::Done(outcome)) => return Ok(replay(outcome, progress)),
                 Some(_) => {}
                 None => {
-                    let call = self.prepare(request, body, progress).await?;
+                    let call = self.prepare(&request, body, progress).await?;
                     progress.gate = "operation";
                     match self.call_once(call, request.caller(), &ask, progress).await? {
                         Once::Reply(reply) => return Ok(reply),
@@ -429,7 +429,9 @@ impl Request {
         &self.passed.caller
     }
 
-    fn ask(&self, key: String, body: &[u8], seal: Arc<Seal>) -> Ask {
+    /// What is remembered of a request with an `Idempotency-Key`.
+    fn ask(&self, body: &[u8], seal: Arc<Seal>) -> Option<Ask> {
+        let key = self.caller().idempotency_key.clone()?;
         let mut query = self.query.clone();
         query.sort();
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
@@ -440,13 +442,13 @@ impl Request {
         context.update(ring::digest::digest(&ring::digest::SHA256, body).as_ref());
         let mut fingerprint = [0; 32];
         fingerprint.copy_from_slice(context.finish().as_ref());
-        Ask {
+        Some(Ask {
             lineage: self.caller().key.lineage.clone(),
             key,
             fingerprint,
             request: self.caller().request.clone(),
             seal,
-        }
+        })
     }
 }
 

@@ -132,6 +132,11 @@ diesel::table! {
         created_at -> Timestamp,
         position -> Nullable<BigInt>,
         contact_id -> Nullable<BigInt>,
+        key_id -> Nullable<Text>,
+        idempotency_key -> Nullable<Text>,
+        actor -> Nullable<Text>,
+        root_event_id -> Nullable<Text>,
+        depth -> BigInt,
     }
 }
 

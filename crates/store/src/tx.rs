@@ -5,7 +5,7 @@ use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{Clock, EventId, JsonText, NewEvent, Random, RequestId, Result, Timestamp, WorkspaceId};
+use model::{Cause, Clock, EventId, JsonText, NewEvent, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -92,6 +92,11 @@ struct EventRow<'a> {
     request_id: Option<&'a str>,
     created_at: Timestamp,
     contact_id: Option<i64>,
+    key_id: Option<&'a str>,
+    idempotency_key: Option<&'a str>,
+    actor: &'a JsonText,
+    root_event_id: Option<&'a str>,
+    depth: i64,
 }
 
 #[derive(Insertable)]
@@ -142,13 +147,9 @@ impl Tx {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn emit(
-        &mut self,
-        workspace: WorkspaceId,
-        request: Option<&RequestId>,
-        event: &NewEvent,
-    ) -> Result<EventId> {
+    pub fn emit(&mut self, workspace: WorkspaceId, cause: &Cause, event: &NewEvent) -> Result<EventId> {
         let now = self.now();
+        let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref());
         let id = EventId::new(now, &*self.random);
         let row = EventRow {
             id: id.clone(),
@@ -156,9 +157,14 @@ impl Tx {
             kind: event.kind,
             livemode: event.livemode,
             data: &event.data,
-            request_id: request.map(RequestId::as_str),
+            request_id: request.map(|request| request.id.as_str()),
             created_at: now,
             contact_id: contact_of(&event.data),
+            key_id: request.map(|request| request.key_id.as_str()),
+            idempotency_key: request.and_then(|request| request.idempotency_key.as_deref()),
+            actor: &cause.actor,
+            root_event_id: chain.map(|chain| chain.root.as_str()),
+            depth: chain.map_or(0, |chain| i64::from(chain.depth)),
         };
         each!(self.connection(), |connection| diesel::insert_into(events::table)
             .values(row)

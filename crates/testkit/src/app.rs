@@ -11,7 +11,9 @@ use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
 use data::files::{Objects, objects_in_memory};
 use egress::{Connector, Policy};
-use model::{Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
+use model::{
+    Cause, Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId,
+};
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
@@ -266,7 +268,7 @@ impl TestApp {
 
     /// Tells an event of a workspace, as an operation would.
     pub async fn emit(&self, workspace: WorkspaceId, event: NewEvent) -> EventId {
-        self.db().write(move |tx| tx.emit(workspace, None, &event)).await.unwrap()
+        self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), &event)).await.unwrap()
     }
 
     /// Places events and makes every delivery that is due; says how many attempts that were.

@@ -54,6 +54,7 @@ impl RunEngine {
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
+        options.idempotency_key.clone_from(&caller.idempotency_key);
         row.options = JsonText::of(&options);
         row.epoch += 1;
         row.error = None;

@@ -5,7 +5,7 @@ use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Error, JsonText, NewEvent, Result};
+use model::{Cause, Error, JsonText, NewEvent, RequestRef, Result};
 use operation::ports::{Charge, EnergyMeter};
 use serde_json::json;
 use std::sync::Arc;
@@ -102,7 +102,12 @@ pub(super) fn emit_end(tx: &mut Tx, row: &RunRow) -> Result<()> {
         "error": row.failure(),
         "metadata": row.metadata,
     });
-    tx.emit(row.workspace_id, Some(&row.request_id), &NewEvent::new(kind, row.livemode, &data))?;
+    let cause = Cause::request(RequestRef {
+        id: row.request_id.clone(),
+        key_id: row.key_id.clone(),
+        idempotency_key: row.options()?.idempotency_key,
+    });
+    tx.emit(row.workspace_id, &cause, &NewEvent::new(kind, row.livemode, &data))?;
     Ok(())
 }
 

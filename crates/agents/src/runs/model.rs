@@ -148,6 +148,9 @@ pub(super) struct RunOptions {
     /// Whether the answer is JSON, by the run's own format or the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) json: bool,
+    /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere tell, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) idempotency_key: Option<String>,
 }
 
 /// A run.

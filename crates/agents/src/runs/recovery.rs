@@ -67,7 +67,12 @@ impl RunEngine {
         let stored = self.db().read(move |read| auth::keys::by_id(read, &id)).await?;
         let workspace = self.0.parts.directory.workspace(row.workspace_id).await?;
         let workspace = workspace.ok_or_else(|| Error::internal("a run's workspace is gone"))?;
-        Ok(Caller { request: row.request_id.clone(), key: Arc::new(stored.key), workspace })
+        Ok(Caller {
+            request: row.request_id.clone(),
+            key: Arc::new(stored.key),
+            workspace,
+            idempotency_key: row.options()?.idempotency_key,
+        })
     }
 
     /// A run as it stands in the database, ready to be driven on after its last finished step, or to be closed.

@@ -177,7 +177,7 @@ impl RunEngine {
         self.refuse_over_month(tx, &row, &settings)?;
         // A run that waits reads its memory when its turn comes.
         let memory = if named && !waits { memory::read(tx, &row, &settings)? } else { Memory::default() };
-        let options = options(new, &settings);
+        let options = options(caller, new, &settings);
         row.options = JsonText::of(&options);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
         let mut input = row.input.take().unwrap_or_default();
@@ -243,7 +243,7 @@ fn version_for(read: &mut Read, agent: &AgentRow, new: &NewRun) -> Result<(Setti
     }
 }
 
-fn options(new: &NewRun, settings: &Settings) -> RunOptions {
+fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
     let format = new.response_format.as_ref().unwrap_or(&settings.response_format);
     RunOptions {
         json: format.schema().is_some(),
@@ -252,6 +252,7 @@ fn options(new: &NewRun, settings: &Settings) -> RunOptions {
         timeout_seconds: new.timeout_seconds,
         background: new.background,
         attempt_from: None,
+        idempotency_key: caller.idempotency_key.clone(),
     }
 }
 

@@ -134,6 +134,8 @@ testkit::on_both! {
         assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (again.expect(200), "true"));
         assert_eq!((app.model.asked().len(), other.model.asked().len()), (1, 1));
         assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs").await, 1);
+        let told = "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed' AND idempotency_key = 'k1'";
+        assert_eq!(number(&app, told).await, 1);
         check_books(&app, key.workspace).await;
     }
 

@@ -3,7 +3,7 @@
 use super::money;
 use auth::keys::StoredKey;
 use diesel::prelude::*;
-use model::{KeyId, KeyOwner, NewEvent, RequestId, Result, Timestamp, WorkspaceId};
+use model::{Cause, KeyId, KeyOwner, NewEvent, Result, Timestamp, WorkspaceId};
 use operation::EventType;
 use serde::Serialize;
 use store::Cached;
@@ -100,7 +100,7 @@ fn budget_of(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
 /// Whose month, for telling thresholds.
 pub(super) struct Spender<'a> {
     pub(super) workspace: WorkspaceId,
-    pub(super) request: Option<&'a RequestId>,
+    pub(super) cause: &'a Cause,
     pub(super) key: &'a KeyId,
     pub(super) lineage: &'a KeyId,
     pub(super) month: &'a str,
@@ -128,7 +128,7 @@ pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) ->
             cutoff_enabled: budget.cutoff,
             workspace_id: spender.workspace,
         };
-        tx.emit(spender.workspace, spender.request, &NewEvent::new("billing.threshold", true, &data))?;
+        tx.emit(spender.workspace, spender.cause, &NewEvent::new("billing.threshold", true, &data))?;
     }
     Ok(())
 }
@@ -173,7 +173,13 @@ pub fn budget_changed(tx: &mut Tx, stored: &StoredKey) -> Result<()> {
     let Some(workspace) = workspace.filter(|_| key.budget_cents.is_some()) else { return Ok(()) };
     let month = tx.now().month();
     let spent = add(tx, &key.lineage, &month, 0, 0)?.spent;
-    let spender = Spender { workspace, request: None, key: &key.id, lineage: &key.lineage, month: &month };
+    let spender = Spender {
+        workspace,
+        cause: &Cause::system("budgets"),
+        key: &key.id,
+        lineage: &key.lineage,
+        month: &month,
+    };
     tell_thresholds(tx, &spender, spent)
 }
 

@@ -218,7 +218,7 @@ impl<'a> Work<'a> {
         let (Some(spent), Some(_)) = (self.spent, caller.key.budget_cents) else { return Ok(()) };
         let spender = budget::Spender {
             workspace: self.workspace,
-            request: Some(&caller.request),
+            cause: &caller.cause(),
             key: &caller.key.id,
             lineage: &caller.key.lineage,
             month: &held.month,

@@ -148,6 +148,7 @@ impl Bed {
             request: RequestId::new(now, &*random),
             key: Arc::new(key),
             workspace: Arc::new(workspace),
+            idempotency_key: None,
         };
         Charge { caller, run: RunId::new(now, &*random), agent: AgentId(7), operation: "run" }
     }

@@ -11,7 +11,7 @@ use crate::shape::{self, CollectionRow, FieldRow, FieldType, Shape, Shapes};
 use crate::text;
 use crate::value::MOST_RELATED;
 use diesel::prelude::*;
-use model::{Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
+use model::{Cause, Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
 use operation::{Body, Created, Cx, Path, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -117,7 +117,7 @@ fn insert(tx: &mut Tx, author: &Author, from: &CollectionRow, name: &str) -> Res
         collections::item_count.eq(0),
         collections::item_count_at.eq(now),
         collections::version.eq(1),
-        collections::created_by.eq(&author.actor),
+        collections::created_by.eq(&author.cause.actor),
         collections::created_at.eq(now),
         collections::updated_at.eq(now),
     );
@@ -174,7 +174,7 @@ fn ask(tx: &mut Tx, author: &Author, from: &Shape, to: CollectionId) -> Result<O
         .get_result(tx.connection())?;
     let Some(up_to) = last else { return Ok(None) };
     let total = count::live_up_to(tx, from.collection, super::EXACT)?;
-    let work = Work { from: from.collection, up_to, actor: author.actor.as_str().to_owned() };
+    let work = Work { from: from.collection, up_to, actor: author.cause.actor.as_str().to_owned() };
     let now = tx.now();
     let row = (
         collection_rewrites::workspace_id.eq(author.workspace),
@@ -231,7 +231,8 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
         .load(tx.connection())?;
     let Some(last) = rows.last() else { return done(tx, id) };
     let actor = JsonText::printed(work.actor);
-    let author = Author { actor, emits: false, ..Author::system(row.workspace_id, "copy") };
+    let cause = Cause { actor, ..Cause::system("copy") };
+    let author = Author { cause, emits: false, ..Author::system(row.workspace_id, "copy") };
     let writer = Writer { shapes, shape: &to, author: &author };
     links::hold(tx, row.workspace_id, |tx| {
         let mut grips = Grips::default();

@@ -53,7 +53,7 @@ pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collec
         collections::item_count.eq(0),
         collections::item_count_at.eq(now),
         collections::version.eq(1),
-        collections::created_by.eq(&author.actor),
+        collections::created_by.eq(&author.cause.actor),
         collections::created_at.eq(now),
         collections::updated_at.eq(now),
     );

@@ -12,7 +12,7 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use jobs::{JobContext, JobError, Runner};
-use model::{IndexId, ItemId, NewEvent, Result};
+use model::{Cause, IndexId, ItemId, NewEvent, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -318,7 +318,7 @@ fn finish(tx: &mut Tx, row: &IndexRow) -> Result<bool> {
             "origin": row.origin, "status": IndexStatus::Ready,
         } });
         let event = NewEvent::printed("index.ready", true, data.to_string());
-        tx.emit(row.workspace_id, None, &event)?;
+        tx.emit(row.workspace_id, &Cause::system("indexes"), &event)?;
     }
     Ok(false)
 }

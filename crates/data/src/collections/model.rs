@@ -1,9 +1,8 @@
 //! What a collection is, as callers see and write it.
 
 use super::fields::{CollectionField, NewField};
-use crate::author::Actor;
 use crate::shape::{CollectionRow, CollectionSettings};
-use model::{CollectionGroupId, CollectionId, Patch, Result, Timestamp};
+use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -1,9 +1,8 @@
 //! A file as it is stored, and as it goes out.
 
 use super::Files;
-use crate::author::Actor;
 use diesel::prelude::*;
-use model::{Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use store::Read;
 use store::schema::files;

@@ -175,7 +175,7 @@ fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
             files::storage_key.eq(&storage_key),
             files::path_token.eq(token(bits(&*random))),
             files::status.eq("pending"),
-            files::uploaded_by.eq(&new.author.actor),
+            files::uploaded_by.eq(&new.author.cause.actor),
             files::version.eq(1),
             files::created_at.eq(now),
             files::updated_at.eq(now),

@@ -1,11 +1,10 @@
 //! What is asked of an import, and how it is told.
 
-use crate::author::Actor;
 use crate::files::File;
 use crate::items::matching::OnMatch;
 use crate::shape::FieldType;
 use diesel::prelude::*;
-use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::schema::item_imports;

@@ -33,7 +33,7 @@ pub(super) fn insert(
                 item_imports::skipped_count.eq(0),
                 item_imports::failed_count.eq(0),
             ),
-            item_imports::created_by.eq(&author.actor),
+            item_imports::created_by.eq(&author.cause.actor),
             item_imports::created_at.eq(now),
         ))
         .returning(item_imports::all_columns)

@@ -1,10 +1,10 @@
 //! The activity log: who did what to an item, from what to what.
 
 use super::find;
-use crate::author::{Actor, Author, Source};
+use crate::author::{Author, Source};
 use crate::shape::{self, Shapes};
 use diesel::prelude::*;
-use model::{Caller, CollectionId, Error, ItemId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, Caller, CollectionId, Error, ItemId, JsonText, Result, Timestamp, WorkspaceId};
 use operation::{OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -112,7 +112,7 @@ pub fn record(
         item_id: item,
         action: action.as_str(),
         changed: JsonText::of(changed),
-        actor: &author.actor,
+        actor: &author.cause.actor,
         source: &author.source,
         operation_id: author.operation.as_deref(),
         created_at: tx.now(),

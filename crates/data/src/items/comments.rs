@@ -9,12 +9,11 @@ use super::desk::Desk;
 use super::find;
 use super::model::{CommentPatch, CommentQuery, NewComment};
 use super::row::ItemRow;
-use crate::author::{Actor, ActorType};
 use crate::shape::{self, Shapes};
 use diesel::prelude::*;
 use model::{
-    Caller, Code, CollectionId, CommentId, Error, FileId, ItemId, JsonText, NewEvent, Result, Timestamp,
-    WorkspaceId,
+    Actor, ActorType, Caller, Code, CollectionId, CommentId, Error, FileId, ItemId, JsonText, NewEvent,
+    Result, Timestamp, WorkspaceId,
 };
 use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
 use serde::Serialize;
@@ -157,7 +156,7 @@ pub fn create_item_comment(
                 table::mentions.eq(JsonText::of(&once(new.mentions))),
                 table::attachments.eq(JsonText::of(&once(new.attachments))),
             ),
-            (table::author.eq(&desk.author.actor), table::deleted.eq(false), table::version.eq(1)),
+            (table::author.eq(&desk.author.cause.actor), table::deleted.eq(false), table::version.eq(1)),
             (table::created_at.eq(now), table::updated_at.eq(now)),
         ))
         .returning(table::all_columns)
@@ -295,7 +294,7 @@ fn refuse_deleted(row: &CommentRow) -> Result<()> {
 /// # Errors
 /// `not_author`.
 fn refuse_stranger(row: &CommentRow, desk: &Desk<'_>) -> Result<()> {
-    let (author, actor): (Actor, Actor) = (row.author.parse()?, desk.author.actor.parse()?);
+    let (author, actor): (Actor, Actor) = (row.author.parse()?, desk.author.cause.actor.parse()?);
     if author == actor || (author.kind == ActorType::ApiKey && actor.kind == ActorType::ApiKey) {
         return Ok(());
     }
@@ -334,7 +333,7 @@ fn tell(tx: &mut Tx, desk: &Desk<'_>, kind: &'static str, row: &CommentRow, chan
     let data =
         json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
     let event = NewEvent::new(kind, desk.author.livemode, &data);
-    tx.emit(row.workspace_id, desk.author.request.as_ref(), &event)?;
+    tx.emit(row.workspace_id, &desk.author.cause, &event)?;
     Ok(())
 }
 

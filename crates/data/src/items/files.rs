@@ -7,12 +7,12 @@ use super::desk::Desk;
 use super::find;
 use super::model::NewAttachment;
 use super::row::ItemRow;
-use crate::author::{Actor, Author};
+use crate::author::Author;
 use crate::shape::{self, Shapes};
 use diesel::prelude::*;
 use model::{
-    Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, NewEvent, Result, Timestamp,
-    WorkspaceId,
+    Actor, Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, NewEvent, Result,
+    Timestamp, WorkspaceId,
 };
 use operation::{Body, Created, Deleted, OptIn, OptInList, Path, State, operation};
 use serde::Serialize;
@@ -121,7 +121,7 @@ pub fn attach_item_file(
         item_files::file_id.eq(new.file_id),
         item_files::workspace_id.eq(item.workspace_id),
         item_files::collection_id.eq(item.collection_id),
-        item_files::created_by.eq(&desk.author.actor),
+        item_files::created_by.eq(&desk.author.cause.actor),
         item_files::created_at.eq(tx.now()),
     );
     let added = each!(tx.connection(), |connection| diesel::insert_into(item_files::table)
@@ -243,6 +243,6 @@ fn tell(
     activity::record(tx, author, item.collection_id, Some(item.id), action, &changes)?;
     let kind = if matches!(action, Action::Attached) { "item.file.attached" } else { "item.file.detached" };
     let data = json!({ "file": file, "item_id": item.id, "collection_id": item.collection_id });
-    tx.emit(item.workspace_id, author.request.as_ref(), &NewEvent::new(kind, author.livemode, &data))?;
+    tx.emit(item.workspace_id, &author.cause, &NewEvent::new(kind, author.livemode, &data))?;
     Ok(())
 }

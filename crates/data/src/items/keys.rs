@@ -104,7 +104,7 @@ pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
 
 /// Who created an item, as `type:id`; `created_by` is what its row says.
 pub fn creator(created_by: &JsonText) -> Option<String> {
-    let actor: crate::author::Actor = created_by.parse().ok()?;
+    let actor: model::Actor = created_by.parse().ok()?;
     Some(format!("{}:{}", actor.kind.as_str(), actor.id))
 }
 

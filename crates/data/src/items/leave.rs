@@ -135,7 +135,7 @@ impl Writer<'_> {
             position: draft.position,
             external_key: draft.external_key,
             version: old.version + 1,
-            updated_by: self.author.actor.clone(),
+            updated_by: self.author.cause.actor.clone(),
             updated_at: now,
             ..old.clone()
         };

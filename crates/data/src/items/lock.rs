@@ -27,13 +27,13 @@ pub fn lock_item(
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
     let row = find::locked(tx, &desk.shape, item_id)?;
-    if row.locked_by.as_ref() == Some(&desk.author.actor) {
+    if row.locked_by.as_ref() == Some(&desk.author.cause.actor) {
         return desk::shown(&desk.shape, &row);
     }
     refuse_locked(&row)?;
     find::expect_version(&desk.shape, &row, version)?;
     let row = desk.writer().touch(tx, &row, Action::Locked, |row, now| {
-        row.locked_by = Some(desk.author.actor.clone());
+        row.locked_by = Some(desk.author.cause.actor.clone());
         row.locked_at = Some(now);
     })?;
     desk::shown(&desk.shape, &row)
@@ -54,7 +54,7 @@ pub fn unlock_item(
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
     let row = find::locked(tx, &desk.shape, item_id)?;
     let Some(holder) = &row.locked_by else { return desk::shown(&desk.shape, &row) };
-    if *holder != desk.author.actor && !how.force {
+    if *holder != desk.author.cause.actor && !how.force {
         refuse_locked(&row)?;
     }
     let row = desk.writer().touch(tx, &row, Action::Unlocked, |row, _| {

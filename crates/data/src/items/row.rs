@@ -1,8 +1,7 @@
 //! An item as it is stored, and as it goes out.
 
-use crate::author::Actor;
 use diesel::prelude::*;
-use model::{CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
+use model::{Actor, CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Write;

@@ -63,7 +63,7 @@ impl Writer<'_> {
         // Items are held before anything is written, and that includes the next number.
         let references = links::take_references(tx, self, None, &mut data)?;
         compute::number(tx, self.shape, &mut data)?;
-        values::stamp(self.shape, &mut data, now, now, &self.author.actor);
+        values::stamp(self.shape, &mut data, now, now, &self.author.cause.actor);
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
         let mut row = ItemRow {
             // The database gives it one.
@@ -79,8 +79,8 @@ impl Writer<'_> {
             locked_by: None,
             locked_at: None,
             version: 1,
-            created_by: self.author.actor.clone(),
-            updated_by: self.author.actor.clone(),
+            created_by: self.author.cause.actor.clone(),
+            updated_by: self.author.cause.actor.clone(),
             created_at: now,
             updated_at: now,
             trashed_at: None,
@@ -139,7 +139,7 @@ impl Writer<'_> {
         row.position = draft.position;
         row.external_key = draft.external_key;
         row.version += 1;
-        row.updated_by = self.author.actor.clone();
+        row.updated_by = self.author.cause.actor.clone();
         row.updated_at = now;
         if row.external_key == old.external_key {
             store(tx, &row)?;
@@ -277,7 +277,7 @@ impl Writer<'_> {
     pub(super) fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
         let mut row = old.clone();
         row.version += 1;
-        row.updated_by = self.author.actor.clone();
+        row.updated_by = self.author.cause.actor.clone();
         row.updated_at = tx.now();
         if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
             values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &old.created_by);
@@ -332,7 +332,7 @@ impl Writer<'_> {
         }
         data.push('}');
         let event = NewEvent::printed(kind, self.author.livemode, data);
-        tx.emit(self.author.workspace, self.author.request.as_ref(), &event)?;
+        tx.emit(self.author.workspace, &self.author.cause, &event)?;
         Ok(())
     }
 }

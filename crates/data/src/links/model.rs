@@ -1,8 +1,7 @@
 //! Links as callers see them and send them.
 
 use super::table::LinkRow;
-use crate::author::Actor;
-use model::{CollectionId, ItemId, LinkId, Result, Timestamp};
+use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};

@@ -215,7 +215,7 @@ pub(super) fn insert_free(
         note,
         position,
         version: 1,
-        created_by: &writer.author.actor,
+        created_by: &writer.author.cause.actor,
         created_at: now,
         updated_at: now,
     });
@@ -328,6 +328,6 @@ pub(super) fn emit(tx: &mut Tx, writer: &Writer<'_>, kind: &'static str, link: &
         return Ok(());
     }
     let event = NewEvent::new(kind, writer.author.livemode, &told(link));
-    tx.emit(writer.author.workspace, writer.author.request.as_ref(), &event)?;
+    tx.emit(writer.author.workspace, &writer.author.cause, &event)?;
     Ok(())
 }

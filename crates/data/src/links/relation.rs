@@ -360,7 +360,7 @@ pub(crate) fn connect(
         note: None,
         position,
         version: 1,
-        created_by: &writer.author.actor,
+        created_by: &writer.author.cause.actor,
         created_at: now,
         updated_at: now,
     };

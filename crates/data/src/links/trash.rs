@@ -12,7 +12,7 @@ use crate::items::{self, ItemRow, Writer};
 use crate::shape::{self, OnDelete, Shape, Shapes};
 use diesel::prelude::*;
 use jobs::JobContext;
-use model::{Code, Error, FieldId, ItemId, JsonText, Result, WorkspaceId};
+use model::{Cause, Code, Error, FieldId, ItemId, JsonText, RequestRef, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::hash_map::Entry;
@@ -162,7 +162,7 @@ pub(crate) fn fallout(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result
         }
     }
     if !fallout.cascades.is_empty() {
-        let named = writer.author.request.as_ref().map(ToString::to_string);
+        let named = writer.author.cause.request.as_ref().map(|request| request.id.to_string());
         fallout.operation = Some(named.unwrap_or_else(|| format!("trash_{}_{}", row.id, row.version)));
     }
     Ok(fallout)
@@ -304,6 +304,8 @@ struct Cascade {
     item: ItemId,
     field: FieldId,
     actor: serde_json::Value,
+    #[serde(default)]
+    request: Option<RequestRef>,
     source: serde_json::Value,
     operation: Option<String>,
     emits: bool,
@@ -314,7 +316,8 @@ fn enqueue_cascade(tx: &mut Tx, author: &Author, item: ItemId, field: FieldId) -
         workspace: author.workspace,
         item,
         field,
-        actor: author.actor.parse()?,
+        actor: author.cause.actor.parse()?,
+        request: author.cause.request.clone(),
         source: author.source.parse()?,
         operation: author.operation.clone(),
         emits: author.emits,
@@ -344,7 +347,7 @@ fn cascade_slice(tx: &mut Tx, shapes: &Shapes, payload: &Cascade, after: ItemId)
         return Ok(None);
     }
     let author = Author {
-        actor: JsonText::of(&payload.actor),
+        cause: Cause { request: payload.request.clone(), actor: JsonText::of(&payload.actor), chain: None },
         source: JsonText::of(&payload.source),
         operation: payload.operation.clone(),
         emits: payload.emits,

@@ -6,7 +6,8 @@ use super::scheme::Refusal;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{
-    EventId, InboundWebhookId, JsonText, NewEvent, ReceivedRequestId, Result, Timestamp, WorkspaceId,
+    ActorType, Cause, EventId, InboundWebhookId, JsonText, NewEvent, ReceivedRequestId, Result, Timestamp,
+    WorkspaceId,
 };
 use serde_json::json;
 use store::schema::{inbound_keys, inbound_requests, inbound_webhooks};
@@ -28,6 +29,11 @@ pub(super) enum Appended {
     Duplicate(ReceivedRequestId),
 }
 
+/// Whoever sends to a webhook.
+fn sender(webhook: &InboundWebhookId) -> Cause {
+    Cause::actor(ActorType::InboundWebhook, webhook)
+}
+
 /// Keeps a request with its event, once: what came before is only noted.
 pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8]) -> Result<Appended> {
     let Taken { kept, digest, ending } = taken;
@@ -38,7 +44,11 @@ pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8]) -> Result<Appended
         insert_request(tx, kept, &ending, b"", Some(&first), None)?;
         return Ok(Appended::Duplicate(first));
     }
-    let event = ending.event.as_ref().map(|event| tx.emit(kept.workspace, None, event)).transpose()?;
+    let event = ending
+        .event
+        .as_ref()
+        .map(|event| tx.emit(kept.workspace, &sender(&kept.webhook), event))
+        .transpose()?;
     insert_request(tx, kept, ending, body, None, event)?;
     Ok(Appended::New)
 }
@@ -139,7 +149,11 @@ pub(super) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result
             "inbound_webhook_id": kept.webhook, "failures": ALERT_AFTER, "window_seconds": FAILURE_WINDOW_SECONDS,
             "last_reason": refusal.as_str(),
         });
-        tx.emit(kept.workspace, None, &NewEvent::new("inbound_webhook.failing", true, &data))?;
+        tx.emit(
+            kept.workspace,
+            &Cause::system("inbound_webhooks"),
+            &NewEvent::new("inbound_webhook.failing", true, &data),
+        )?;
     }
     Ok(())
 }
@@ -247,12 +261,14 @@ pub(super) fn end_again(
     if let AnyConnection::Postgres(connection) = tx.connection() {
         row().select(inbound_requests::id).for_update().execute(connection)?;
     }
-    let status: Option<String> =
-        row().select(inbound_requests::status).get_result(tx.connection()).optional()?;
-    if status.as_deref() != Some(RequestStatus::Failed.as_str()) {
-        return Ok(());
-    }
-    let event = ending.event.as_ref().map(|event| tx.emit(workspace, None, event)).transpose()?;
+    let webhook: Option<InboundWebhookId> = row()
+        .filter(inbound_requests::status.eq(RequestStatus::Failed.as_str()))
+        .select(inbound_requests::webhook_id)
+        .get_result(tx.connection())
+        .optional()?;
+    let Some(webhook) = webhook else { return Ok(()) };
+    let event =
+        ending.event.as_ref().map(|event| tx.emit(workspace, &sender(&webhook), event)).transpose()?;
     diesel::update(row())
         .set((
             inbound_requests::status.eq(ending.status.as_str()),

@@ -153,8 +153,8 @@ pub async fn list_live_events(
             .db
             .read(move |read| {
                 let last = ends(read, chosen.after)?;
-                let (rows, total) = queries::page(read, workspace, &chosen, page)?;
-                Ok((last, OffsetList::of(page, queries::show(read, rows)?, total)))
+                let (events, total) = queries::page(read, workspace, &chosen, page)?;
+                Ok((last, OffsetList::of(page, events, total)))
             })
             .await?;
         feed.0.told.fetch_max(last, Ordering::AcqRel);

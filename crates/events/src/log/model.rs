@@ -1,6 +1,6 @@
 //! What an event is to those who read the log.
 
-use model::{EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
+use model::{Actor, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -9,8 +9,22 @@ use utoipa::{IntoParams, ToSchema};
 pub struct EventRequest {
     /// The request.
     pub id: RequestId,
-    /// The key that asked; `null` where the request's log row is gone or not written yet.
+    /// The key that asked; `null` where an older version of the service, which did not note it, wrote the event.
     pub key_id: Option<KeyId>,
+    /// Its `Idempotency-Key`, or `null`.
+    pub idempotency_key: Option<String>,
+}
+
+/// What an event comes from.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct EventCause {
+    /// The first event of the chain that led to this one; this one itself where it begins a chain.
+    pub root_event_id: EventId,
+    /// How many steps it is away from the first one.
+    pub depth: i64,
+    /// Who did it; `null` where an older version of the service, which did not note it, wrote the event.
+    #[schema(value_type = Option<Actor>)]
+    pub actor: Option<JsonText>,
 }
 
 /// Something that happened in the workspace.
@@ -34,8 +48,10 @@ pub struct Event {
     /// What happened, by the schema of its type.
     #[schema(value_type = Object)]
     pub data: JsonText,
-    /// The request that caused it, or `null`.
+    /// The request that led to it, or `null`: imports, received webhooks and the service itself have none.
     pub request: Option<EventRequest>,
+    /// Who did it, and what led to it.
+    pub caused_by: EventCause,
 }
 
 /// Which events to list.

@@ -1,26 +1,59 @@
 //! Events in the database.
 
-use super::model::{Event, EventQuery, EventRequest};
+use super::model::{Event, EventCause, EventQuery, EventRequest};
 use super::sequencer::{Placed, last_place};
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
 use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
-use std::collections::{BTreeSet, HashMap};
-use store::schema::{events, request_logs};
+use std::collections::BTreeSet;
+use store::schema::events;
 use store::{OffsetPage, Read};
 
 /// A row of `events` that has its place.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = events)]
-pub(super) struct EventRow {
+struct EventRow {
     id: EventId,
     workspace_id: WorkspaceId,
     kind: String,
     livemode: bool,
     data: JsonText,
-    request_id: Option<String>,
+    request_id: Option<RequestId>,
     created_at: Timestamp,
-    pub(super) position: Option<i64>,
+    position: Option<i64>,
+    key_id: Option<KeyId>,
+    idempotency_key: Option<String>,
+    actor: Option<JsonText>,
+    root_event_id: Option<EventId>,
+    depth: i64,
+}
+
+impl EventRow {
+    /// As callers see it.
+    fn event(self) -> Event {
+        let request = self.request_id.map(|id| EventRequest {
+            id,
+            key_id: self.key_id,
+            idempotency_key: self.idempotency_key,
+        });
+        let caused_by = EventCause {
+            root_event_id: self.root_event_id.unwrap_or_else(|| self.id.clone()),
+            depth: self.depth,
+            actor: self.actor,
+        };
+        Event {
+            id: self.id,
+            object: "event",
+            kind: self.kind,
+            created_at: self.created_at,
+            livemode: self.livemode,
+            workspace_id: self.workspace_id,
+            sequence: self.position.unwrap_or_default(),
+            data: self.data,
+            request,
+            caused_by,
+        }
+    }
 }
 
 /// What narrows a list of events.
@@ -81,7 +114,7 @@ pub(super) fn page(
     workspace: WorkspaceId,
     chosen: &Chosen,
     page: OffsetPage,
-) -> Result<(Vec<EventRow>, i64)> {
+) -> Result<(Vec<Event>, i64)> {
     let rows = || {
         let mut rows = events::table
             .filter(events::workspace_id.eq(workspace))
@@ -110,42 +143,15 @@ pub(super) fn page(
         None => rows().order(events::position.desc()),
     };
     let found = ordered.limit(page.limit).offset(page.offset).select(EventRow::as_select());
-    Ok((found.load(read.connection())?, total))
-}
-
-/// Events as they are shown.
-pub(super) fn show(read: &mut Read, rows: Vec<EventRow>) -> Result<Vec<Event>> {
-    let ids: Vec<&str> = rows.iter().filter_map(|row| row.request_id.as_deref()).collect();
-    let keys: Vec<(String, Option<KeyId>)> = if ids.is_empty() {
-        Vec::new()
-    } else {
-        request_logs::table
-            .filter(request_logs::id.eq_any(ids))
-            .select((request_logs::id, request_logs::key_id))
-            .load(read.connection())?
-    };
-    let keys: HashMap<String, Option<KeyId>> = keys.into_iter().collect();
-    let shown = rows.into_iter().map(|row| Event {
-        object: "event",
-        kind: row.kind,
-        created_at: row.created_at,
-        livemode: row.livemode,
-        workspace_id: row.workspace_id,
-        sequence: row.position.unwrap_or_default(),
-        data: row.data,
-        request: row.request_id.and_then(|id| {
-            Some(EventRequest { key_id: keys.get(&id).cloned().flatten(), id: RequestId::parse(&id)? })
-        }),
-        id: row.id,
-    });
-    Ok(shown.collect())
+    let found: Vec<EventRow> = found.load(read.connection())?;
+    Ok((found.into_iter().map(EventRow::event).collect(), total))
 }
 
 /// One event of the log.
 ///
 /// # Errors
 /// `not_found`.
-pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<EventRow> {
+pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<Event> {
     events::table
         .filter(events::id.eq(id))
         .filter(events::workspace_id.eq(workspace))
@@ -153,6 +159,7 @@ pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Res
         .select(EventRow::as_select())
         .get_result(read.connection())
         .optional()?
+        .map(EventRow::event)
         .ok_or_else(|| Error::not_found("event"))
 }
 

@@ -2,7 +2,7 @@
 
 use super::engine::Health;
 use super::model::{DisabledReason, EndpointRow};
-use model::{NewEvent, Result, Timestamp, WebhookEndpointId};
+use model::{Cause, NewEvent, Result, Timestamp, WebhookEndpointId};
 use operation::EventType;
 use serde::Serialize;
 use store::Tx;
@@ -37,7 +37,12 @@ pub(crate) fn failing(tx: &mut Tx, row: &EndpointRow, health: &Health) -> Result
         failing_since: health.failing_since,
         failures: health.failures,
     };
-    tx.emit(row.workspace_id, None, &NewEvent::new("webhook_endpoint.failing", true, &data)).map(drop)
+    tx.emit(
+        row.workspace_id,
+        &Cause::system("deliveries"),
+        &NewEvent::new("webhook_endpoint.failing", true, &data),
+    )
+    .map(drop)
 }
 
 pub(crate) fn disabled(tx: &mut Tx, row: &EndpointRow, trouble: &Trouble) -> Result<()> {
@@ -48,7 +53,12 @@ pub(crate) fn disabled(tx: &mut Tx, row: &EndpointRow, trouble: &Trouble) -> Res
         failing_since: trouble.failing_since,
         failures: 0,
     };
-    tx.emit(row.workspace_id, None, &NewEvent::new("webhook_endpoint.disabled", true, &data)).map(drop)
+    tx.emit(
+        row.workspace_id,
+        &Cause::system("deliveries"),
+        &NewEvent::new("webhook_endpoint.disabled", true, &data),
+    )
+    .map(drop)
 }
 
 pub(crate) fn event_types() -> Vec<EventType> {

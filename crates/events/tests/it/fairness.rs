@@ -4,7 +4,7 @@
 use crate::{contact, key, subscribe};
 use chrono::Duration;
 use diesel::prelude::*;
-use model::Timestamp;
+use model::{Cause, Timestamp};
 use serde_json::json;
 use store::schema::webhook_queues;
 use testkit::{Answering, Key, Receiver, TestApp, until};
@@ -22,7 +22,7 @@ async fn emit(app: &TestApp, key: &Key, count: i64) {
     let workspace = key.workspace;
     let told = app.db().write(move |tx| {
         for number in 0..count {
-            tx.emit(workspace, None, &contact(number, "a"))?;
+            tx.emit(workspace, &Cause::system("test"), &contact(number, "a"))?;
         }
         Ok(())
     });

@@ -46,6 +46,10 @@ testkit::on_both! {
         assert_eq!((&row["headers"]["x-event"], &row["headers"]["authorization"]), (&json!("push"), &json!("[redacted]")));
         assert!(row["event_id"].as_str().unwrap().starts_with("evt_"));
         assert_eq!(kinds(&app).await, ["webhook.received"]);
+        app.deliver().await;
+        let event = app.get(&format!("/events/{}", row["event_id"].as_str().unwrap()), &key).await.expect(200);
+        let sender = json!({ "type": "inbound_webhook", "id": webhook["id"] });
+        assert_eq!((&event["request"], &event["caused_by"]["actor"]), (&json!(null), &sender));
     }
 
     async fn urls_that_are_not_ours_look_the_same(kind: Kind) {

@@ -5,7 +5,7 @@ use chrono::Duration;
 use model::{Env, NewEvent};
 use serde_json::{Value, json};
 use std::time::Instant;
-use testkit::{Kind, TestApp, until};
+use testkit::{Kind, TestApp};
 
 testkit::on_both! {
     async fn the_log_is_filtered_and_paged(kind: Kind) {
@@ -44,21 +44,6 @@ testkit::on_both! {
         assert_eq!(stats["total"], 7);
         assert_eq!(stats["by_type"][0], json!({ "type": "contact.updated", "count": 6 }));
         assert_eq!(stats["by_hour"].as_array().unwrap().len(), 3);
-    }
-
-    async fn an_event_names_its_request(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let workspace = app.workspace().await;
-        let key = app.key(workspace, Env::Live, &["*"]).await;
-        let run = app.post("/runs", &key, json!({ "input": "Hello" })).await;
-        let request = run.headers["x-request-id"].clone();
-        app.deliver().await;
-        let event = until("the request is logged", async || {
-            let event = app.get("/events?type=run.completed", &key).await.expect(200)[0].clone();
-            event["request"]["key_id"].is_string().then_some(event)
-        })
-        .await;
-        assert_eq!(event["request"], json!({ "id": request, "key_id": key.id.as_str() }));
     }
 
     async fn types_have_schemas_and_scopes(kind: Kind) {

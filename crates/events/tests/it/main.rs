@@ -6,6 +6,7 @@
     reason = "clippy excuses the bodies of tests only, and here `on_both!` and helpers make them"
 )]
 
+mod causes;
 mod delivery;
 mod endpoints;
 mod fairness;

@@ -10,7 +10,12 @@ const HEAD: &str = "# Events\n\n\
     `next_after`), from the log of 30 days (`GET /events`), or at a terminal (`svc events tail`). A key needs `events:read`\n\
     for reading; the scope in the table stands behind a subscription.\n\n\
     Around `data` there is always the same: `id`, `object` (`event`), `type`, `created_at`, `livemode`, `workspace_id` and\n\
-    `sequence`, which rises from event to event, with gaps.\n";
+    `sequence`, which rises from event to event, with gaps.\n\n\
+    The log and the long poll also say where an event comes from; what is delivered to a URL does not:\n\n\
+    - `request`: `id`, `key_id` and `idempotency_key` of the request that led to it, or `null`. Runs and items that follow\n  \
+      others to the trash name it though they end after it; imports, received webhooks and the service itself have none.\n\
+    - `caused_by`: `actor` (`type` and `id`) did it. `root_event_id` is the first event of its chain, the event itself where\n  \
+      `depth` is 0; `depth` counts the steps from there.\n";
 
 /// The document.
 pub fn events_document(registry: &Registry) -> String {

@@ -4,7 +4,7 @@
 //! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use model::{NewEvent, Timestamp, WorkspaceId};
+use model::{Cause, NewEvent, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -65,7 +65,7 @@ async fn tell(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
         let told = data.db.write(move |tx| {
             for number in numbers.clone() {
                 let about = json!({ "contact_id": number % ENTITIES, "text": number });
-                tx.emit(workspace, None, &NewEvent::new("contact.updated", true, &about))?;
+                tx.emit(workspace, &Cause::system("test"), &NewEvent::new("contact.updated", true, &about))?;
             }
             Ok(())
         });

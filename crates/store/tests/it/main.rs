@@ -11,6 +11,7 @@ extern crate svc_store as store;
 
 mod schema;
 mod transactions;
+mod upgrade;
 
 use diesel::prelude::*;
 use model::{Result, Timestamp};

@@ -3,7 +3,7 @@
 use crate::{mark, marks};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use model::{Error, NewEvent, Result, Timestamp, WorkspaceId};
+use model::{Cause, Error, NewEvent, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
@@ -310,7 +310,7 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let change = |tx: &mut Tx| {
             let event = NewEvent::new("thing.changed", true, &serde_json::json!({ "name": "é\"" }));
-            tx.emit(WorkspaceId(7), None, &event)?;
+            tx.emit(WorkspaceId(7), &Cause::system("test"), &event)?;
             tx.enqueue("things.tell", Some("thing-1"), &serde_json::json!([1]), tx.now())
         };
         let result: Result<()> = test.db.write(move |tx| change(tx).and(Err(broken()))).await;

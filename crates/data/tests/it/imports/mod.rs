@@ -104,6 +104,10 @@ testkit::on_both! {
         assert_eq!(event_types(&shop.app).await, ["import.completed"]);
         let told = events(&shop.app).await;
         assert_eq!(told[0].1["import"]["counts"], done["counts"]);
+        shop.app.deliver().await;
+        let event = &shop.app.get("/events?type=import.completed", &shop.key).await.expect(200)[0];
+        let by = json!({ "type": "import", "id": done["id"] });
+        assert_eq!((&event["request"], &event["caused_by"]["actor"]), (&Value::Null, &by));
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM item_activity WHERE action = 'imported'").await, 1);
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM item_activity WHERE action = 'created'").await, 2);
         let listed = shop.app.get(&shop.path("/imports"), &shop.key).await.expect(200);

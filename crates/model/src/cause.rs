@@ -1,0 +1,99 @@
+//! Who did something, and what led to it.
+
+use crate::{EventId, JsonText, KeyId, RequestId};
+use serde::{Deserialize, Serialize};
+
+/// Who did something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Actor {
+    /// What it is.
+    #[serde(rename = "type")]
+    pub kind: ActorType,
+    /// Its id, such as `key_…`.
+    pub id: String,
+}
+
+/// What can do something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActorType {
+    /// A request with an API key.
+    ApiKey,
+    /// A person at the dashboard.
+    User,
+    /// An AI agent.
+    Agent,
+    /// A flow.
+    Flow,
+    /// An import.
+    Import,
+    /// Whoever sends to an inbound webhook.
+    InboundWebhook,
+    /// The service itself.
+    System,
+}
+
+impl ActorType {
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ApiKey => "api_key",
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Flow => "flow",
+            Self::Import => "import",
+            Self::InboundWebhook => "inbound_webhook",
+            Self::System => "system",
+        }
+    }
+}
+
+/// A request that led to something, as far as it is told later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestRef {
+    /// The request.
+    pub id: RequestId,
+    /// The key that asked.
+    pub key_id: KeyId,
+    /// Its `Idempotency-Key`, if it had one.
+    pub idempotency_key: Option<String>,
+}
+
+/// A place in a chain of events that led to one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// The first event.
+    pub root: EventId,
+    /// How many steps it is away.
+    pub depth: u32,
+}
+
+/// What an event comes from. The actor is printed once, because what one change causes may be many events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// The request that led to it, also where the work is done later.
+    pub request: Option<RequestRef>,
+    /// Who did it, as JSON of [`Actor`].
+    pub actor: JsonText,
+    /// The chain that it goes on with; `None` for an event that begins one.
+    pub chain: Option<Chain>,
+}
+
+impl Cause {
+    /// Somebody, without a request.
+    pub fn actor(kind: ActorType, id: &impl ToString) -> Self {
+        let actor = JsonText::of(&Actor { kind, id: id.to_string() });
+        Self { request: None, actor, chain: None }
+    }
+
+    /// A request with an API key.
+    pub fn request(request: RequestRef) -> Self {
+        let cause = Self::actor(ActorType::ApiKey, &request.key_id);
+        Self { request: Some(request), ..cause }
+    }
+
+    /// The service itself, by the name of what it does.
+    pub fn system(name: &'static str) -> Self {
+        Self::actor(ActorType::System, &name)
+    }
+}
