@@ -20,7 +20,7 @@ testkit::on_both! {
     async fn a_request_is_told_with_its_key_and_its_idempotency_key(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = key(&app).await;
-        let fields = json!([{ "name": "Name", "key": "name", "type": "text" }]);
+        let fields = json!([{ "field_key": "name", "label": "Name", "type": "text" }]);
         let made = app.post("/collections", &key, json!({ "name": "Things", "fields": fields })).await;
         let items = format!("/collections/{}/items", made.expect(201)["id"]);
         let create = async || {
