@@ -5,6 +5,9 @@ use diesel::prelude::*;
 use store::schema::events;
 use testkit::{Kind, TestDb};
 
+/// Key, actor, root and depth of an event.
+type Row = (Option<String>, Option<String>, Option<String>, i64);
+
 /// A request with a log row, one without, and none: three events of the version before.
 const OLD: &str = "
     INSERT INTO request_logs (id, created_at, key_id, method, path, status, latency_us, energy, replayed)
@@ -39,7 +42,7 @@ testkit::on_both! {
         });
         upgrade.await.unwrap();
         let columns = (events::key_id, events::actor, events::root_event_id, events::depth);
-        let rows: Vec<(Option<String>, Option<String>, Option<String>, i64)> = test
+        let rows: Vec<Row> = test
             .db
             .read(move |read| Ok(events::table.order(events::id).select(columns).load(read.connection())?))
             .await
