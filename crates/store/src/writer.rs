@@ -88,7 +88,6 @@ struct Writer {
 }
 
 /// Transactions that share a commit.
-#[derive(Default)]
 struct Group {
     works: Vec<Box<dyn Work>>,
     hooks: Vec<AfterCommit>,
