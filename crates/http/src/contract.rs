@@ -5,12 +5,16 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use operation::{Contract, Registry, document};
+use std::sync::{Arc, OnceLock};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-/// The two documents, made once at start.
+/// The two documents, made when they are first asked for.
 pub struct Contracts {
-    public: Document,
-    partner: Document,
+    registry: Arc<Registry>,
+    version: &'static str,
+    public: OnceLock<Document>,
+    partner: OnceLock<Document>,
 }
 
 struct Document {
@@ -19,9 +23,27 @@ struct Document {
 }
 
 impl Contracts {
-    /// Keeps the two documents' texts.
-    pub fn new(public: String, partner: String) -> Self {
-        Self { public: Document::new(public), partner: Document::new(partner) }
+    /// The documents of what is registered, in this version (as `v0.1.0`).
+    pub fn new(registry: Arc<Registry>, version: &'static str) -> Self {
+        Self { registry, version, public: OnceLock::new(), partner: OnceLock::new() }
+    }
+
+    fn answer(&self, request: &HttpRequest, contract: Contract) -> HttpResponse {
+        let place = match contract {
+            Contract::Public => &self.public,
+            Contract::Partner => &self.partner,
+        };
+        if let Some(document) = place.get() {
+            return document.answer(request);
+        }
+        match document(&self.registry, contract, self.version) {
+            Ok(text) => place.get_or_init(|| Document::new(text)).answer(request),
+            Err(error) => {
+                // A test makes both documents.
+                tracing::error!(?error, "the contract cannot be made");
+                HttpResponse::InternalServerError().finish()
+            }
+        }
     }
 }
 
@@ -48,11 +70,11 @@ impl Document {
 }
 
 pub(crate) async fn public(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
-    contracts.public.answer(&request)
+    contracts.answer(&request, Contract::Public)
 }
 
 pub(crate) async fn partner(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
-    contracts.partner.answer(&request)
+    contracts.answer(&request, Contract::Partner)
 }
 
 /// Says that the process serves. It asks nothing of the database, so that a slow one does not get it restarted.

@@ -93,6 +93,11 @@ impl Runner {
         self.know(kind, Some(period), handler)
     }
 
+    /// The kinds that it has handlers for.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.kinds.keys().copied()
+    }
+
     fn know<F, Fut>(mut self, kind: &'static str, period: Option<Duration>, handler: F) -> Self
     where
         F: Fn(JobContext) -> Fut + Send + Sync + 'static,

@@ -2,8 +2,8 @@
 
 use crate::Describe;
 use crate::meta::{Meta, Paging};
+use crate::registry::Registered;
 use crate::services::Services;
-use crate::validate::Checks;
 use model::{Caller, Error, Result};
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -28,7 +28,7 @@ pub struct Input<'a> {
     pub if_match: Option<&'a str>,
     /// What the binary wired together.
     pub services: &'a Services,
-    pub(crate) checks: &'a Checks,
+    pub(crate) registered: &'a Registered,
 }
 
 impl Input<'_> {
@@ -42,7 +42,7 @@ impl Input<'_> {
     /// # Errors
     /// `validation_error`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        self.checks.body(self.body, self.meta.method)
+        self.registered.checks().body(self.body, self.meta.method)
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned + IntoParams> FromInput for Query<T> {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        input.checks.query(input.query).map(Self)
+        input.registered.checks().query(input.query).map(Self)
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {

@@ -3,7 +3,7 @@
 use crate::describe::{Describe, as_json};
 use crate::meta::Meta;
 use crate::registry::{Registered, Registry};
-use model::Code;
+use model::{Code, Error, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use utoipa::openapi::path::Parameter;
@@ -31,7 +31,10 @@ impl Contract {
 }
 
 /// The document of `contract` in `version` (as `v0.1.0`), pretty-printed.
-pub fn document(registry: &Registry, contract: Contract, version: &str) -> String {
+///
+/// # Errors
+/// When two schemas have the same name: a name stands for one type, and another would silently replace it.
+pub fn document(registry: &Registry, contract: Contract, version: &str) -> Result<String> {
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
     let mut tags: Vec<&str> = Vec::new();
@@ -42,7 +45,11 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Strin
             tags.push(registered.area);
         }
         for (name, schema) in &describe.schemas {
-            schemas.insert(name.clone(), as_json(schema));
+            let schema = as_json(schema);
+            if schemas.get(name).is_some_and(|other| *other != schema) {
+                return Err(Error::internal(format!("{} has another schema called {name}", meta.id)));
+            }
+            schemas.insert(name.clone(), schema);
         }
         let path = paths.entry(meta.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
@@ -75,9 +82,9 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Strin
             "schemas": schemas,
         },
     });
-    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
-    text
+    Ok(text)
 }
 
 fn operation(registered: &Registered, describe: &Describe) -> Value {

@@ -257,7 +257,7 @@ impl Pipeline {
             body,
             if_match: request.if_match.as_deref(),
             services: &self.services,
-            checks: &registered.checks,
+            registered,
         })
     }
 

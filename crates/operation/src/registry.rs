@@ -1,12 +1,11 @@
 //! All operations, found by method and path.
 
-use crate::describe::{Describe, as_json};
+use crate::describe::Describe;
 use crate::meta::{Meta, Method};
 use crate::validate::Checks;
 use crate::{EventType, Operation};
 use model::{Error, Result};
-use serde_json::Value;
-use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// An area of the contract: a set of operations that belong together.
 pub trait Domain {
@@ -31,13 +30,18 @@ pub struct Registered {
     pub operation: Box<dyn Operation>,
     /// The area it belongs to.
     pub area: &'static str,
-    pub(crate) checks: Checks,
+    checks: OnceLock<Checks>,
 }
 
 impl Registered {
     /// What was declared.
     pub fn meta(&self) -> &'static Meta {
         self.operation.meta()
+    }
+
+    /// The checks of what goes in. Made when first asked for, so that a start costs nothing for what nobody calls.
+    pub(crate) fn checks(&self) -> &Checks {
+        self.checks.get_or_init(|| Checks::new(&self.describe()))
     }
 
     /// What goes in and comes out.
@@ -53,7 +57,6 @@ impl Registered {
 pub struct Registry {
     operations: Vec<Registered>,
     event_types: Vec<EventType>,
-    schemas: HashMap<String, Value>,
     router: matchit::Router<Vec<usize>>,
 }
 
@@ -76,7 +79,7 @@ impl Registry {
     /// Adds an area.
     ///
     /// # Errors
-    /// When two operations have the same method and path, or the same id, or two schemas or events the same name.
+    /// When two operations have the same method and path, or the same id, or two events the same name.
     pub fn with<D: Domain>(mut self) -> Result<Self> {
         for kind in D::event_types() {
             if self.event_types.iter().any(|other| other.name == kind.name) {
@@ -95,18 +98,8 @@ impl Registry {
         if self.operations.iter().any(|other| other.meta().id == meta.id) {
             return Err(Error::internal(format!("two operations are called {}", meta.id)));
         }
-        let mut describe = Describe::default();
-        operation.describe(&mut describe);
-        for (name, schema) in &describe.schemas {
-            let schema = as_json(schema);
-            // In the contract a name stands for one type; another of the same name would silently replace it.
-            if self.schemas.get(name).is_some_and(|other| *other != schema) {
-                return Err(Error::internal(format!("{} has another schema called {name}", meta.id)));
-            }
-            self.schemas.insert(name.clone(), schema);
-        }
         let place = self.operations.len();
-        self.operations.push(Registered { operation, area, checks: Checks::new(&describe) });
+        self.operations.push(Registered { operation, area, checks: OnceLock::new() });
         let pattern = positional(meta.path);
         if let Ok(found) = self.router.at_mut(&pattern)
             && let Some(first) = found.value.first().and_then(|first| self.operations.get(*first))

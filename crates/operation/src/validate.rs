@@ -7,15 +7,14 @@ use jsonschema::{JsonType, ValidationError, Validator};
 use model::{Error, FieldError, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use std::sync::OnceLock;
 
-/// The checks of one operation. Compiled when first used, so that a start costs nothing for what nobody calls.
+/// The checks of one operation's input.
 pub(crate) struct Checks {
-    body_schema: Option<Value>,
+    body: Option<Validator>,
     takes_empty_object: bool,
-    query_schema: Value,
-    body: OnceLock<Option<Validator>>,
-    query: OnceLock<Option<Validator>>,
+    /// The schemas of the query's parameters, by name.
+    parameters: Map<String, Value>,
+    query: Option<Validator>,
 }
 
 /// At most this many mistakes are listed.
@@ -24,11 +23,11 @@ const MOST_ERRORS: usize = 20;
 impl Checks {
     pub(crate) fn new(describe: &Describe) -> Self {
         let components = describe.components();
-        let body_schema = describe.body.as_ref().map(|schema| {
+        let body = describe.body.as_ref().and_then(|schema| {
             // `allOf` lets a bare reference stand beside the components that it refers to.
-            json!({ "allOf": [as_json(schema)], "components": components })
+            compile(&json!({ "allOf": [as_json(schema)], "components": components }))
         });
-        let properties: Map<String, Value> = describe
+        let parameters: Map<String, Value> = describe
             .query
             .iter()
             .map(|parameter| (parameter.name.clone(), parameter.schema.as_ref().map_or(Value::Null, as_json)))
@@ -39,31 +38,27 @@ impl Checks {
             .filter(|parameter| matches!(parameter.required, utoipa::openapi::Required::True))
             .map(|parameter| parameter.name.as_str())
             .collect();
-        let query_schema = json!({ "type": "object", "properties": properties, "required": required, "components": components });
-        let takes_empty_object = describe.takes_empty_object();
-        Self { body_schema, takes_empty_object, query_schema, body: OnceLock::new(), query: OnceLock::new() }
+        let query = json!({ "type": "object", "properties": &parameters, "required": required, "components": components });
+        Self { body, takes_empty_object: describe.takes_empty_object(), query: compile(&query), parameters }
     }
 
     /// Reads a JSON body. One of which nothing must be there may be left out.
     pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8], method: Method) -> Result<T> {
         let nothing_needed = self.takes_empty_object && method.may_go_without_body();
         let value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
-        if let Some(schema) = &self.body_schema {
-            check(self.body.get_or_init(|| compile(schema)).as_ref(), &value)?;
-        }
+        check(self.body.as_ref(), &value)?;
         typed(value, "body")
     }
 
     /// Reads query parameters. Those that the operation does not know are ignored.
     pub(crate) fn query<T: DeserializeOwned>(&self, given: &[(String, String)]) -> Result<T> {
         let mut object = Map::new();
-        let known = self.query_schema.get("properties").and_then(Value::as_object);
         for (name, text) in given {
-            let Some(schema) = known.and_then(|known| known.get(name)) else { continue };
+            let Some(schema) = self.parameters.get(name) else { continue };
             object.insert(name.clone(), coerced(schema, text));
         }
         let value = Value::Object(object);
-        check(self.query.get_or_init(|| compile(&self.query_schema)).as_ref(), &value)?;
+        check(self.query.as_ref(), &value)?;
         typed(value, "query")
     }
 }

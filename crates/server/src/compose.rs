@@ -17,7 +17,7 @@ use events::{Deliveries, Events, EventsParts, Webhooks};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
-use operation::{Contract, Limits, Pipeline, RawRoute, Registry, RequestLog, Services, document};
+use operation::{Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -90,11 +90,8 @@ impl Service {
     /// When two operations claim the same address or id.
     pub fn new(parts: ServiceParts) -> Result<Self> {
         let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
-        let registry = registry()?;
-        let contracts = Contracts::new(
-            document(&registry, Contract::Public, VERSION),
-            document(&registry, Contract::Partner, VERSION),
-        );
+        let registry = Arc::new(registry()?);
+        let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
         let spending = Arc::new(Spending::new(db.clone()));
         let quotas = Arc::new(Quotas::new(db.clone()));
@@ -140,7 +137,7 @@ impl Service {
         let jobs = imported(received(background(&db, &engine, &shapes), &receiver), importer);
         let jobs = events.background(jobs);
         let pipeline = Pipeline {
-            registry: Arc::new(registry),
+            registry,
             db,
             directory,
             rates,

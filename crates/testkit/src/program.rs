@@ -18,7 +18,7 @@ pub struct Program {
     pub listen: String,
     binary: &'static str,
     folder: TempDir,
-    settings: Vec<(&'static str, &'static str)>,
+    settings: Vec<(&'static str, String)>,
 }
 
 impl Program {
@@ -36,8 +36,8 @@ impl Program {
 
     /// The same with a setting.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: &'static str) -> Self {
-        self.settings.push((name, value));
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.settings.push((name, value.into()));
         self
     }
 
@@ -95,7 +95,9 @@ impl Program {
         for tier in ["FAST", "BALANCED", "ADVANCED"] {
             command.env(format!("SVC_MODEL_{tier}"), "openai:x");
         }
-        command.env("SVC_OPENAI_BASE_URL", self.model.base_url()).envs(self.settings.iter().copied());
+        command
+            .env("SVC_OPENAI_BASE_URL", self.model.base_url())
+            .envs(self.settings.iter().map(|(name, value)| (name, value)));
         command
     }
 }

@@ -26,7 +26,8 @@ pub(super) fn print(arguments: &Openapi) -> anyhow::Result<()> {
     } else if arguments.events {
         super::events_document(&registry)
     } else {
-        document(&registry, if arguments.partner { Contract::Partner } else { Contract::Public }, VERSION)
+        let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
+        document(&registry, contract, VERSION).map_err(cause)?
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())

@@ -18,6 +18,8 @@ const SLUG: &str = "demo";
 /// What to tell the newcomer once the service serves.
 pub(crate) struct Welcome {
     listen: String,
+    /// The flags by which another command finds the same database.
+    database: String,
     workspace: WorkspaceId,
     /// Live and test key, where the workspace was just made.
     keys: Option<(String, String)>,
@@ -36,7 +38,15 @@ pub(crate) async fn prepare(db: &Db, config: &Config) -> anyhow::Result<Welcome>
     });
     let (workspace, keys) = made.await.map_err(cause)?;
     let products = db.read(move |read| products::find(read, workspace)).await.map_err(cause)?;
-    Ok(Welcome { listen: config.listen.clone(), workspace, keys, products })
+    Ok(Welcome { listen: config.listen.clone(), database: database_flags(config), workspace, keys, products })
+}
+
+/// A database's URL may hold a password, which is not to be printed.
+fn database_flags(config: &Config) -> String {
+    match &config.database_url {
+        Some(_) => " --database-url \"$SVC_DATABASE_URL\"".to_owned(),
+        None => format!(" --data-dir '{}'", config.data_dir.display()),
+    }
 }
 
 fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
@@ -107,9 +117,8 @@ impl Welcome {
             }
             None => {
                 println!("The demo workspace ({workspace}) is as you left it. For a new key:");
-                println!(
-                    "  ./target/release/svc key create --workspace {workspace} --env live --scopes runs:execute,runs:read"
-                );
+                println!("  ./target/release/svc key create --workspace {workspace} --env live \\");
+                println!("    --scopes runs:execute,runs:read{}", self.database);
             }
         }
         println!();

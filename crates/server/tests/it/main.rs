@@ -10,8 +10,10 @@
 mod answers;
 mod bad_input;
 mod chaos;
+mod command_line;
 mod contract;
 mod document;
+mod documents;
 mod event_types;
 mod gate;
 mod idempotency;
@@ -19,6 +21,7 @@ mod kill;
 mod kill_import;
 mod kill_inbound;
 mod limits;
+mod processes;
 mod runs;
 mod seams;
 mod surface;

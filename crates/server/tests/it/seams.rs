@@ -162,7 +162,7 @@ impl Bed {
         let app = TestApp::new(kind).await;
         let key = app.full_key().await;
         let registry = Registry::new().with::<Shelves>().unwrap();
-        let document = serde_json::from_str(&document(&registry, Contract::Public, "v0")).unwrap();
+        let document = serde_json::from_str(&document(&registry, Contract::Public, "v0").unwrap()).unwrap();
         let own = &app.service.pipeline;
         let pipeline = Pipeline {
             registry: Arc::new(registry),

@@ -1,0 +1,163 @@
+//! The program as its operator meets it: commands, settings, the demo workspace, and what the documents say of them.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use testkit::{Client, Program, until};
+
+const SVC: &str = env!("CARGO_BIN_EXE_svc");
+
+/// The program in a folder of its own, with nothing set but what a test sets.
+fn svc(folder: &Path) -> Command {
+    let mut command = Command::new(SVC);
+    command.current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SVC_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn slugs(output: &Output) -> Vec<String> {
+    let rows: Vec<Value> = serde_json::from_str(&text(output)).unwrap();
+    rows.iter().map(|row| row["slug"].as_str().unwrap().to_owned()).collect()
+}
+
+testkit::on_both! {
+    async fn every_command_prints_json(kind: Kind) {
+        let program = Program::new(kind, SVC).await;
+        let workspace = program.run(&["workspace", "create", "--name", "Acme & Sons"]);
+        assert_eq!(workspace["slug"], "acme-sons");
+        let listed = program.run(&["workspace", "list"]);
+        assert_eq!(listed[0]["id"], workspace["id"]);
+
+        let set = program.run(&["plan", "set", "--workspace", "acme-sons", "--plan", "pro"]);
+        assert_eq!(set["id"], workspace["id"]);
+        let granted = program.run(&["energy", "grant", "--workspace", "acme-sons", "--amount", "500"]);
+        assert_eq!(granted["amount"], 500);
+
+        let words = "--workspace acme-sons --env test --rpm 700 --quota 9000 --budget-cents 300 --cutoff";
+        let mut create = vec!["key", "create", "--scopes", "runs:read,agents:read"];
+        create.extend(words.split(' '));
+        let made = program.run(&create);
+        assert!(made["secret"].as_str().unwrap().starts_with("svc_test_"));
+        let id = made["id"].as_str().unwrap();
+        let budget = program.run(&["key", "budget", id, "--cents", "500", "--cutoff"]);
+        assert_eq!(budget["budget_cents"], 500);
+        assert!(program.run(&["key", "budget", id, "--none"])["budget_cents"].is_null());
+        let key = &program.run(&["key", "list", "--workspace", "acme-sons"])[0];
+        assert_eq!((&key["rate_limit_rpm"], &key["monthly_quota"]), (&700.into(), &9000.into()));
+        assert!(key["secret"].is_null(), "a secret is shown once");
+
+        let serving = program.serve().await;
+        let (client, bearer) = (program.client(), format!("Bearer {}", made["secret"].as_str().unwrap()));
+        let me = async || client.ask("GET", "/me").header("authorization", &bearer).send().await;
+        assert_eq!(me().await.expect(200)["workspace"]["slug"], "acme-sons");
+        program.run(&["workspace", "block", "acme-sons", "--reason", "Unpaid."]);
+        // The service remembers workspaces for some seconds, and asks again then.
+        let blocked = until("the workspace is blocked", async || Some(me().await).filter(|me| me.status == 403));
+        assert_eq!(blocked.await.body["error"]["message"], "Unpaid.");
+        assert!(program.run(&["workspace", "unblock", "acme-sons"])["blocked_reason"].is_null());
+        assert_eq!(program.run(&["key", "revoke", id])["status"], "revoked");
+        serving.stop().await;
+    }
+}
+
+#[test]
+fn a_flag_beats_a_variable_beats_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["file", "variable", "flag"] {
+        let database = format!("sqlite:{name}.db");
+        let words = ["workspace", "create", "--name", name, "--database-url", &database];
+        text(&svc(folder.path()).args(words).output().unwrap());
+    }
+    std::fs::write(folder.path().join("svc.toml"), "database_url = \"sqlite:file.db\"\nlog = \"warn\"\n")
+        .unwrap();
+    let list = || {
+        let mut command = svc(folder.path());
+        command.args(["workspace", "list", "--json"]).env("SVC_CONFIG", "svc.toml");
+        command
+    };
+    assert_eq!(slugs(&list().output().unwrap()), ["file"]);
+    let variable = || {
+        let mut command = list();
+        command.env("SVC_DATABASE_URL", "sqlite:variable.db");
+        command
+    };
+    assert_eq!(slugs(&variable().output().unwrap()), ["variable"]);
+    let flag = variable().args(["--database-url", "sqlite:flag.db"]).output().unwrap();
+    assert_eq!(slugs(&flag), ["flag"]);
+
+    std::fs::write(folder.path().join("svc.toml"), "colour = \"red\"\n").unwrap();
+    let refused = list().output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("there is no setting `colour`"));
+}
+
+#[test]
+fn the_document_names_every_setting_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = text(&svc(folder.path()).args(["serve", "--help"]).output().unwrap());
+    let variables = |text: &str, before: &str| -> BTreeSet<String> {
+        let pieces = text.split(before).skip(1);
+        pieces
+            .map(|piece| {
+                piece.chars().take_while(|letter| letter.is_ascii_uppercase() || *letter == '_').collect()
+            })
+            .filter(|name: &String| name.starts_with("SVC_"))
+            .collect()
+    };
+    let document = include_str!("../../../../docs/configuration.md");
+    let helped = variables(&help, "[env: ");
+    assert!(helped.len() > 15, "{help}");
+    assert_eq!(helped, variables(document, "| `"));
+}
+
+/// Serves the demo workspace until its lines are printed. Gives them.
+async fn welcome(folder: &Path, listen: &str) -> Vec<String> {
+    let model = ["--model-fast", "openai:x", "--model-balanced", "openai:x", "--model-advanced", "openai:x"];
+    let mut command = svc(folder);
+    command.args(["serve", "--demo", "--listen", listen, "--data-dir", "kept"]).args(model);
+    let mut serving = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = Vec::new();
+    for line in BufReader::new(serving.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        let is_last = line.starts_with("Reference: ");
+        lines.push(line);
+        if is_last {
+            break;
+        }
+    }
+    let client = Client::new(&format!("http://{listen}"));
+    until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
+    if let Some(key) = lines.iter().find_map(|line| line.trim().strip_prefix("live: ")) {
+        client.ask("GET", "/me").header("authorization", &format!("Bearer {key}")).send().await.expect(200);
+    }
+    let pid = serving.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(serving.wait().unwrap().success());
+    lines
+}
+
+#[actix_web::test]
+async fn the_demo_is_made_once_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let listen = Program::address();
+    let first = welcome(folder.path(), &listen).await;
+    assert!(first.iter().any(|line| line.contains("live: svc_live_")), "{first:?}");
+    let second = welcome(folder.path(), &listen).await;
+    assert!(!second.iter().any(|line| line.contains("svc_live_")), "{second:?}");
+
+    let told = second.iter().position(|line| line.trim().starts_with("./target/release/svc ")).unwrap();
+    let told = second[told..told + 2].concat().replace(['\\', '\''], " ");
+    let words = told.split_whitespace().skip(1);
+    let made = text(&svc(folder.path()).args(words).arg("--json").output().unwrap());
+    let made: Value = serde_json::from_str(&made).unwrap();
+    assert_eq!((&made["owner_id"], &made["env"]), (&1.into(), &"live".into()));
+}

@@ -1,0 +1,52 @@
+//! What the documents list, against the code that it is about.
+
+use model::Code;
+use std::collections::BTreeSet;
+use testkit::{Kind, TestApp};
+
+/// The words in backticks that begin the rows of a document's tables.
+fn rows(document: &str) -> Vec<(&str, &str)> {
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split_once("` |")).collect()
+}
+
+#[test]
+fn every_error_code_is_explained_once_under_its_status() {
+    let document = include_str!("../../../../docs/errors.md");
+    let mut status = "";
+    for code in Code::ALL {
+        let name = code.as_str();
+        let explained = document.split("\n### ").skip(1).filter_map(|part| {
+            let (title, table) = part.split_once('\n')?;
+            let (_, cells) = rows(table).into_iter().find(|(row, _)| *row == name)?;
+            status = title;
+            Some(format!("{title} {cells}"))
+        });
+        let explained: Vec<String> = explained.collect();
+        let expected = code.status().to_string();
+        if explained.is_empty() {
+            let reserved = document.split("### Reserved").nth(1).unwrap();
+            assert!(reserved.contains(&format!("`{name}`")), "{name} is not in docs/errors.md");
+        } else {
+            assert_eq!(explained.len(), 1, "{name} is explained {} times", explained.len());
+            assert!(explained[0].contains(&expected), "{name} is not explained under {expected}: {status}");
+        }
+    }
+    let known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let strange: Vec<&str> =
+        rows(document).into_iter().map(|(row, _)| row).filter(|row| !known.contains(row)).collect();
+    assert_eq!(strange, [""; 0]);
+}
+
+#[actix_web::test]
+async fn every_job_stands_in_the_house() {
+    let app = TestApp::new(Kind::Sqlite).await;
+    let (_, section) =
+        include_str!("../../../../docs/architecture.md").split_once("## Work in the background").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let first_cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
+    let documented: BTreeSet<&str> =
+        first_cells.flat_map(|cell| cell.trim().trim_matches('`').split("`, `")).collect();
+    let known: BTreeSet<&str> = app.service.jobs.kinds().collect();
+    assert_eq!(documented, known);
+}
