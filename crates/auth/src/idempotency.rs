@@ -250,6 +250,53 @@ pub fn finish(tx: &mut Tx, claim: &Claim, status: u16, body: &str) -> Result<()>
     still_ours(held)
 }
 
+/// Takes back an outcome that was stored while the work went on (202), because the work has failed: a resend executes,
+/// and finds what was begun. Does nothing where the claim was taken over.
+///
+/// # Errors
+/// When the database fails.
+pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
+    let now = tx.now();
+    diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
+        .filter(idempotency_keys::fence.eq(claim.fence))
+        .set((
+            idempotency_keys::state.eq("claimed"),
+            idempotency_keys::lease_until.eq(now),
+            idempotency_keys::status.eq(None::<i64>),
+            idempotency_keys::body.eq(None::<String>),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The claim of a request that was told that `resource` goes on (202), for whoever ends it after the server that had
+/// claimed died.
+///
+/// # Errors
+/// When the database fails.
+pub fn left_open(
+    read: &mut Read,
+    lineage: &KeyId,
+    key: &str,
+    resource: &str,
+    seal: &Arc<Seal>,
+) -> Result<Option<Claim>> {
+    let fence = idempotency_keys::table
+        .find((lineage, key))
+        .filter(idempotency_keys::resource_id.eq(resource))
+        .filter(idempotency_keys::status.eq(202))
+        .select(idempotency_keys::fence)
+        .get_result(read.connection())
+        .optional()?;
+    Ok(fence.map(|fence| Claim {
+        lineage: lineage.clone(),
+        key: key.to_owned(),
+        fence,
+        seal: seal.clone(),
+        resource: Some(resource.to_owned()),
+    }))
+}
+
 /// Gives the claim up, so that a resend executes. Where something was begun the row stays, to be resumed.
 ///
 /// # Errors

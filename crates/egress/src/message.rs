@@ -294,7 +294,18 @@ impl Streaming {
         self.truncated
     }
 
-    pub(crate) async fn collect(mut self) -> Result<Response, Error> {
+    /// Takes no more than this of what is still to come, where the request's own limit would let more in.
+    #[must_use]
+    pub fn at_most(mut self, bytes: usize) -> Self {
+        self.remaining = self.remaining.min(bytes);
+        self
+    }
+
+    /// Reads the body to its end.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk).
+    pub async fn collect(mut self) -> Result<Response, Error> {
         let first = self.chunk().await?.unwrap_or_default();
         let body = match self.chunk().await? {
             None => first,

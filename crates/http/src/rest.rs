@@ -1,13 +1,14 @@
 //! One handler for every operation.
 
 use crate::BASE;
+use actix_web::body::BodyStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::StreamExt;
 use model::{Code, Error, Result};
-use operation::{Head, Pipeline, Response};
+use operation::{Head, Pipeline, Response, ResponseBody};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The largest header block (decision 14).
@@ -86,11 +87,18 @@ fn to_http(response: Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = HttpResponse::new(status);
     let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let content_type = match &response.body {
+        ResponseBody::Json(_) => "application/json",
+        ResponseBody::Events(_) => "text/event-stream; charset=utf-8",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     for (name, value) in response.headers {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             headers.insert(name, value);
         }
     }
-    answer.set_body(Bytes::from(response.body)).map_into_boxed_body()
+    match response.body {
+        ResponseBody::Json(text) => answer.set_body(Bytes::from(text)).map_into_boxed_body(),
+        ResponseBody::Events(events) => answer.set_body(BodyStream::new(events)).map_into_boxed_body(),
+    }
 }

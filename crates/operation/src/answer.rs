@@ -1,26 +1,61 @@
 //! What an operation gives: the envelope of specification 2.1, with `success` first.
 
-use crate::Describe;
+use crate::{Describe, EventStream};
 use model::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
+use std::fmt;
 use utoipa::ToSchema;
 
 /// An answer, printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// The whole body.
-    pub body: String,
+    /// What follows the headers.
+    pub body: ReplyBody,
     /// Headers of its own, beside those that every answer has. An `Idempotency-Key` remembers status and body only.
     pub headers: Vec<(&'static str, String)>,
+}
+
+/// The body of a [`Reply`].
+pub enum ReplyBody {
+    /// The whole JSON.
+    Whole(String),
+    /// Events as they happen. An `Idempotency-Key` remembers none: the operation stores what a resend is answered, and
+    /// says so with [`crate::Cx::mark_answered`].
+    Events(EventStream),
+}
+
+impl fmt::Debug for ReplyBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(text) => f.debug_tuple("Whole").field(text).finish(),
+            Self::Events(_) => f.write_str("Events"),
+        }
+    }
 }
 
 impl Reply {
     /// An answer without headers of its own.
     pub fn new(status: u16, body: String) -> Self {
-        Self { status, body, headers: Vec::new() }
+        Self { status, body: ReplyBody::Whole(body), headers: Vec::new() }
+    }
+
+    /// 200 with events.
+    pub fn events(events: EventStream) -> Self {
+        Self { status: 200, body: ReplyBody::Events(events), headers: Vec::new() }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// `internal_error` for events, which nobody has as a whole.
+    pub fn text(&self) -> Result<&str> {
+        match &self.body {
+            ReplyBody::Whole(text) => Ok(text),
+            ReplyBody::Events(_) => Err(Error::internal("a stream of events is no text")),
+        }
     }
 }
 

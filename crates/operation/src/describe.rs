@@ -14,6 +14,7 @@ pub struct Describe {
     pub(crate) documented: Vec<Parameter>,
     pub(crate) successes: Vec<(u16, Value)>,
     pub(crate) failures: Vec<u16>,
+    pub(crate) events: Option<&'static str>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
 }
 
@@ -55,6 +56,11 @@ impl Describe {
         if let Some((_, fields)) = self.successes.last() {
             self.success(status, fields.clone());
         }
+    }
+
+    /// Says that a 200 may be a stream of server-sent events instead, and which.
+    pub fn events(&mut self, description: &'static str) {
+        self.events = Some(description);
     }
 
     /// Whether `{}` may be a body, as far as it depends on fields that must be there.

@@ -1,6 +1,7 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
-use crate::pipeline::{Head, Pipeline, Progress};
+use crate::face::Head;
+use crate::pipeline::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use auth::KeySecret;
 use auth::keys::StoredKey;
@@ -105,12 +106,7 @@ impl Pipeline {
         // A wrong checksum and an unknown key look the same.
         let secret = KeySecret::parse(secret.trim()).ok_or_else(unknown)?;
         let stored = self.directory.key(secret.hash()).await?.ok_or_else(unknown)?;
-        if stored.revoked_at.is_some() {
-            return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
-        }
-        if stored.expires_at.is_some_and(|expires| expires <= now) {
-            return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
-        }
+        check_usable(&stored, now)?;
         Ok(stored)
     }
 
@@ -210,6 +206,17 @@ impl Pipeline {
     fn seconds_left_in_month(&self) -> i64 {
         self.now().next_month_start().seconds() - self.now().seconds()
     }
+}
+
+/// That a key that is known still opens anything.
+pub(crate) fn check_usable(stored: &StoredKey, now: Timestamp) -> Result<()> {
+    if stored.revoked_at.is_some() {
+        return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
+    }
+    if stored.expires_at.is_some_and(|expires| expires <= now) {
+        return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
+    }
+    Ok(())
 }
 
 /// The path's values under the operation's names; `None` where one is not UTF-8.

@@ -7,6 +7,7 @@
 mod answer;
 mod describe;
 mod events;
+mod face;
 mod gate;
 mod input;
 mod lists;
@@ -21,11 +22,13 @@ mod raw_route;
 mod registry;
 pub mod schema_rules;
 mod services;
+mod stream;
 mod validate;
 
-pub use answer::{Answer, Created, Deleted, Json, Reply, Rows, With};
+pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use describe::Describe;
 pub use events::{EventType, object_schema, schema_of};
+pub use face::{Head, Limits, Response, ResponseBody};
 pub use input::{Body, FromInput, IfMatch, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use log::{LogRow, RequestLog, purge_request_logs};
@@ -33,12 +36,13 @@ pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
 pub use operation_macros::operation;
 pub use paging::OptIn;
-pub use pipeline::{Admitted, Head, Limits, Pipeline, Response};
+pub use pipeline::{Admitted, Pipeline};
 pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber};
+pub use stream::{EventStream, StreamEvent};
 
 use model::{Caller, Error, Result};
 use serde::Serialize;

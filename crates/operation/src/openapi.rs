@@ -191,6 +191,12 @@ fn shared_parameters() -> Value {
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
     let mut responses = Map::new();
     for (status, own) in &describe.successes {
+        let mut content = Map::new();
+        content.insert("application/json".into(), json!({ "schema": envelope_schema(own) }));
+        if let (200, Some(events)) = (status, describe.events) {
+            let events = json!({ "schema": { "type": "string", "description": events } });
+            content.insert("text/event-stream".into(), events);
+        }
         responses.insert(
             status.to_string(),
             json!({
@@ -200,7 +206,7 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
                     _ => "Done.",
                 },
                 "headers": header_references(),
-                "content": { "application/json": { "schema": envelope_schema(own) } },
+                "content": content,
             }),
         );
     }

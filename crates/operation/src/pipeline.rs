@@ -3,75 +3,23 @@
 //! Guard (gate.rs) → body → idempotency → quota and budget → parse → run → envelope → headers → request log. It
 //! knows no operation's types, so it is compiled once.
 
-use crate::answer::Reply;
+use crate::answer::{Reply, ReplyBody};
+use crate::face::{Head, Limits, Response, ResponseBody};
 use crate::gate::Passed;
 use crate::input::Input;
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
+use crate::raw_route::Chunks;
 use crate::registry::Registry;
+use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
 use crate::{Call, Cx, Services, Speaking};
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Db, Tx};
-
-/// A request without its body.
-pub struct Head<'a> {
-    /// The method, as sent.
-    pub method: &'a str,
-    /// The path below `/api/v1`, not decoded.
-    pub path: &'a str,
-    /// The query, not decoded.
-    pub query: &'a str,
-    /// Who is connected.
-    pub peer: IpAddr,
-    /// Gives a header's bytes by its lower-case name.
-    pub headers: &'a dyn Fn(&str) -> Option<&'a [u8]>,
-}
-
-impl<'a> Head<'a> {
-    /// A header as text; an error where it is not UTF-8.
-    pub(crate) fn header(&self, name: &str) -> Option<std::result::Result<&'a str, std::str::Utf8Error>> {
-        (self.headers)(name).map(std::str::from_utf8)
-    }
-
-    /// A header as text, for one whose reader refuses what is not UTF-8 anyway.
-    fn lossy_header(&self, name: &str) -> Option<String> {
-        (self.headers)(name).map(|value| String::from_utf8_lossy(value).into_owned())
-    }
-}
-
-/// What an installation may set.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Requests per minute of a key whose workspace is not known.
-    pub default_rpm: i64,
-    /// Failed requests per minute of an address without a valid key.
-    pub anonymous_rpm: i64,
-    /// How long a duplicate waits for the first request with its `Idempotency-Key`.
-    pub duplicate_wait: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { default_rpm: 300, anonymous_rpm: 300, duplicate_wait: Duration::from_secs(25) }
-    }
-}
-
-/// An answer for a face to send.
-#[derive(Debug, Clone)]
-pub struct Response {
-    /// The HTTP status.
-    pub status: u16,
-    /// Headers beside the content type.
-    pub headers: Vec<(&'static str, String)>,
-    /// The whole JSON body.
-    pub body: String,
-}
 
 /// The pipeline and all that it asks.
 pub struct Pipeline {
@@ -323,13 +271,13 @@ impl Pipeline {
             return result;
         }
         let to_store = match &result {
-            Ok(reply) => Some(reply.clone()),
+            Ok(reply) => Some((reply.status, reply.text()?.to_owned())),
             Err(error) if is_deterministic(error) => Some(error_reply(error, &caller.request)),
             Err(_) => None,
         };
         self.db
             .write(move |tx| match &to_store {
-                Some(reply) => idempotency::finish(tx, &claim, reply.status, &reply.body),
+                Some((status, body)) => idempotency::finish(tx, &claim, *status, body),
                 None => idempotency::release(tx, &claim),
             })
             .await?;
@@ -365,8 +313,8 @@ impl Pipeline {
         if let Some(cause) = error.cause() {
             tracing::error!(request_id = %progress.request, code = error.code().as_str(), ?cause, "a request failed");
         }
-        let reply = error_reply(&error, &progress.request);
-        self.finish(progress, reply, Some(&error))
+        let (status, body) = error_reply(&error, &progress.request);
+        self.finish(progress, Reply::new(status, body), Some(&error))
     }
 
     fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
@@ -393,24 +341,51 @@ impl Pipeline {
             headers.push(("idempotent-replayed", "true".to_owned()));
             headers.push(("original-request-id", original.clone()));
         }
-        self.log.push(LogRow {
-            id: progress.request.as_str().to_owned(),
-            created_at: progress.came_at,
-            workspace_id: progress.workspace,
-            key_id: progress.key.as_ref().map(|stored| stored.key.id.clone()),
-            operation: progress.operation.map(|meta| meta.id),
-            method: progress.method,
-            path: progress.path,
-            status: i64::from(reply.status),
+        let status = reply.status;
+        let body = match reply.body {
+            ReplyBody::Whole(text) => {
+                self.log.push(progress.row(status, error));
+                ResponseBody::Json(text)
+            }
+            ReplyBody::Events(events) => {
+                headers.push(("cache-control", "no-store".to_owned()));
+                // Proxies would otherwise collect the events.
+                headers.push(("x-accel-buffering", "no".to_owned()));
+                ResponseBody::Events(self.send_events(events, progress))
+            }
+        };
+        Response { status, headers, body }
+    }
+
+    fn send_events(&self, events: EventStream, progress: Progress) -> Chunks {
+        let request = progress.request.clone();
+        let scope = progress.operation.and_then(|meta| meta.scope);
+        let key = progress.key.as_ref().map(|stored| stored.key.id.clone());
+        let key = key.map(|key| KeyWatch { db: self.db.clone(), key, scope });
+        let row = LastingRow::new(self.log.clone(), progress.row(200, None));
+        Sending::new(events, request, key, row, &self.limits).chunks()
+    }
+}
+
+impl Progress {
+    fn row(self, status: u16, error: Option<&Error>) -> LogRow {
+        LogRow {
+            id: self.request.as_str().to_owned(),
+            created_at: self.came_at,
+            workspace_id: self.workspace,
+            key_id: self.key.as_ref().map(|stored| stored.key.id.clone()),
+            operation: self.operation.map(|meta| meta.id),
+            method: self.method,
+            path: self.path,
+            status: i64::from(status),
             code: error.map(|error| error.code().as_str()),
-            gate: error.map(|_| progress.gate),
-            livemode: progress.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
-            latency_us: i64::try_from(progress.began.elapsed().as_micros()).unwrap_or(i64::MAX),
-            energy: progress.energy,
-            replayed: progress.original_request.is_some(),
-            client_request_id: progress.client_request_id,
-        });
-        Response { status: reply.status, headers, body: reply.body }
+            gate: error.map(|_| self.gate),
+            livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
+            latency_us: i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX),
+            energy: self.energy,
+            replayed: self.original_request.is_some(),
+            client_request_id: self.client_request_id,
+        }
     }
 }
 
@@ -467,10 +442,13 @@ fn once_in_transaction(tx: &mut Tx, ask: &Ask, work: impl FnOnce(&mut Tx) -> Res
     };
     let reply = match tx.savepoint(work) {
         Ok(reply) => reply,
-        Err(error) if is_deterministic(&error) => error_reply(&error, &ask.request),
+        Err(error) if is_deterministic(&error) => {
+            let (status, body) = error_reply(&error, &ask.request);
+            Reply::new(status, body)
+        }
         Err(error) => return Err(error),
     };
-    idempotency::finish(tx, &claim, reply.status, &reply.body)?;
+    idempotency::finish(tx, &claim, reply.status, reply.text()?)?;
     Ok(Once::Reply(reply))
 }
 
@@ -501,9 +479,10 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
     Reply::new(outcome.status, outcome.body)
 }
 
-fn error_reply(error: &Error, request: &RequestId) -> Reply {
+/// The status and the body of an error's answer.
+pub(crate) fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
-    Reply::new(error.code().status(), body.to_string())
+    (error.code().status(), body.to_string())
 }
 
 /// The first `most` characters.

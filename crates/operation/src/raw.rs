@@ -213,6 +213,12 @@ mod tests {
         ranking: Option<&'static str>,
     }
 
+    /// Status and body.
+    fn sent(answer: impl Answer) -> (u16, String) {
+        let reply = answer.reply().unwrap();
+        (reply.status, reply.text().unwrap().to_owned())
+    }
+
     fn notes() -> Vec<Note> {
         ["a", "b\"c"].map(|text| Note { text: text.to_owned() }).to_vec()
     }
@@ -225,14 +231,13 @@ mod tests {
     fn raw_answers_read_like_typed_ones() {
         let [note, _] = notes().try_into().unwrap();
         let text = || serde_json::to_string(&note).unwrap();
-        assert_eq!(RawJson::<Note>::new(text()).reply().unwrap(), Json(note.clone()).reply().unwrap());
-        assert_eq!(RawCreated::<Note>::new(text()).reply().unwrap(), Created(note.clone()).reply().unwrap());
+        assert_eq!(sent(RawJson::<Note>::new(text())), sent(Json(note.clone())));
+        assert_eq!(sent(RawCreated::<Note>::new(text())), sent(Created(note.clone())));
         let (page, extra) =
             (PageNumber { limit: 2, page: 3 }, Ranked { total_is_exact: true, ranking: None });
-        let raw = RawPageList::<Note, Ranked>::of(page, printed(&notes()), 5, extra.clone()).reply().unwrap();
-        let typed = PageList::of(page, notes(), 5, extra).reply().unwrap();
-        assert_eq!(raw, typed);
-        let body: Value = serde_json::from_str(&raw.body).unwrap();
+        let raw = sent(RawPageList::<Note, Ranked>::of(page, printed(&notes()), 5, extra.clone()));
+        assert_eq!(raw, sent(PageList::of(page, notes(), 5, extra)));
+        let body: Value = serde_json::from_str(&raw.1).unwrap();
         assert_eq!(body["pagination"], json!({ "page": 3, "limit": 2, "total": 5, "pages": 3 }));
         assert_eq!(body["total_is_exact"], true);
     }
@@ -243,7 +248,7 @@ mod tests {
         let of = |limit| {
             let page = CursorPage { limit, starting_after: None };
             let list = RawCursorList::<Note>::of(&page, &notes(), print, |note| note.text.clone());
-            serde_json::from_str::<Value>(&list.reply().unwrap().body).unwrap()
+            serde_json::from_str::<Value>(&sent(list).1).unwrap()
         };
         assert_eq!(
             of(1),
@@ -251,15 +256,15 @@ mod tests {
         );
         let all = of(2);
         assert_eq!(all["next_cursor"], Value::Null);
-        let typed = CursorList { data: notes(), has_more: false }.reply().unwrap();
-        assert_eq!(all["data"], serde_json::from_str::<Value>(&typed.body).unwrap()["data"]);
+        let typed = sent(CursorList { data: notes(), has_more: false });
+        assert_eq!(all["data"], serde_json::from_str::<Value>(&typed.1).unwrap()["data"]);
     }
 
     #[test]
     fn headers_ride_along() {
         let answer = With { answer: Json(1), headers: vec![("etag", "\"7\"".to_owned())] };
         let reply = answer.reply().unwrap();
-        assert_eq!((reply.status, reply.body.as_str()), (200, "{\"success\":true,\"data\":1}"));
+        assert_eq!((reply.status, reply.text().unwrap()), (200, "{\"success\":true,\"data\":1}"));
         assert_eq!(reply.headers, [("etag", "\"7\"".to_owned())]);
     }
 }

@@ -19,7 +19,11 @@ impl Provider for Local {
                     () = prompt.cancel.cancelled() => return Err(ProviderError::Cancelled),
                 };
                 match event {
-                    Some(Event::Token(_)) => {}
+                    Some(Event::Token(piece)) => {
+                        if let Some(sink) = &prompt.sink {
+                            sink.say(&piece);
+                        }
+                    }
                     Some(Event::Done(completion)) => return Ok(answer(completion)),
                     Some(Event::Failed(error)) => return Err(failed(error)),
                     None => return Err(ProviderError::Unavailable("the embedded model stopped".to_owned())),

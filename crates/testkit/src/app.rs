@@ -103,7 +103,12 @@ impl TestApp {
             objects: objects.clone(),
             rates,
             base_url: "https://svc.example".to_owned(),
-            limits: Limits { duplicate_wait: Duration::from_millis(400), ..Limits::default() },
+            limits: Limits {
+                duplicate_wait: Duration::from_millis(400),
+                keep_alive: Duration::from_millis(100),
+                key_check: Duration::from_millis(100),
+                ..Limits::default()
+            },
             runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();

@@ -1,7 +1,7 @@
 //! A caller of a service.
 
-use crate::Key;
-use egress::{Connector, Limits as HttpLimits, Method, Policy, Request};
+use crate::{Key, Listening};
+use egress::{Connector, Limits as HttpLimits, Method, Policy, Request, Streaming};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -78,6 +78,21 @@ impl Asking<'_> {
     /// # Errors
     /// When there is no answer.
     pub async fn try_send(self) -> Result<Answer, egress::Error> {
+        let response = self.open().await?.collect().await?;
+        let headers = header_map(&response.headers);
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok(Answer { status: response.status, headers, text, body })
+    }
+
+    /// Sends it, and reads the answer as a stream of events.
+    pub async fn listen(self) -> Listening {
+        let response = self.open().await.expect("the service answers");
+        let headers = header_map(&response.headers);
+        Listening::new(headers, response)
+    }
+
+    async fn open(self) -> Result<Streaming, egress::Error> {
         let method = Method::from_bytes(self.method.as_bytes()).unwrap();
         let limits = HttpLimits {
             total: Duration::from_secs(120),
@@ -86,16 +101,15 @@ impl Asking<'_> {
         };
         let mut request = Request::new(method, self.url).body(self.body).limits(limits);
         request.headers = self.headers;
-        let response = self.client.connector.send(request).await?;
-        let headers = response
-            .headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect();
-        let text = String::from_utf8_lossy(&response.body).into_owned();
-        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok(Answer { status: response.status, headers, text, body })
+        self.client.connector.stream(request).await
     }
+}
+
+fn header_map(headers: &egress::HeaderMap) -> BTreeMap<String, String> {
+    headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
 }
 
 /// An answer.

@@ -17,6 +17,8 @@ mod app;
 mod client;
 mod database;
 #[cfg(feature = "app")]
+mod listening;
+#[cfg(feature = "app")]
 mod program;
 #[cfg(feature = "app")]
 mod raw;
@@ -30,6 +32,8 @@ pub use app::{Key, TestApp};
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]
 pub use program::{Program, Serving};
 #[cfg(feature = "app")]

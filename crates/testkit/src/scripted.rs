@@ -22,6 +22,10 @@ pub enum Script {
     Fail(ProviderError),
     /// Nothing, until the run is cancelled or [`ScriptedModel::release`] is called; then a text.
     Wait(String),
+    /// A text in pieces: the first at once, and each of the others after a [`ScriptedModel::release`].
+    Pieces(Vec<String>),
+    /// A failure after these pieces.
+    BreakOff(Vec<String>, ProviderError),
 }
 
 /// A model that says what it was told to say, in order, and then "ok". It remembers what it was asked.
@@ -78,6 +82,15 @@ impl ScriptedModel {
             .unwrap_or_default()
     }
 
+    async fn say(&self, prompt: &Prompt, pieces: &[String]) {
+        for (place, piece) in pieces.iter().enumerate() {
+            if place > 0 {
+                self.gate.0.acquire().await.unwrap().forget();
+            }
+            say(prompt, piece);
+        }
+    }
+
     fn completion(&self, text: String, finish: Finish, tool_calls: Vec<ToolCall>) -> Completion {
         let usage = self.usage.lock().unwrap().unwrap_or(Usage {
             input_tokens: 10,
@@ -85,6 +98,12 @@ impl ScriptedModel {
             ..Usage::default()
         });
         Completion { text, tool_calls, finish, usage: Some(usage) }
+    }
+}
+
+fn say(prompt: &Prompt, piece: &str) {
+    if let Some(sink) = &prompt.sink {
+        sink.say(piece);
     }
 }
 
@@ -112,16 +131,33 @@ impl Provider for ScriptedModel {
                     }
                     () = prompt.cancel.cancelled() => Err(ProviderError::Cancelled),
                 },
+                Script::Pieces(pieces) => tokio::select! {
+                    () = self.say(prompt, &pieces) => {
+                        Ok(self.completion(pieces.concat(), Finish::Stop, Vec::new()))
+                    }
+                    () = prompt.cancel.cancelled() => Err(ProviderError::Cancelled),
+                },
+                Script::BreakOff(pieces, error) => {
+                    pieces.iter().for_each(|piece| say(prompt, piece));
+                    Err(error)
+                }
             }
         })
     }
 }
 
-/// Status, `Retry-After` and body of the answers to come.
-type Answers = VecDeque<(u16, Option<u64>, Value)>;
+/// An answer to come.
+enum Scripted {
+    /// Status, `Retry-After` and body. The status 0 stands for none: the request hangs.
+    Json(u16, Option<u64>, Value),
+    /// Server-sent events, and whether their end is sent, too.
+    Events(Vec<Value>, bool),
+}
 
-/// An HTTP server that answers with scripted status and JSON, in order, and then with a short completion. It speaks
-/// enough HTTP/1.1 for our own client and no more.
+type Answers = VecDeque<Scripted>;
+
+/// An HTTP server that answers with scripted status and JSON or events, in order, and then with a short completion. It
+/// speaks enough HTTP/1.1 for our own client and no more.
 pub struct OpenAiServer {
     /// Where it listens.
     pub address: SocketAddr,
@@ -162,7 +198,21 @@ impl OpenAiServer {
 
     /// Adds an answer. The status 0 stands for none: the request hangs.
     pub fn then(&self, status: u16, retry_after: Option<u64>, body: Value) -> &Self {
-        self.script.lock().unwrap().push_back((status, retry_after, body));
+        self.script.lock().unwrap().push_back(Scripted::Json(status, retry_after, body));
+        self
+    }
+
+    /// Adds an answer in events, `[DONE]` behind them.
+    pub fn then_events(&self, events: impl IntoIterator<Item = Value>) -> &Self {
+        let events = events.into_iter().collect();
+        self.script.lock().unwrap().push_back(Scripted::Events(events, true));
+        self
+    }
+
+    /// Adds an answer that breaks off after these events.
+    pub fn then_break_off(&self, events: impl IntoIterator<Item = Value>) -> &Self {
+        let events = events.into_iter().collect();
+        self.script.lock().unwrap().push_back(Scripted::Events(events, false));
         self
     }
 
@@ -204,10 +254,16 @@ async fn serve(
         requests.fetch_add(1, Ordering::SeqCst);
         bodies.lock().unwrap().push(serde_json::from_slice(&body).unwrap_or(Value::Null));
         let next = script.lock().unwrap().pop_front();
-        let (status, retry_after, body) = next.unwrap_or_else(|| (200, None, completion("ok")));
-        if status == 0 {
-            std::future::pending::<()>().await;
-        }
+        let (status, retry_after, body) = match next {
+            None => (200, None, completion("ok")),
+            Some(Scripted::Json(status, retry_after, body)) => (status, retry_after, body),
+            Some(Scripted::Events(events, complete)) => {
+                if send_events(&mut stream, &events, complete).await.is_err() || !complete {
+                    return;
+                }
+                continue;
+            }
+        };
         if status == SILENCE {
             // Until the other side gives up.
             let _ = stream.read(&mut [0]).await;
@@ -223,6 +279,21 @@ async fn serve(
             return;
         }
     }
+}
+
+async fn send_events(
+    stream: &mut tokio::net::TcpStream,
+    events: &[Value],
+    complete: bool,
+) -> std::io::Result<()> {
+    let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    let events = events.iter().map(Value::to_string).chain(complete.then(|| "[DONE]".to_owned()));
+    for event in events {
+        let event = format!("data: {event}\n\n");
+        stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes()).await?;
+    }
+    if complete { stream.write_all(b"0\r\n\r\n").await } else { Ok(()) }
 }
 
 async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {

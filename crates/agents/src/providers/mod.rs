@@ -23,6 +23,15 @@ pub trait Provider: Send + Sync {
     ) -> BoxFuture<'a, std::result::Result<Completion, ProviderError>>;
 }
 
+/// Hears what a model says while it is still at it.
+pub trait Sink: fmt::Debug + Send + Sync {
+    /// The next piece of the answer's text. Calls of tools are no text.
+    fn say(&self, piece: &str);
+
+    /// What was said so far does not count: the attempt failed, and another one begins.
+    fn begin_anew(&self);
+}
+
 /// A call of a model.
 #[derive(Debug, Clone)]
 pub struct Prompt {
@@ -42,6 +51,17 @@ pub struct Prompt {
     pub patience: Duration,
     /// Stops the work.
     pub cancel: CancellationToken,
+    /// Who hears the text as it comes. A provider that cannot say it in pieces need not: the whole answer comes anyway.
+    pub sink: Option<Arc<dyn Sink>>,
+}
+
+impl Prompt {
+    /// Takes back what was said of an answer that failed half-way.
+    pub fn begin_anew(&self) {
+        if let Some(sink) = &self.sink {
+            sink.begin_anew();
+        }
+    }
 }
 
 /// Who says something.
@@ -315,6 +335,7 @@ impl TierSetup {
                 Err(error @ (ProviderError::Cancelled | ProviderError::Refused(_))) => return Err(error),
                 Err(error) => {
                     tracing::warn!(%error, model = route.label, "a model did not answer");
+                    prompt.begin_anew();
                     last = error;
                 }
             }

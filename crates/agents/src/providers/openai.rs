@@ -1,11 +1,16 @@
 //! Any server that speaks OpenAI's chat completions.
 
+mod answer;
+mod events;
+
 use super::{
-    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, ToolSpec, Usage,
+    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, Sink, ToolCall, ToolSpec,
+    Usage,
 };
-use egress::{Connector, Limits, Request, Response};
+use egress::{Connector, HeaderMap, Limits, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Where the server is.
@@ -26,6 +31,8 @@ pub struct OpenAi {
 /// Attempts for faults that may pass: the first and three more.
 const ATTEMPTS: u32 = 4;
 const LARGEST_ANSWER: usize = 4 << 20;
+/// An answer in pieces has some hundred bytes around each of its tokens. They are not kept.
+const LARGEST_STREAM: usize = 64 << 20;
 
 impl OpenAi {
     /// A provider that reaches its server through `connector`, whose policy must allow it.
@@ -33,21 +40,29 @@ impl OpenAi {
         Self { settings, connector }
     }
 
-    async fn attempt(&self, body: &str, patience: Duration) -> Result<Response, Fault> {
+    async fn attempt(
+        &self,
+        body: &str,
+        patience: Duration,
+        sink: Option<&dyn Sink>,
+    ) -> Result<Completion, Fault> {
         let url = format!("{}/chat/completions", self.settings.base_url.trim_end_matches('/'));
-        let limits = Limits { total: patience, max_response_bytes: LARGEST_ANSWER, ..Limits::default() };
+        let max_response_bytes = if sink.is_some() { LARGEST_STREAM } else { LARGEST_ANSWER };
+        let limits = Limits { total: patience, max_response_bytes, ..Limits::default() };
         let mut request =
             Request::post(url, body.to_owned()).header("content-type", "application/json").limits(limits);
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
-        let response = self.connector.send(request).await.map_err(|error| match error {
-            egress::Error::Timeout { .. } => Fault::Final(ProviderError::Timeout),
-            error if error.is_refusal() => Fault::Final(ProviderError::Unavailable(error.to_string())),
-            error => Fault::Passing(None, error.to_string()),
-        })?;
+        let response = self.connector.stream(request).await?;
+        let is_success = (200..=299).contains(&response.status);
+        // A server that cannot send pieces sends the whole answer all the same.
+        if let Some(sink) = sink.filter(|_| is_success && is_event_stream(&response.headers)) {
+            return answer::read(response, sink).await;
+        }
+        let response = response.at_most(LARGEST_ANSWER).collect().await?;
         match response.status {
-            200..=299 => Ok(response),
+            200..=299 => read_completion(&response.body).map_err(Fault::Final),
             408 | 409 | 425 | 429 | 500..=599 => {
                 let wait =
                     response.headers.get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
@@ -71,11 +86,12 @@ impl OpenAi {
             if left.is_zero() {
                 return Err(ProviderError::Timeout);
             }
-            match self.attempt(&body, left).await {
-                Ok(response) => return read_completion(&response.body),
+            match self.attempt(&body, left, prompt.sink.as_deref()).await {
+                Ok(completion) => return Ok(completion),
                 Err(Fault::Final(error)) => return Err(error),
                 Err(Fault::Passing(wanted, why)) => {
                     tracing::info!(attempt, why, "the model's server failed for now");
+                    prompt.begin_anew();
                     let wait = wanted.unwrap_or(Duration::from_millis(250 << attempt));
                     if attempt == ATTEMPTS || wait >= prompt.patience.saturating_sub(began.elapsed()) {
                         return Err(ProviderError::Unavailable(why));
@@ -105,6 +121,26 @@ enum Fault {
     Final(ProviderError),
 }
 
+impl From<egress::Error> for Fault {
+    fn from(error: egress::Error) -> Self {
+        match error {
+            egress::Error::Timeout { .. } => Self::Final(ProviderError::Timeout),
+            error if error.is_refusal() => Self::Final(ProviderError::Unavailable(error.to_string())),
+            error => Self::Passing(None, error.to_string()),
+        }
+    }
+}
+
+/// An answer that is none.
+fn unreadable(why: impl fmt::Display) -> ProviderError {
+    ProviderError::Unavailable(format!("its answer cannot be read: {why}"))
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
+}
+
 #[derive(Serialize)]
 struct ChatRequest<'a> {
     model: &'a str,
@@ -116,6 +152,15 @@ struct ChatRequest<'a> {
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -143,6 +188,8 @@ fn request_body(prompt: &Prompt) -> String {
         temperature: prompt.temperature,
         tools: prompt.tools.iter().map(tool).collect(),
         response_format: prompt.output_schema.as_ref().map(schema),
+        stream: prompt.sink.is_some(),
+        stream_options: prompt.sink.as_ref().map(|_| StreamOptions { include_usage: true }),
     };
     serde_json::to_string(&request).unwrap_or_default()
 }
@@ -233,11 +280,8 @@ struct CompletionDetails {
 }
 
 fn read_completion(body: &[u8]) -> Result<Completion, ProviderError> {
-    let unreadable = |why: String| ProviderError::Unavailable(format!("its answer cannot be read: {why}"));
-    let answer: ChatCompletion =
-        serde_json::from_slice(body).map_err(|error| unreadable(error.to_string()))?;
-    let choice =
-        answer.choices.into_iter().next().ok_or_else(|| unreadable("it has no choices".to_owned()))?;
+    let answer: ChatCompletion = serde_json::from_slice(body).map_err(unreadable)?;
+    let choice = answer.choices.into_iter().next().ok_or_else(|| unreadable("it has no choices"))?;
     let tool_calls: Vec<ToolCall> = choice
         .message
         .tool_calls
@@ -245,16 +289,28 @@ fn read_completion(body: &[u8]) -> Result<Completion, ProviderError> {
         .into_iter()
         .map(|call| ToolCall { id: call.id, name: call.function.name, arguments: call.function.arguments })
         .collect();
-    let finish = match choice.finish_reason.as_deref() {
+    let text = choice.message.content.unwrap_or_default();
+    let refusal = choice.message.refusal.unwrap_or_default();
+    Ok(completion(text, refusal, tool_calls, choice.finish_reason.as_deref(), answer.usage))
+}
+
+/// What a server said. Some say a refusal instead of a text.
+fn completion(
+    text: String,
+    refusal: String,
+    tool_calls: Vec<ToolCall>,
+    finish_reason: Option<&str>,
+    usage: Option<ChatUsage>,
+) -> Completion {
+    let finish = match finish_reason {
         _ if !tool_calls.is_empty() => Finish::ToolCalls,
         Some("length") => Finish::Length,
         _ => Finish::Stop,
     };
-    let usage = answer.usage.map(ChatUsage::tokens).filter(|usage| *usage != Usage::default());
+    let usage = usage.map(ChatUsage::tokens).filter(|usage| *usage != Usage::default());
     // What models print may hold NUL, which PostgreSQL cannot store.
-    let said = choice.message.content.filter(|text| !text.is_empty()).or(choice.message.refusal);
-    let text = said.unwrap_or_default().replace('\0', "");
-    Ok(Completion { text, tool_calls, finish, usage })
+    let text = if text.is_empty() { refusal } else { text }.replace('\0', "");
+    Completion { text, tool_calls, finish, usage }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use super::conversation;
 use super::engine::{RunEngine, superseded};
+use super::finish::store_outcome;
 use super::model::{NewRun, OnBusy, RunRow};
 use super::work::{Plan, Start, Work};
 use super::{memory, queries};
@@ -75,6 +76,9 @@ impl RunEngine {
             self.0.parts.meter.reopen(tx, &work.charge())?;
         }
         let start = self.begin(tx, &mut work)?;
+        if new.stream {
+            store_outcome(tx, claim, &work.row, true)?;
+        }
         Ok((work, start))
     }
 }

@@ -15,6 +15,11 @@ impl Answer for RunAnswer {
     fn describe(describe: &mut Describe) {
         <Json<Run> as Answer>::describe(describe);
         describe.also(202);
+        describe.events(
+            "With `stream: true`. Server-sent events whose data is JSON: `run.created` with the run, `step.started`, \
+             `output.delta`, `step.completed`, and one last event that is named after the run's end, such as \
+             `run.completed`, with the body that the request would be answered without `stream`.",
+        );
     }
 }
 

@@ -67,10 +67,13 @@ impl RunEngine {
             None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
             None => match self.await_turn(&mut work).await? {
                 Entered::Begun(start) => Course::of(start),
-                Entered::Over(row) => return Ok(Ended { row: *row, stored: false }),
+                Entered::Over(row) => return self.keep_end(*row, claim).await,
             },
         };
         loop {
+            if matches!(course, Course::Fold(_) | Course::Ask(_)) {
+                work.tell_begun();
+            }
             let asking = match course {
                 Course::Fold(fold) => {
                     let energy = self.fold(&mut work, fold).await;
@@ -98,6 +101,7 @@ impl RunEngine {
     /// Takes in what the model said, as far as guardrails let it through.
     fn take_answer(&self, work: &mut Work, mut answered: Answered, energy: i64) -> Next {
         let report = work.plan.guards.look_at(GuardrailStage::Output, &mut answered.completion.text);
+        work.tell_answer(&answered.completion.text);
         let next = judge::take_answer(work, answered, energy);
         let Some(report) = report else { return next };
         self.note(work, GuardrailStage::Output, &json!({}), &report);
@@ -112,6 +116,7 @@ impl RunEngine {
         let changed = Arc::make_mut(work);
         changed.row.tool_calls += i64::try_from(steps.len()).unwrap_or(0);
         changed.written = changed.steps.len();
+        changed.tell_steps(&steps);
         let done = self.run_tools(work, steps).await;
         let changed = Arc::make_mut(work);
         let mut found = Vec::new();
@@ -159,6 +164,7 @@ impl RunEngine {
             temperature: settings.temperature,
             patience,
             cancel: work.working.cancel.clone(),
+            sink: work.sink(),
         };
         let asking = self.tiers().get(tier_of(&work.row)).complete(prompt);
         let answer = self.keeping_lease(work, tokio::time::timeout(patience, asking)).await;

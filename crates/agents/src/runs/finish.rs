@@ -25,15 +25,40 @@ impl RunEngine {
             let row = write_end(tx, work, &ending)?;
             let refund = row.status()? == RunStatus::Failed;
             engine.close(tx, work, &row, energy, refund)?;
-            let stored = match &claim {
-                Some(claim) if !refund => store_outcome(tx, claim, &row, false)?,
-                _ => false,
-            };
+            let stored = engine.keep_outcome(tx, &row, claim.as_ref())?;
             Ok(Ended { row, stored })
         });
         let ended = ended.await?;
         self.0.parts.spending.forget(&work.plan.caller.key.lineage);
         Ok(ended)
+    }
+
+    /// Keeps the end of a run that somebody else than its worker wrote as the outcome of its request.
+    pub(super) async fn keep_end(&self, row: RunRow, claim: Option<Claim>) -> Result<Ended> {
+        let engine = self.clone();
+        self.db()
+            .write(move |tx| {
+                let stored = engine.keep_outcome(tx, &row, claim.as_ref())?;
+                Ok(Ended { row: row.clone(), stored })
+            })
+            .await
+    }
+
+    /// Stores a run's end as the outcome of its request. That of a failed run is forgotten instead, so that a resend
+    /// begins the run anew. A worker that has no claim looks for one whose request was told that the run goes on.
+    fn keep_outcome(&self, tx: &mut Tx, row: &RunRow, claim: Option<&Claim>) -> Result<bool> {
+        let left = match (claim, row.options()?.idempotency_key) {
+            (None, Some(key)) => {
+                idempotency::left_open(tx, &row.key_lineage, &key, row.id.as_str(), &self.0.parts.seal)?
+            }
+            _ => None,
+        };
+        let Some(claim) = claim.or(left.as_ref()) else { return Ok(false) };
+        if row.status()? == RunStatus::Failed {
+            idempotency::reopen(tx, claim)?;
+            return Ok(false);
+        }
+        store_outcome(tx, claim, row, false)
     }
 
     /// Settles the last step, sets free what is still held, and records the execution.
@@ -91,7 +116,7 @@ fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
 /// Stores a run as the outcome of its request. `false`: the request was taken over by another, which finds the run.
 pub(super) fn store_outcome(tx: &mut Tx, claim: &Claim, row: &RunRow, still_running: bool) -> Result<bool> {
     let reply = answer::reply(row.clone(), still_running)?;
-    match idempotency::finish(tx, claim, reply.status, &reply.body) {
+    match idempotency::finish(tx, claim, reply.status, reply.text()?) {
         Ok(()) => Ok(true),
         Err(error) if error.code() == Code::IdempotencyInProgress => Ok(false),
         Err(error) => Err(error),

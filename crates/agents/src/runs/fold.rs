@@ -78,6 +78,7 @@ impl RunEngine {
             temperature: None,
             patience,
             cancel: work.working.cancel.clone(),
+            sink: None,
         };
         let asking = tokio::time::timeout(patience, self.tiers().fast.complete(prompt));
         let answer = self.keeping_lease(work, asking).await;

@@ -82,6 +82,11 @@ impl Guards {
         guardrails.iter().map(Guard::new).collect::<Result<_>>().map(Self)
     }
 
+    /// Whether anything is looked for at this stage.
+    pub(super) fn watch(&self, stage: GuardrailStage) -> bool {
+        self.0.iter().any(|guard| guard.on.contains(&stage))
+    }
+
     /// Looks at a text, and leaves of it what may go further: nothing where it is blocked.
     pub(super) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<Report> {
         let verdict = self.look(stage, text)?;

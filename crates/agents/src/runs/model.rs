@@ -109,7 +109,8 @@ pub struct NewRun {
     /// `true` answers at once; read the run, or subscribe to its events, for the end.
     #[serde(default)]
     pub background: bool,
-    /// Must be `false`: answers cannot be streamed yet.
+    /// `true` answers with server-sent events as the run goes on, without a limit of its own. A caller that hangs up does
+    /// not stop the run. Not together with `background`.
     #[serde(default)]
     pub stream: bool,
     /// The form of the answer, instead of the agent's.

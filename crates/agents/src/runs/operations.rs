@@ -4,18 +4,19 @@ use super::answer::{self, RunAnswer};
 use super::engine::RunEngine;
 use super::model::{NewRun, Run, RunRow, RunStatus};
 use super::queries::{self, RunFilter};
+use super::submit::Submitted;
 use super::trace::StepRow;
 use model::{AgentId, Caller, Result, RunId};
-use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, operation};
+use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, operation};
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
 /// Run the workspace's agent on a text input
 ///
-/// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With a live key it
-/// spends Energy, which is held before each step and settled after it. The run is bound to no contact: it sees only
-/// the given input and the memory of its conversation.
+/// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With `stream: true` the
+/// answer comes as it is made, as server-sent events. With a live key it spends Energy, which is held before each step
+/// and settled after it. The run is bound to no contact: it sees only the given input and the memory of its conversation.
 #[operation(post "/runs", scope = "runs:execute", energy)]
 pub async fn create_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
     submit(cx, new).await
@@ -32,9 +33,14 @@ pub async fn create_workspace_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<Ru
 async fn submit(cx: &Cx, new: NewRun) -> Result<RunAnswer> {
     let engine = cx.services.get::<RunEngine>()?;
     let submitted = engine.submit(&cx.caller, new, cx.claim.clone()).await?;
-    cx.note_energy(submitted.row.energy);
     cx.mark_answered();
-    Ok(RunAnswer(answer::reply(submitted.row, submitted.still_running)?))
+    Ok(RunAnswer(match submitted {
+        Submitted::Run(run) => {
+            cx.note_energy(run.row.energy);
+            answer::reply(run.row, run.still_running)?
+        }
+        Submitted::Events(events) => Reply::events(events),
+    }))
 }
 
 /// Which runs to list.

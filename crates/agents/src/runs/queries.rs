@@ -418,6 +418,24 @@ pub(super) fn steps(read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Res
         .load(read.connection())?)
 }
 
+/// The steps behind position `after` and up to `through` that have ended.
+pub(super) fn ended_steps(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    run: &RunId,
+    after: i64,
+    through: i64,
+) -> Result<Vec<StepRow>> {
+    Ok(run_steps::table
+        .filter(run_steps::run_id.eq(run))
+        .filter(run_steps::workspace_id.eq(workspace))
+        .filter(run_steps::position.gt(after))
+        .filter(run_steps::position.le(through))
+        .filter(run_steps::completed_at.is_not_null())
+        .order(run_steps::position.asc())
+        .load(read.connection())?)
+}
+
 pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     diesel::insert_into(run_steps::table).values(step.clone()).execute(tx.connection())?;
     Ok(())

@@ -3,16 +3,19 @@
 use super::conversation;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::{store_outcome, told};
+use super::listen::Listener;
 use super::memory::{self, Memory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus};
 use super::queries;
 use super::step::write_finished;
+use super::stream::Telling;
 use super::work::{Ended, Plan, Start, Work};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
+use operation::EventStream;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +28,21 @@ use tokio::time::{Instant, timeout};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How a request for a run is answered.
-pub(super) struct Submitted {
+pub(super) enum Submitted {
+    /// With the run.
+    Run(Box<Submission>),
+    /// With what happens in it.
+    Events(EventStream),
+}
+
+impl Submitted {
+    fn run(submission: Submission) -> Self {
+        Self::Run(Box::new(submission))
+    }
+}
+
+/// A run as its request is answered.
+pub(super) struct Submission {
     pub(super) row: RunRow,
     /// It goes on longer than a request should wait.
     pub(super) still_running: bool,
@@ -34,8 +51,9 @@ pub(super) struct Submitted {
 }
 
 impl RunEngine {
-    /// Makes a run and, unless it is to go on in the background, waits for its end. The answer is stored as the outcome
-    /// of the request, if not with the run's last transaction then here.
+    /// Makes a run and, unless it is to go on in the background or told as it goes on, waits for its end. The answer is
+    /// stored as the outcome of the request, if not with the run's last transaction then here. A run that is told is
+    /// accepted with the outcome that it goes on, which its end replaces.
     pub(super) async fn submit(
         &self,
         caller: &Caller,
@@ -43,8 +61,11 @@ impl RunEngine {
         claim: Option<Claim>,
     ) -> Result<Submitted> {
         let submitted = self.make_or_find(caller, new, claim.clone()).await?;
-        if let Some(claim) = claim.filter(|_| !submitted.stored) {
-            let row = submitted.row.clone();
+        let unstored = match &submitted {
+            Submitted::Run(run) if !run.stored => Some(run.row.clone()),
+            _ => None,
+        };
+        if let (Some(row), Some(claim)) = (unstored, claim) {
             self.db().write(move |tx| store_outcome(tx, &claim, &row, false)).await?;
         }
         Ok(submitted)
@@ -52,9 +73,8 @@ impl RunEngine {
 
     async fn make_or_find(&self, caller: &Caller, new: NewRun, claim: Option<Claim>) -> Result<Submitted> {
         check_run_metadata(new.metadata.as_ref())?;
-        if new.stream {
-            let rule = "must be false: answers cannot be streamed yet; use `background`, and read the run";
-            return Err(Error::invalid("stream", rule));
+        if new.stream && new.background {
+            return Err(Error::invalid("stream", "cannot be true together with `background`"));
         }
         if let Some(format) = &new.response_format {
             format.check()?;
@@ -66,26 +86,31 @@ impl RunEngine {
             None => None,
         };
         let background = new.background;
+        let (listener, heard) = new.stream.then(Listener::new).unzip();
         let (accepted, told_accepted) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
         // The run goes on when its caller hangs up, so no part of it lives in the request's future.
         let driving = self.0.parts.runtime.spawn(async move {
-            let (work, start) = match (failed, kept.clone()) {
+            let (mut work, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
                     let (work, start) = engine.begin_again(caller, new, id, claim).await?;
                     (work, Some(start))
                 }
                 (_, claim) => engine.accept(caller, new, claim).await?,
             };
+            work.listener = listener;
             // Nobody listens any more where the caller hung up.
             let _ = accepted.send(work.row.clone());
             engine.drive(work, start, kept.filter(|_| !background)).await
         });
-        match told_accepted.await {
-            Ok(row) if background => Ok(Submitted { row, still_running: false, stored: true }),
-            Ok(row) => self.await_end(row, driving, claim).await,
+        match (told_accepted.await, heard) {
+            (Ok(row), Some(heard)) => Ok(Submitted::Events(Telling::events(self, row, heard, driving)?)),
+            (Ok(row), None) if background => {
+                Ok(Submitted::run(Submission { row, still_running: false, stored: true }))
+            }
+            (Ok(row), None) => self.await_end(row, driving, claim).await,
             // It was refused.
-            Err(_) => driving.await??.submitted(),
+            (Err(_), _) => driving.await??.submitted(),
         }
     }
 
@@ -146,7 +171,7 @@ impl RunEngine {
         if row.status()?.is_final() {
             return Ended { row, stored: false }.submitted();
         }
-        Ok(Submitted { row, still_running: true, stored: true })
+        Ok(Submitted::run(Submission { row, still_running: true, stored: true }))
     }
 
     async fn accept(
@@ -203,8 +228,8 @@ impl RunEngine {
         };
         if let Some(claim) = claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
-            if new.background {
-                store_outcome(tx, claim, &work.row, false)?;
+            if new.background || new.stream {
+                store_outcome(tx, claim, &work.row, new.stream)?;
             }
         }
         Ok((work, start))
@@ -213,7 +238,8 @@ impl RunEngine {
 
 impl Ended {
     fn submitted(self) -> Result<Submitted> {
-        Ok(Submitted { row: told(self.row)?, still_running: false, stored: self.stored })
+        let (row, stored) = (told(self.row)?, self.stored);
+        Ok(Submitted::run(Submission { row, still_running: false, stored }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::desk::Working;
 use super::guard::{Guards, Report};
+use super::listen::Listener;
 use super::memory::{Fold, Memory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
@@ -94,6 +95,8 @@ pub(super) struct Work {
     pub(super) bad_calls: usize,
     /// Guardrails let the input go no further.
     pub(super) blocked: bool,
+    /// Who is told how the run goes on, where somebody listens to this worker.
+    pub(super) listener: Option<Listener>,
 }
 
 /// A call of a model that was begun: its step is written, and its Energy held.
@@ -145,6 +148,7 @@ impl Work {
             repairs: 0,
             bad_calls: 0,
             blocked: false,
+            listener: None,
         }
     }
 

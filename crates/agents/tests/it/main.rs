@@ -15,6 +15,7 @@ mod openai;
 mod parallel;
 mod recovery;
 mod runs;
+mod streams;
 mod tool_calls;
 mod tools;
 mod versions;

@@ -16,12 +16,12 @@ fn provider(server: &OpenAiServer) -> Arc<dyn Provider> {
     Arc::new(OpenAi::new(settings, connector))
 }
 
-async fn set_up(kind: Kind) -> (TestApp, OpenAiServer) {
+pub async fn set_up(kind: Kind) -> (TestApp, OpenAiServer) {
     let server = OpenAiServer::start().await;
     (TestApp::with_provider(kind, provider(&server)).await, server)
 }
 
-fn says(text: &str) -> Value {
+pub fn says(text: &str) -> Value {
     json!({ "choices": [{ "message": { "content": text }, "finish_reason": "stop" }], "usage": { "prompt_tokens": 10, "completion_tokens": 5 } })
 }
 
@@ -120,6 +120,7 @@ fn prompt(patience: Duration) -> Prompt {
         temperature: None,
         patience,
         cancel: Default::default(),
+        sink: None,
     }
 }
 

@@ -203,7 +203,7 @@ testkit::on_both! {
             (json!({ "input": "Hi", "max_steps": 0 }), "max_steps"),
             (json!({ "input": "Hi", "timeout_seconds": 601 }), "timeout_seconds"),
             (json!({ "input": "Hi", "response_format": { "type": "json_schema" } }), "response_format.schema"),
-            (json!({ "input": "Hi", "stream": true }), "stream"),
+            (json!({ "input": "Hi", "stream": true, "background": true }), "stream"),
         ] {
             let found = ask(&app, &key, body.clone()).await.expect_error(400, "validation_error");
             assert_eq!(found.as_deref(), Some(param), "{body}");

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Key};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity};
-use operation::{Head, Limits, Pipeline, Registry, RequestLog, Services};
+use operation::{Head, Limits, Pipeline, Registry, RequestLog, ResponseBody, Services};
 use serde_json::Value;
 use std::sync::Arc;
 use testkit::Kind;
@@ -52,7 +52,8 @@ impl App {
             Ok(admitted) => self.pipeline.run(admitted, b"").await,
             Err(response) => response,
         };
-        (response.status, serde_json::from_str(&response.body).unwrap())
+        let ResponseBody::Json(body) = response.body else { unreachable!("nothing of billing streams") };
+        (response.status, serde_json::from_str(&body).unwrap())
     }
 
     /// The whole body of a success.

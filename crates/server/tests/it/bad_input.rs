@@ -170,7 +170,7 @@ testkit::on_both! {
             (run_with(&format!("\"conversation_id\":\"{}\"", "x".repeat(129))), invalid("conversation_id")),
             (run_with("\"background\":\"true\""), invalid("background")),
             (run_with("\"on_busy\":\"shout\""), invalid("on_busy")),
-            (run_with("\"stream\":true"), invalid("stream")),
+            (run_with("\"stream\":true,\"background\":true"), invalid("stream")),
             (run_with("\"stream\":1"), invalid("stream")),
             (run_with("\"stream\":false"), OK),
             (run_with("\"max_steps\":0"), invalid("max_steps")),

@@ -1,0 +1,200 @@
+//! A run told as it goes on: `POST /runs` with `stream: true`.
+//!
+//! What the model says and which steps begin is heard from the worker. What has ended is read from the database, so that
+//! it is told as `include=steps` shows it. Where another worker takes the run over, the stream waits for its end.
+
+use super::answer;
+use super::engine::RunEngine;
+use super::finish::told;
+use super::listen::{Piece, StepHead, Told};
+use super::model::{RunRow, RunStatus, RunStep};
+use super::queries;
+use super::trace::StepRow;
+use super::work::Ended;
+use futures::stream;
+use model::{Code, Error, Result, RunId, StepId};
+use operation::{EventStream, StreamEvent};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+/// How often a run is looked at that another worker drives.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long such a run is waited for: its turn, its time, and five workers that fell silent before the last one.
+const LONGEST: Duration = Duration::from_secs(600 + 600 + 5 * 40);
+
+/// What a stream of a run holds.
+pub(super) struct Telling {
+    engine: RunEngine,
+    run: RunRow,
+    heard: UnboundedReceiver<Told>,
+    driving: JoinHandle<Result<Ended>>,
+    /// Steps up to this position were told to have begun.
+    begun: i64,
+    /// Steps up to this position were told to have ended.
+    ended: i64,
+    waiting: VecDeque<StreamEvent>,
+    is_over: bool,
+}
+
+impl Telling {
+    /// The events of a run that was accepted, and is driven by `driving`.
+    ///
+    /// # Errors
+    /// `internal_error` where what is stored cannot be read.
+    pub(super) fn events(
+        engine: &RunEngine,
+        run: RunRow,
+        heard: UnboundedReceiver<Told>,
+        driving: JoinHandle<Result<Ended>>,
+    ) -> Result<EventStream> {
+        // Steps of attempts that failed are not told again.
+        let before = run.options()?.attempt_from.map_or(0, |first| first - 1);
+        let created = StreamEvent::new("run.created", answer::reply(run.clone(), false)?.text()?);
+        let telling = Self {
+            engine: engine.clone(),
+            run,
+            heard,
+            driving,
+            begun: before,
+            ended: before,
+            waiting: VecDeque::from([created]),
+            is_over: false,
+        };
+        Ok(Box::pin(stream::unfold(telling, |mut telling| async move {
+            let event = telling.next().await?;
+            Some((event, telling))
+        })))
+    }
+
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.listen().await {
+                self.is_over = true;
+                let error = error.with("run_id", self.run.id.as_str());
+                self.waiting.push_back(StreamEvent::failed("error", error));
+            }
+        }
+    }
+
+    /// Waits until there is something to tell.
+    async fn listen(&mut self) -> Result<()> {
+        tokio::select! {
+            biased;
+            Some(told) = self.heard.recv() => self.hear(told).await,
+            ended = &mut self.driving => {
+                self.is_over = true;
+                while let Ok(told) = self.heard.try_recv() {
+                    self.hear(told).await?;
+                }
+                let row = match ended? {
+                    Ok(ended) => ended.row,
+                    // Another worker has it, or will: its own error was logged.
+                    Err(_) => self.follow().await?,
+                };
+                self.tell_ended(i64::MAX).await?;
+                self.waiting.push_back(last_event(row)?);
+                Ok(())
+            }
+        }
+    }
+
+    async fn hear(&mut self, told: Told) -> Result<()> {
+        match told {
+            Told::Ended(position) => self.tell_ended(position).await?,
+            Told::Begun(step) => self.tell_begun(&step),
+            Told::Said(step, piece) => self.waiting.push_back(delta(&self.run.id, &step, &piece)),
+        }
+        Ok(())
+    }
+
+    fn tell_begun(&mut self, step: &StepHead) {
+        if step.position > self.begun {
+            self.begun = step.position;
+            self.waiting.push_back(step_started(&self.run.id, step));
+        }
+    }
+
+    /// Tells the steps up to a position that have ended and were not told yet.
+    async fn tell_ended(&mut self, through: i64) -> Result<()> {
+        if through <= self.ended {
+            return Ok(());
+        }
+        let (workspace, id, after) = (self.run.workspace_id, self.run.id.clone(), self.ended);
+        let read =
+            self.engine.db().read(move |read| queries::ended_steps(read, workspace, &id, after, through));
+        for step in read.await? {
+            self.ended = step.position;
+            let head = StepHead {
+                id: step.id.clone(),
+                position: step.position,
+                kind: step.kind.clone(),
+                name: step.name.clone(),
+            };
+            // What guardrails found has ended when it begins.
+            self.tell_begun(&head);
+            self.waiting.push_back(step_completed(&self.run.id, step)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of a run that another worker drives.
+    async fn follow(&self) -> Result<RunRow> {
+        let deadline = Instant::now() + LONGEST;
+        loop {
+            let (workspace, id) = (self.run.workspace_id, self.run.id.clone());
+            let row = self.engine.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
+            if !matches!(row.status()?, RunStatus::Queued | RunStatus::InProgress) {
+                return Ok(row);
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::new(
+                    Code::AgentTimeout,
+                    "The run goes on for too long. Read it by its id.",
+                ));
+            }
+            sleep(LOOK).await;
+        }
+    }
+}
+
+fn delta(run: &RunId, step: &StepId, piece: &Piece) -> StreamEvent {
+    let data = json!({ "run_id": run, "step_id": step, "offset": piece.offset, "delta": piece.text });
+    StreamEvent::new("output.delta", data.to_string())
+}
+
+fn step_started(run: &RunId, step: &StepHead) -> StreamEvent {
+    let StepHead { id, position, kind, name } = step;
+    let data = json!({ "run_id": run, "step_id": id, "position": position, "type": kind, "name": name });
+    StreamEvent::new("step.started", data.to_string())
+}
+
+fn step_completed(run: &RunId, step: StepRow) -> Result<StreamEvent> {
+    #[derive(Serialize)]
+    struct Completed<'a> {
+        run_id: &'a RunId,
+        step: RunStep,
+    }
+    let data = serde_json::to_string(&Completed { run_id: run, step: step.step() })?;
+    Ok(StreamEvent::new("step.completed", data))
+}
+
+/// The end, with what the same request would have been answered without `stream`.
+fn last_event(row: RunRow) -> Result<StreamEvent> {
+    let (name, energy) = (format!("run.{}", row.status), row.energy);
+    let event = match told(row) {
+        Ok(row) => StreamEvent::new(name, answer::reply(row, false)?.text()?),
+        Err(error) => StreamEvent::failed(name, error),
+    };
+    Ok(event.spent(energy))
+}
