@@ -118,6 +118,8 @@ codes! {
     RotationInProgress = 409 "rotation_in_progress";
     /// The place to go on from is no longer kept.
     CursorExpired = 410 "cursor_expired";
+    /// The time for an answer is over.
+    ApprovalExpired = 410 "approval_expired";
     /// The endpoint was retired.
     EndpointRetired = 410 "endpoint_retired";
     /// The request is larger than the limit.

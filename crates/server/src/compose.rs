@@ -1,7 +1,7 @@
 //! The composition: which areas there are, and what they are handed.
 
 use agents::providers::Tiers;
-use agents::runs::RunEngineParts;
+use agents::runs::{ApprovalRoute, RunEngineParts};
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
@@ -106,6 +106,7 @@ impl Service {
             connector: connector.clone(),
             seal: seal.clone(),
             directory: directory.clone(),
+            base_url: base_url.clone(),
             spending: spending.clone(),
             runtime,
         });
@@ -149,7 +150,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        let raw_routes = raw_routes(receiver, &pipeline.db, &files, shapes).into();
+        let raw_routes = raw_routes(receiver, &pipeline.db, &engine, &files, shapes).into();
         let deliveries = events.deliveries;
         Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
     }
@@ -180,12 +181,14 @@ impl Service {
 fn raw_routes(
     receiver: Receiver,
     db: &Db,
+    engine: &RunEngine,
     files: &Arc<Files>,
     shapes: Arc<Shapes>,
 ) -> Vec<Arc<dyn RawRoute>> {
     let exporter = Arc::new(Exporter::new(db.clone(), shapes));
     vec![
         Arc::new(receiver),
+        Arc::new(ApprovalRoute::new(engine.clone())),
         Arc::new(PermanentRoute { db: db.clone(), files: files.clone() }),
         Arc::new(DownloadRoute { db: db.clone(), files: files.clone(), exporter }),
     ]

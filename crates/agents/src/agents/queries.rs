@@ -253,7 +253,6 @@ pub(super) fn delete_tools(tx: &mut Tx, agent: AgentId) -> Result<()> {
 pub(super) struct VersionRow {
     pub(super) agent_id: AgentId,
     pub(super) version: i64,
-    #[expect(dead_code, reason = "queries filter by it")]
     workspace_id: WorkspaceId,
     pub(super) name: String,
     pub(super) settings: JsonText,
@@ -261,6 +260,14 @@ pub(super) struct VersionRow {
     pub(super) key_id: Option<String>,
     pub(super) restored_from: Option<i64>,
     pub(super) created_at: Timestamp,
+}
+
+impl VersionRow {
+    fn tools(&self) -> Result<Vec<ToolRow>> {
+        let snapshots: Vec<super::tools::ToolSnapshot> = self.tools.parse()?;
+        let rows = snapshots.into_iter();
+        Ok(rows.map(|tool| tool.row(self.workspace_id, self.agent_id, self.created_at)).collect())
+    }
 }
 
 pub(super) fn version(
@@ -296,6 +303,20 @@ pub(super) fn versions(
     Ok(query.load(read.connection())?)
 }
 
+/// What the agent of a version is called, and its tools.
+///
+/// # Errors
+/// `not_found` for a version that never was.
+pub(crate) fn version_named(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    agent: AgentId,
+    wanted: i64,
+) -> Result<(String, Vec<ToolRow>)> {
+    let row = version(read, workspace, agent, wanted)?;
+    Ok((row.name.clone(), row.tools()?))
+}
+
 /// The settings that a run of `version` uses, and its tools.
 ///
 /// # Errors
@@ -307,8 +328,5 @@ pub(crate) fn version_settings(
     wanted: i64,
 ) -> Result<(Settings, Vec<ToolRow>)> {
     let row = version(read, workspace, agent, wanted)?;
-    let snapshots: Vec<super::tools::ToolSnapshot> = row.tools.parse()?;
-    let tools =
-        snapshots.into_iter().map(|snapshot| snapshot.row(workspace, agent, row.created_at)).collect();
-    Ok((row.settings.parse()?, tools))
+    Ok((row.settings.parse()?, row.tools()?))
 }

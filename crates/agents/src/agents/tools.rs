@@ -35,6 +35,19 @@ pub struct HttpTool {
     pub header_names: Vec<String>,
 }
 
+/// Whether a person must allow the calls of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolApproval {
+    /// It is called without asking anybody.
+    #[default]
+    Never,
+    /// Every call waits for a person.
+    Always,
+    /// Calls that write wait for a person: of an `http` tool all but `GET`.
+    OnWrite,
+}
+
 /// A tool that an agent may call.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AgentTool {
@@ -59,6 +72,8 @@ pub struct AgentTool {
     pub fixed_arguments: Value,
     /// How it is called.
     pub http: HttpTool,
+    /// Whether a person must allow its calls.
+    pub approval: ToolApproval,
     /// Calls of it in one run.
     pub max_calls_per_run: i64,
     /// The longest time of a call, in seconds.
@@ -82,6 +97,9 @@ pub struct ToolSettings {
     pub http: HttpTool,
     /// The headers' values, sealed as one JSON object.
     pub sealed_headers: Option<String>,
+    /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
+    #[serde(default)]
+    pub approval: ToolApproval,
     /// Calls of it in one run.
     pub max_calls_per_run: i64,
     /// The longest time of a call, in seconds.
@@ -139,6 +157,7 @@ impl ToolRow {
             parameters: settings.parameters,
             fixed_arguments: Value::Object(settings.fixed_arguments),
             http: settings.http,
+            approval: settings.approval,
             max_calls_per_run: settings.max_calls_per_run,
             timeout_seconds: settings.timeout_seconds,
             created_at: self.created_at,
@@ -167,6 +186,9 @@ pub struct NewTool {
     fixed_arguments: Option<Map<String, Value>>,
     /// How it is called.
     http: NewHttpTool,
+    /// Whether a person must allow its calls; `never` if not given.
+    #[serde(default)]
+    approval: ToolApproval,
     /// Calls of it in one run; 30 if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 200)]
@@ -251,6 +273,7 @@ impl NewTool {
                 header_names: headers.into_keys().collect(),
             },
             sealed_headers,
+            approval: self.approval,
             max_calls_per_run: self.max_calls_per_run.unwrap_or(30),
             timeout_seconds: self.timeout_seconds.unwrap_or(15),
         })

@@ -45,7 +45,7 @@ pub struct AgentUsageDay {
     output_tokens: i64,
     /// Calls of tools.
     tool_calls: i64,
-    /// The mean time from beginning to end of the runs that ended, in milliseconds.
+    /// The mean time from beginning to end of the runs that ended, in milliseconds. Waiting for people counts.
     average_latency_ms: Option<i64>,
     /// Energy spent.
     energy: i64,

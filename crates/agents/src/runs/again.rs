@@ -5,7 +5,6 @@
 
 use super::conversation;
 use super::engine::{RunEngine, superseded};
-use super::finish::store_outcome;
 use super::model::{NewRun, OnBusy, RunRow};
 use super::work::{Plan, Start, Work};
 use super::{memory, queries};
@@ -56,6 +55,8 @@ impl RunEngine {
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
+        // Its time begins anew.
+        options.questions.waited_ms = 0;
         row.options = JsonText::of(&options);
         row.epoch += 1;
         row.error = None;
@@ -77,7 +78,7 @@ impl RunEngine {
         }
         let start = self.begin(tx, &mut work)?;
         if new.stream {
-            store_outcome(tx, claim, &work.row, true)?;
+            self.store_outcome(tx, claim, &work.row, true)?;
         }
         Ok((work, start))
     }

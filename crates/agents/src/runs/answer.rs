@@ -1,6 +1,6 @@
 //! A run as an answer.
 
-use super::model::{Run, RunRow};
+use super::model::Run;
 use model::Result;
 use operation::{Answer, Describe, Json, Reply};
 
@@ -23,8 +23,8 @@ impl Answer for RunAnswer {
     }
 }
 
-pub(super) fn reply(row: RunRow, still_running: bool) -> Result<Reply> {
-    let mut reply = Json(row.run()?).reply()?;
+pub(super) fn reply(run: Run, still_running: bool) -> Result<Reply> {
+    let mut reply = Json(run).reply()?;
     if still_running {
         reply.status = 202;
     }

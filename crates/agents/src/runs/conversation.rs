@@ -55,14 +55,17 @@ impl RunEngine {
             OnBusy::Interrupt => "interrupted",
             OnBusy::Rollback => "rolled_back",
         };
-        for mut other in active {
-            if queries::cancel(tx, &other, reason)? {
-                RunStatus::Cancelled.as_str().clone_into(&mut other.status);
-                other.incomplete_reason = Some(reason.to_owned());
-                emit_end(tx, &other)?;
-                let (desk, id) = (self.desk().clone(), other.id);
-                tx.after_commit(move || desk.stop(&id));
-            }
+        for other in active {
+            let waited_for_people = other.status()? == RunStatus::RequiresAction;
+            let Some(other) = queries::cancel(tx, &other, reason)? else { continue };
+            emit_end(tx, &other)?;
+            let (engine, id) = (self.clone(), other.id);
+            tx.after_commit(move || {
+                engine.desk().stop(&id);
+                if waited_for_people {
+                    engine.close_abandoned();
+                }
+            });
         }
         Ok(false)
     }

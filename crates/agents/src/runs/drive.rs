@@ -1,11 +1,14 @@
 //! Driving a run: model, tools, model again, until it has answered or a limit ends it.
 
+use super::approvals;
 use super::engine::RunEngine;
 use super::judge::{self, Next};
 use super::memory::Fold;
 use super::model::tier_of;
 use super::queries;
 use super::step::Advance;
+use super::tools::Called;
+use super::trace::StepRow;
 use super::turn::Entered;
 use super::work::{Asking, Ended, Ending, Start, Work};
 use crate::agents::guardrails::GuardrailStage;
@@ -23,6 +26,8 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 enum Course {
     Fold(Fold),
     Ask(Asking),
+    /// People are asked.
+    Wait,
     /// With the Energy of the last step where that is not debited yet.
     End(Ending, i64),
 }
@@ -64,6 +69,7 @@ impl RunEngine {
         let mut course = match start {
             Some(start) => Course::of(start),
             None if work.blocked => Course::of(Start::Blocked),
+            None if !work.pending.is_empty() => self.take_up(&mut work).await?,
             None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
             None => match self.await_turn(&mut work).await? {
                 Entered::Begun(start) => Course::of(start),
@@ -81,6 +87,7 @@ impl RunEngine {
                     continue;
                 }
                 Course::Ask(asking) => asking,
+                Course::Wait => return self.ask_people(work, claim).await,
                 Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
             };
             let (next, energy) = match self.ask(&work, asking).await {
@@ -117,8 +124,30 @@ impl RunEngine {
         changed.row.tool_calls += i64::try_from(steps.len()).unwrap_or(0);
         changed.written = changed.steps.len();
         changed.tell_steps(&steps);
-        let done = self.run_tools(work, steps).await;
+        self.call_tools(work, steps).await
+    }
+
+    /// Goes on with calls that an earlier worker held back for a person.
+    async fn take_up(&self, work: &mut Arc<Work>) -> Result<Course> {
+        let begun = self.write_with(work, |_, tx, work| {
+            let ours = queries::renew(tx, &work.row)?;
+            if ours {
+                approvals::begin_approved(tx, &work.row)?;
+            }
+            Ok(ours)
+        });
+        if !begun.await? {
+            return Ok(Course::End(Ending::Stopped, 0));
+        }
+        let steps = std::mem::take(&mut Arc::make_mut(work).pending);
+        self.call_tools(work, steps).await
+    }
+
+    async fn call_tools(&self, work: &mut Arc<Work>, steps: Vec<StepRow>) -> Result<Course> {
+        let Called { done, held_back } = self.run_tools(work, steps).await;
         let changed = Arc::make_mut(work);
+        let waits = !held_back.is_empty();
+        changed.pending = held_back;
         let mut found = Vec::new();
         for mut step in done {
             let report = changed.plan.guards.look_at_result(&mut step);
@@ -129,7 +158,7 @@ impl RunEngine {
         for (position, report) in found {
             self.note(changed, GuardrailStage::ToolResult, &json!({ "position": position }), &report);
         }
-        self.go_on(work, 0).await
+        if waits { Ok(Course::Wait) } else { self.go_on(work, 0).await }
     }
 
     /// Begins the next model step, as far as limits let it.

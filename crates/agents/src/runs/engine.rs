@@ -27,6 +27,8 @@ pub struct RunEngineParts {
     pub seal: Arc<Seal>,
     /// Keys and workspaces, for runs that are resumed.
     pub directory: Arc<Directory>,
+    /// How the world reaches the service, without a slash at the end: links for people begin with it.
+    pub base_url: String,
     /// What keys have spent, to be forgotten when a run is settled.
     pub spending: Arc<Spending>,
     /// Where runs live: a runtime that goes on when the one that took the request ends.
@@ -102,13 +104,17 @@ pub(super) fn emit_end(tx: &mut Tx, row: &RunRow) -> Result<()> {
         "error": row.failure(),
         "metadata": row.metadata,
     });
-    let cause = Cause::request(RequestRef {
+    tx.emit(row.workspace_id, &cause_of(row)?, &NewEvent::new(kind, row.livemode, &data))?;
+    Ok(())
+}
+
+/// What the events of a run come from.
+pub(super) fn cause_of(row: &RunRow) -> Result<Cause> {
+    Ok(Cause::request(RequestRef {
         id: row.request_id.clone(),
         key_id: row.key_id.clone(),
         idempotency_key: row.options()?.idempotency_key,
-    });
-    tx.emit(row.workspace_id, &cause, &NewEvent::new(kind, row.livemode, &data))?;
-    Ok(())
+    }))
 }
 
 /// Records the run of a test key among the executions, at no cost. Runs of live keys are recorded by the ledger.

@@ -4,7 +4,7 @@ use super::answer;
 use super::engine::{RunEngine, emit_end, failure_text, record_test_execution, superseded};
 use super::model::{RunRow, RunStatus};
 use super::queries;
-use super::step::write_finished;
+use super::step::{drop_pending, write_finished};
 use super::work::{Ended, Ending, Work};
 use auth::idempotency::{self, Claim};
 use model::{Code, Error, Result};
@@ -58,12 +58,13 @@ impl RunEngine {
             idempotency::reopen(tx, claim)?;
             return Ok(false);
         }
-        store_outcome(tx, claim, row, false)
+        self.store_outcome(tx, claim, row, false)
     }
 
     /// Settles the last step, sets free what is still held, and records the execution.
     fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<()> {
         write_finished(tx, work)?;
+        drop_pending(tx, work)?;
         let charge = work.charge();
         if !row.livemode {
             return record_test_execution(tx, &charge, row);
@@ -71,6 +72,23 @@ impl RunEngine {
         let (step, model) = work.charged_step();
         let close = Some(Closing { status: &row.status, refund });
         self.0.parts.meter.settle(tx, &charge, &Settlement { step, energy, model, close })
+    }
+
+    /// Stores a run as the outcome of its request. `false`: the request was taken over by another, which finds the run.
+    pub(super) fn store_outcome(
+        &self,
+        tx: &mut Tx,
+        claim: &Claim,
+        row: &RunRow,
+        still_running: bool,
+    ) -> Result<bool> {
+        // Whoever may make a run may answer what it asks.
+        let reply = answer::reply(self.shown(tx, row.clone(), true)?, still_running)?;
+        match idempotency::finish(tx, claim, reply.status, reply.text()?) {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Code::IdempotencyInProgress => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -95,6 +113,10 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
             row.energy = 0;
             RunStatus::Failed
         }
+        Ending::Unanswered => {
+            row.incomplete_reason = Some("unanswered".to_owned());
+            RunStatus::Expired
+        }
         Ending::Stopped => return stopped(tx, work),
     };
     status.as_str().clone_into(&mut row.status);
@@ -111,16 +133,6 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
 /// `internal_error` where it was taken over: then nothing of this worker counts.
 fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
     queries::note_usage(tx, &work.row)?.ok_or_else(superseded)
-}
-
-/// Stores a run as the outcome of its request. `false`: the request was taken over by another, which finds the run.
-pub(super) fn store_outcome(tx: &mut Tx, claim: &Claim, row: &RunRow, still_running: bool) -> Result<bool> {
-    let reply = answer::reply(row.clone(), still_running)?;
-    match idempotency::finish(tx, claim, reply.status, reply.text()?) {
-        Ok(()) => Ok(true),
-        Err(error) if error.code() == Code::IdempotencyInProgress => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 /// The run, or for a failed one the error that its caller is told.

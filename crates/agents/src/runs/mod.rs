@@ -3,10 +3,11 @@
 //! A run is a row that says how far it has come and who works on it (a lease with an epoch). Each call of the model
 //! or of a tool is a step, written before it is made, and its result is written together with its price, so that a
 //! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
-//! at a time; the others wait in order.
+//! at a time; the others wait in order. A run may also wait for a person, and then nobody works on it.
 
 mod again;
 mod answer;
+mod approvals;
 mod conversation;
 mod desk;
 mod drive;
@@ -33,6 +34,7 @@ mod trace;
 mod turn;
 mod work;
 
+pub use approvals::ApprovalRoute;
 pub use engine::{RunEngine, RunEngineParts};
 pub use model::{NewRun, OnBusy, Run, RunStatus};
 

@@ -1,5 +1,6 @@
 //! What a run is.
 
+use super::approvals::{Questions, RequiredAction};
 use crate::agents::ResponseFormat;
 use crate::providers::Tier;
 use diesel::prelude::*;
@@ -19,6 +20,8 @@ pub enum RunStatus {
     Queued,
     /// It goes on.
     InProgress,
+    /// It waits for a person: `required_action` says for what.
+    RequiresAction,
     /// It has answered.
     Completed,
     /// A limit ended it; what it has said so far is kept.
@@ -27,14 +30,15 @@ pub enum RunStatus {
     Failed,
     /// A newer input took its place.
     Cancelled,
-    /// It never came to its turn.
+    /// It never came to its turn, or nobody answered what it asked.
     Expired,
 }
 
 impl RunStatus {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Queued,
         Self::InProgress,
+        Self::RequiresAction,
         Self::Completed,
         Self::Incomplete,
         Self::Failed,
@@ -47,6 +51,7 @@ impl RunStatus {
         match self {
             Self::Queued => "queued",
             Self::InProgress => "in_progress",
+            Self::RequiresAction => "requires_action",
             Self::Completed => "completed",
             Self::Incomplete => "incomplete",
             Self::Failed => "failed",
@@ -62,13 +67,19 @@ impl RunStatus {
             Self::Incomplete => Some("run.incomplete"),
             Self::Failed => Some("run.failed"),
             Self::Cancelled => Some("run.cancelled"),
-            Self::Queued | Self::InProgress | Self::Expired => None,
+            Self::Expired => Some("run.expired"),
+            Self::Queued | Self::InProgress | Self::RequiresAction => None,
         }
     }
 
     /// Whether nothing more will happen.
     pub fn is_final(self) -> bool {
-        !matches!(self, Self::Queued | Self::InProgress)
+        !matches!(self, Self::Queued | Self::InProgress | Self::RequiresAction)
+    }
+
+    /// Whether nothing more will happen by itself: it has ended, or waits for a person.
+    pub(super) fn is_at_rest(self) -> bool {
+        self.is_final() || self == Self::RequiresAction
     }
 }
 
@@ -152,6 +163,9 @@ pub(super) struct RunOptions {
     /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere tell, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) idempotency_key: Option<String>,
+    /// What people are asked, and were asked before.
+    #[serde(default, skip_serializing_if = "Questions::is_default")]
+    pub(super) questions: Questions,
 }
 
 /// A run.
@@ -184,8 +198,10 @@ pub struct Run {
     pub ephemeral: bool,
     /// The tier of models.
     pub model: String,
-    /// Why it is incomplete or cancelled.
+    /// Why it is incomplete, cancelled or expired.
     pub incomplete_details: Option<IncompleteDetails>,
+    /// What a person has to do before it goes on.
+    pub required_action: Option<RequiredAction>,
     /// Why it failed.
     pub error: Option<RunFailure>,
     /// What it used.
@@ -211,7 +227,8 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`; of a cancelled run `interrupted` or `rolled_back`.
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`; of a cancelled run `interrupted` or
+    /// `rolled_back`; of an expired one that had asked a person `unanswered`.
     pub reason: String,
 }
 
@@ -262,11 +279,13 @@ pub struct RunStep {
     /// `model`, `tool`, `memory` (older turns of the conversation were summarised) or `guardrail` (something was found).
     #[serde(rename = "type")]
     pub kind: String,
-    /// `running`, `completed`, `failed` or `unknown`.
+    /// `running`, `completed`, `failed` or `unknown`; of a call that a person must allow also `requires_action`,
+    /// `approved`, `refused` and, where the run ended before the call was made, `cancelled`.
     pub status: String,
     /// The model, the tool, or where guardrails found something.
     pub name: String,
-    /// What went in; `null` once forgotten.
+    /// What went in; `null` once forgotten. Of a call that a person was asked about, `approval` has the `decision`
+    /// (`approved` or `refused`), the `note` and `decided_at`.
     #[schema(value_type = Option<Object>)]
     pub input: Option<JsonText>,
     /// What came out; `null` until then, and once forgotten.
@@ -339,7 +358,7 @@ impl RunRow {
         if self.options.as_str() == "{}" { Ok(RunOptions::default()) } else { Ok(self.options.parse()?) }
     }
 
-    /// As callers see it.
+    /// As callers see it, but for what is asked of a person, which stands in its steps.
     pub(super) fn run(self) -> Result<Run> {
         let error = self.failure();
         let output_data = match &self.output {
@@ -364,6 +383,7 @@ impl RunRow {
             ephemeral: self.ephemeral,
             model: self.model,
             incomplete_details: self.incomplete_reason.map(|reason| IncompleteDetails { reason }),
+            required_action: None,
             error,
             usage: RunUsage {
                 input_tokens: self.input_tokens,

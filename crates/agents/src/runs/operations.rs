@@ -1,13 +1,14 @@
 //! Making, listing and reading runs.
 
 use super::answer::{self, RunAnswer};
+use super::approvals;
 use super::engine::RunEngine;
-use super::model::{NewRun, Run, RunRow, RunStatus};
+use super::model::{NewRun, Run, RunStatus};
 use super::queries::{self, RunFilter};
 use super::submit::Submitted;
 use super::trace::StepRow;
-use model::{AgentId, Caller, Result, RunId};
-use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, operation};
+use model::{AgentId, Caller, Result, RunId, Scope};
+use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
@@ -15,8 +16,9 @@ use utoipa::{IntoParams, ToSchema};
 /// Run the workspace's agent on a text input
 ///
 /// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With `stream: true` the
-/// answer comes as it is made, as server-sent events. With a live key it spends Energy, which is held before each step
-/// and settled after it. The run is bound to no contact: it sees only the given input and the memory of its conversation.
+/// answer comes as it is made, as server-sent events. A run that has to ask a person answers at once, as
+/// `requires_action`. With a live key it spends Energy, which is held before each step and settled after it. The run is
+/// bound to no contact: it sees only the given input and the memory of its conversation.
 #[operation(post "/runs", scope = "runs:execute", energy)]
 pub async fn create_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
     submit(cx, new).await
@@ -35,9 +37,10 @@ async fn submit(cx: &Cx, new: NewRun) -> Result<RunAnswer> {
     let submitted = engine.submit(&cx.caller, new, cx.claim.clone()).await?;
     cx.mark_answered();
     Ok(RunAnswer(match submitted {
-        Submitted::Run(run) => {
-            cx.note_energy(run.row.energy);
-            answer::reply(run.row, run.still_running)?
+        Submitted::Run(submission) => {
+            cx.note_energy(submission.row.energy);
+            let still_running = submission.still_running;
+            answer::reply(engine.show(submission.row).await?, still_running)?
         }
         Submitted::Events(events) => Reply::events(events),
     }))
@@ -61,7 +64,7 @@ pub struct RunQuery {
 
 /// List runs, newest first
 ///
-/// Without their steps.
+/// Without their steps, and without the links under which people answer.
 #[operation(get "/runs", scope = "runs:read")]
 pub fn list_runs(
     read: &mut Read,
@@ -72,8 +75,7 @@ pub fn list_runs(
     let filter =
         RunFilter { status: query.status, agent: query.agent_id, conversation: query.conversation_id };
     let rows = queries::list(read, caller.workspace_id(), &filter, &page)?;
-    let runs = rows.into_iter().map(RunRow::run).collect::<Result<Vec<_>>>()?;
-    Ok(CursorList::of(&page, runs))
+    Ok(CursorList::of(&page, approvals::shown_in_list(read, caller.workspace_id(), rows)?))
 }
 
 /// What to add to a run.
@@ -95,15 +97,18 @@ pub struct IncludeQuery {
 
 /// One run with its steps, usage and cost
 ///
-/// The steps come with `include=steps`.
+/// The steps come with `include=steps`. Where the run waits for a person, `required_action` says for what; keys with
+/// `runs:execute` also see the link under which the person answers.
 #[operation(get "/runs/{runId}", scope = "runs:read")]
 pub fn get_run(
     read: &mut Read,
     caller: &Caller,
     Path(run_id): Path<RunId>,
     Query(query): Query<IncludeQuery>,
+    engine: State<RunEngine>,
 ) -> Result<Json<Run>> {
-    let mut run = queries::by_id(read, caller.workspace_id(), &run_id)?.run()?;
+    let row = queries::by_id(read, caller.workspace_id(), &run_id)?;
+    let mut run = engine.0.shown(read, row, caller.key.scopes.contains(Scope::RunsExecute))?;
     if query.include.contains(&Include::Steps) {
         let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
         run.steps = Some(steps.into_iter().map(StepRow::step).collect());

@@ -11,7 +11,10 @@ use store::{CursorPage, Read, Tx, each};
 /// How long a worker may be silent before its run can be taken over.
 pub(super) const LEASE_SECONDS: i64 = 30;
 
-const ACTIVE: [&str; 2] = ["queued", "in_progress"];
+/// The states in which a run has not ended.
+const OPEN: [&str; 3] = ["queued", "in_progress", "requires_action"];
+/// Those in which a worker is at it.
+const WORKED_ON: [&str; 2] = ["queued", "in_progress"];
 
 pub(super) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
     diesel::insert_into(runs::table).values(row.clone()).execute(tx.connection())?;
@@ -63,14 +66,14 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// The runs of a run's conversation that wait or go on, oldest first.
+/// The runs of a run's conversation that have not ended, oldest first.
 pub(super) fn active_in_conversation(read: &mut Read, row: &RunRow) -> Result<Vec<RunRow>> {
     Ok(runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
         .filter(runs::conversation_id.eq(&row.conversation_id))
         .filter(runs::livemode.eq(row.livemode))
         .filter(runs::agent_id.eq(row.agent_id))
-        .filter(runs::status.eq_any(ACTIVE))
+        .filter(runs::status.eq_any(OPEN))
         .order(runs::id.asc())
         .load(read.connection())?)
 }
@@ -90,7 +93,7 @@ pub(super) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -
                 .filter(earlier.field(runs::livemode).eq(row.livemode))
                 .filter(earlier.field(runs::agent_id).eq(row.agent_id))
                 .filter(earlier.field(runs::id).lt(&row.id))
-                .filter(earlier.field(runs::status).eq_any(ACTIVE))
+                .filter(earlier.field(runs::status).eq_any(OPEN))
                 .select(earlier.field(runs::id)),
         ));
     let waits: bool = diesel::select(diesel::dsl::exists(waits)).get_result(read.connection())?;
@@ -201,7 +204,7 @@ pub(super) fn going_on(read: &mut Read, workspace: WorkspaceId, agent: AgentId) 
         .filter(runs::workspace_id.eq(workspace))
         .filter(runs::agent_id.eq(agent))
         .filter(runs::livemode.eq(true))
-        .filter(runs::status.eq(RunStatus::InProgress.as_str()))
+        .filter(runs::status.eq_any([RunStatus::InProgress.as_str(), RunStatus::RequiresAction.as_str()]))
         .select(runs::id)
         .load(read.connection())?)
 }
@@ -275,7 +278,7 @@ pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);
     let held = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq_any(ACTIVE))
+        .filter(runs::status.eq_any(WORKED_ON))
         .set(runs::lease_until.eq(until))
         .execute(tx.connection())?;
     Ok(held == 1)
@@ -285,7 +288,7 @@ pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
 pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let written = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq_any(ACTIVE))
+        .filter(runs::status.eq_any(OPEN))
         .set((
             runs::status.eq(&row.status),
             runs::output.eq(&row.output),
@@ -309,7 +312,7 @@ pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
 /// Notes what a run that somebody else ended had used up to then, and that nobody works on it any more. `None`: it
 /// is no longer this worker's, or has not ended.
 pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
-    let ended = diesel::dsl::not(runs::status.eq_any(ACTIVE));
+    let ended = diesel::dsl::not(runs::status.eq_any(OPEN));
     Ok(diesel::update(
         runs::table.find((row.workspace_id, &row.id)).filter(runs::epoch.eq(row.epoch)).filter(ended),
     )
@@ -337,21 +340,29 @@ pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<
     by_id(tx, workspace, id)
 }
 
-/// Cancels a run that waits or goes on. One that goes on keeps its lease: its worker closes its books, or whoever
-/// finds that worker dead.
-pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<bool> {
+/// Cancels a run that has not ended, and gives it as it then stands. One that goes on keeps its lease: its worker closes
+/// its books, or whoever finds that worker dead. One that waits for a person has no worker, so its lease ends now.
+/// `None`: it has ended by itself.
+pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<RunRow>> {
+    // Workers and answers change its state without the conversation's lock.
+    let row = locked(tx, row.workspace_id, &row.id)?;
     let now = tx.now();
-    let lease = (row.status == RunStatus::Queued.as_str()).then(|| runs::lease_until.eq(None::<Timestamp>));
+    let lease_until = match row.status()? {
+        RunStatus::Queued => None,
+        RunStatus::InProgress => row.lease_until,
+        RunStatus::RequiresAction => Some(now.plus_seconds(-1)),
+        _ => return Ok(None),
+    };
     let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .filter(runs::status.eq(&row.status))
         .set((
             runs::status.eq(RunStatus::Cancelled.as_str()),
             runs::incomplete_reason.eq(reason),
-            lease,
+            runs::lease_until.eq(lease_until),
             runs::completed_at.eq(now),
         ))
-        .execute(tx.connection())?;
-    Ok(cancelled == 1)
+        .returning(runs::all_columns)
+        .get_result(tx.connection())?;
+    Ok(Some(cancelled))
 }
 
 /// Takes over runs whose workers fell silent, a few at a time.

@@ -3,7 +3,7 @@
 use super::conversation;
 use super::engine::RunEngine;
 use super::memory::{self, Memory};
-use super::model::{RunOptions, RunRow, tier_of};
+use super::model::{RunOptions, RunRow, RunStatus, tier_of};
 use super::queries;
 use super::trace::{StepRow, ToolOutput};
 use super::work::{Ended, Ending, Plan, Work};
@@ -31,27 +31,49 @@ impl RunEngine {
         let rows = self.db().write(|tx| queries::claim_silent(tx, SILENT)).await?;
         let count = rows.len();
         for row in rows {
-            let engine = self.clone();
-            self.0.parts.runtime.spawn(async move {
-                let (id, epoch) = (row.id.clone(), row.epoch);
-                tracing::warn!(run_id = %id, epoch, "a run is resumed");
-                if let Err(error) = engine.resume(row).await {
-                    tracing::error!(run_id = %id, ?error, "a run could not be resumed");
-                }
-            });
+            if row.status()? != RunStatus::RequiresAction {
+                tracing::warn!(run_id = %row.id, epoch = row.epoch, "a run is resumed");
+            }
+            self.resume_beside(row);
         }
         Ok(count)
     }
 
+    /// Drives on a run that is this process's by now, in a task of its own.
+    pub(super) fn resume_beside(&self, row: RunRow) {
+        let engine = self.clone();
+        self.0.parts.runtime.spawn(async move {
+            let id = row.id.clone();
+            if let Err(error) = engine.resume(row).await {
+                tracing::error!(run_id = %id, ?error, "a run could not be resumed");
+            }
+        });
+    }
+
+    /// Closes the books of runs that were cancelled while no worker was at them, without waiting until they are looked
+    /// for.
+    pub(super) fn close_abandoned(&self) {
+        let engine = self.clone();
+        self.0.parts.runtime.spawn(async move {
+            if let Err(error) = engine.resume_silent().await {
+                tracing::warn!(?error, "cancelled runs are left to be closed");
+            }
+        });
+    }
+
     async fn resume(&self, row: RunRow) -> Result<Ended> {
         let caller = self.caller_of(&row).await?;
-        // A cancelled run whose worker died before it closed its books.
-        let ending = if row.status()?.is_final() {
-            Some(Ending::Stopped)
-        } else if row.epoch > MOST_WORKERS {
-            Some(Ending::Failed(Code::AgentFailed, "The run was interrupted too often.".to_owned()))
-        } else {
-            None
+        // An answer of people raises the epoch too, and no worker has died then.
+        let workers = row.epoch - row.options()?.questions.answered;
+        let ending = match row.status()? {
+            // Cancelled, before its worker closed its books or while it had none.
+            status if status.is_final() => Some(Ending::Stopped),
+            // Its lease lasted as long as people had time.
+            RunStatus::RequiresAction => Some(Ending::Unanswered),
+            _ if workers > MOST_WORKERS => {
+                Some(Ending::Failed(Code::AgentFailed, "The run was interrupted too often.".to_owned()))
+            }
+            _ => None,
         };
         let closes = ending.is_some();
         let work = self.load(caller, row, closes).await?;
@@ -95,6 +117,11 @@ impl RunEngine {
             let tiers = engine.tiers();
             let (prices, folding) = (tiers.get(tier_of(&row)).prices, tiers.fast.prices);
             for mut step in queries::steps(tx, workspace, &row.id)? {
+                if step.is_held_back() {
+                    work.row.tool_calls += 1;
+                    work.pending.push(step);
+                    continue;
+                }
                 if step.completed_at.is_none() {
                     give_up_step(tx, &mut step)?;
                 }

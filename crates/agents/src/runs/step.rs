@@ -2,7 +2,8 @@
 
 use super::engine::RunEngine;
 use super::model::tier_of;
-use super::trace::{StepKind, StepRow, ToolInput};
+use super::tools::needs_approval;
+use super::trace::{ASKED, CANCELLED, StepKind, StepRow, ToolInput, ToolOutput};
 use super::work::{Asking, Work};
 use super::{effect, fold, prompt, queries};
 use crate::providers::{ToolCall, Usage};
@@ -93,8 +94,13 @@ impl RunEngine {
             for (call, position) in calls.iter().zip(work.next_position()..) {
                 let arguments = effect::arguments_of(call);
                 let key = effect::key(&work.row, &call.name, &arguments);
-                let input = JsonText::of(&ToolInput { call_id: call.id.clone(), arguments });
-                let step = running(tx, work, position, StepKind::Tool, call.name.clone(), input, Some(key));
+                let input = ToolInput { call_id: call.id.clone(), arguments, approval: None };
+                let (name, input) = (call.name.clone(), JsonText::of(&input));
+                let mut step = running(tx, work, position, StepKind::Tool, name, input, Some(key));
+                // Written so from the beginning: where this worker dies, it is known that the call was not begun.
+                if work.plan.tool(&step.name).is_some_and(|tool| needs_approval(&tool.settings)) {
+                    ASKED.clone_into(&mut step.status);
+                }
                 queries::insert_step(tx, &step)?;
                 tools.push(step);
             }
@@ -142,6 +148,16 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
         let status = if step.status == "running" { "failed" } else { step.status.as_str() };
         queries::finish_step(tx, step, status, now)?;
         fold::keep(tx, work, step)?;
+    }
+    Ok(())
+}
+
+/// Closes the calls that were held back for a person, because the run ends and none of them is made.
+pub(super) fn drop_pending(tx: &mut Tx, work: &Work) -> Result<()> {
+    let now = tx.now();
+    for step in &work.pending {
+        let output = JsonText::of(&ToolOutput::error("the run ended before the call was made"));
+        queries::finish_step(tx, &StepRow { output: Some(output), ..step.clone() }, CANCELLED, now)?;
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ impl Telling {
     ) -> Result<EventStream> {
         // Steps of attempts that failed are not told again.
         let before = run.options()?.attempt_from.map_or(0, |first| first - 1);
-        let created = StreamEvent::new("run.created", answer::reply(run.clone(), false)?.text()?);
+        let created = StreamEvent::new("run.created", answer::reply(run.clone().run()?, false)?.text()?);
         let telling = Self {
             engine: engine.clone(),
             run,
@@ -103,7 +103,8 @@ impl Telling {
                     Err(_) => self.follow().await?,
                 };
                 self.tell_ended(i64::MAX).await?;
-                self.waiting.push_back(last_event(row)?);
+                let last = self.last_event(row).await?;
+                self.waiting.push_back(last);
                 Ok(())
             }
         }
@@ -166,6 +167,16 @@ impl Telling {
             sleep(LOOK).await;
         }
     }
+
+    /// The end, with what the same request would have been answered without `stream`.
+    async fn last_event(&self, row: RunRow) -> Result<StreamEvent> {
+        let (name, energy) = (format!("run.{}", row.status), row.energy);
+        let event = match told(row) {
+            Ok(row) => StreamEvent::new(name, answer::reply(self.engine.show(row).await?, false)?.text()?),
+            Err(error) => StreamEvent::failed(name, error),
+        };
+        Ok(event.spent(energy))
+    }
 }
 
 fn delta(run: &RunId, step: &StepId, piece: &Piece) -> StreamEvent {
@@ -187,14 +198,4 @@ fn step_completed(run: &RunId, step: StepRow) -> Result<StreamEvent> {
     }
     let data = serde_json::to_string(&Completed { run_id: run, step: step.step() })?;
     Ok(StreamEvent::new("step.completed", data))
-}
-
-/// The end, with what the same request would have been answered without `stream`.
-fn last_event(row: RunRow) -> Result<StreamEvent> {
-    let (name, energy) = (format!("run.{}", row.status), row.energy);
-    let event = match told(row) {
-        Ok(row) => StreamEvent::new(name, answer::reply(row, false)?.text()?),
-        Err(error) => StreamEvent::failed(name, error),
-    };
-    Ok(event.spent(energy))
 }

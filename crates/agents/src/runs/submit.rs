@@ -1,8 +1,9 @@
 //! Accepting a run: everything that can refuse it, then the row and its first step, in one transaction.
 
+use super::approvals::Questions;
 use super::conversation;
 use super::engine::{RunEngine, is_superseded};
-use super::finish::{store_outcome, told};
+use super::finish::told;
 use super::listen::Listener;
 use super::memory::{self, Memory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus};
@@ -66,7 +67,8 @@ impl RunEngine {
             _ => None,
         };
         if let (Some(row), Some(claim)) = (unstored, claim) {
-            self.db().write(move |tx| store_outcome(tx, &claim, &row, false)).await?;
+            let engine = self.clone();
+            self.db().write(move |tx| engine.store_outcome(tx, &claim, &row, false)).await?;
         }
         Ok(submitted)
     }
@@ -147,7 +149,7 @@ impl RunEngine {
         loop {
             let (workspace, id) = (row.workspace_id, row.id.clone());
             let now = self.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
-            if now.status()?.is_final() {
+            if now.status()?.is_at_rest() {
                 return Ended { row: now, stored: false }.submitted();
             }
             if Instant::now() >= deadline {
@@ -160,15 +162,16 @@ impl RunEngine {
     /// The answer for a run that goes on longer than a request should wait. Stored as the outcome of its request until
     /// the run's end replaces it, and under the run's lock, so that it never replaces the run's end.
     async fn still_running(&self, row: RunRow, claim: Option<Claim>) -> Result<Submitted> {
+        let engine = self.clone();
         let row = self.db().write(move |tx| {
             let row = queries::locked(tx, row.workspace_id, &row.id)?;
-            if let Some(claim) = claim.as_ref().filter(|_| !row.status().is_ok_and(RunStatus::is_final)) {
-                store_outcome(tx, claim, &row, true)?;
+            if let Some(claim) = claim.as_ref().filter(|_| !row.status().is_ok_and(RunStatus::is_at_rest)) {
+                engine.store_outcome(tx, claim, &row, true)?;
             }
             Ok(row)
         });
         let row = row.await?;
-        if row.status()?.is_final() {
+        if row.status()?.is_at_rest() {
             return Ended { row, stored: false }.submitted();
         }
         Ok(Submitted::run(Submission { row, still_running: true, stored: true }))
@@ -229,7 +232,7 @@ impl RunEngine {
         if let Some(claim) = claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
             if new.background || new.stream {
-                store_outcome(tx, claim, &work.row, new.stream)?;
+                self.store_outcome(tx, claim, &work.row, new.stream)?;
             }
         }
         Ok((work, start))
@@ -279,6 +282,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
         background: new.background,
         attempt_from: None,
         idempotency_key: caller.idempotency_key.clone(),
+        questions: Questions::default(),
     }
 }
 

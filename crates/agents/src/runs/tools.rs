@@ -2,9 +2,9 @@
 
 use super::engine::RunEngine;
 use super::http_tool;
-use super::trace::{StepRow, ToolInput, ToolOutput};
+use super::trace::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
 use super::work::{PlannedTool, Work};
-use crate::agents::header_place;
+use crate::agents::{ToolApproval, ToolSettings, header_place};
 use model::{JsonText, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -17,18 +17,36 @@ enum Checked<'a> {
     Call(&'a PlannedTool, Map<String, Value>),
 }
 
+/// What became of calls.
+pub(super) struct Called {
+    /// Those that have a result, in order.
+    pub(super) done: Vec<StepRow>,
+    /// Those that were not made, because a person must be asked first.
+    pub(super) held_back: Vec<StepRow>,
+}
+
+/// Whether a person must allow calls of a tool.
+pub(super) fn needs_approval(tool: &ToolSettings) -> bool {
+    match tool.approval {
+        ToolApproval::Never => false,
+        ToolApproval::Always => true,
+        ToolApproval::OnWrite => http_tool::writes(tool),
+    }
+}
+
 impl RunEngine {
-    /// Calls tools: those that read together, those that write one after the other. Gives the steps with their
-    /// results, in order.
-    pub(super) async fn run_tools(&self, work: &Arc<Work>, steps: Vec<StepRow>) -> Vec<StepRow> {
+    /// Calls tools: those that read together, those that write one after the other, and none that a person must allow
+    /// first.
+    pub(super) async fn run_tools(&self, work: &Arc<Work>, steps: Vec<StepRow>) -> Called {
         let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
         let mut done: Vec<StepRow> = Vec::with_capacity(steps.len());
-        let mut reading = Vec::new();
+        let (mut held_back, mut reading) = (Vec::new(), Vec::new());
         for (place, mut step) in steps.into_iter().enumerate() {
             let in_batch = names.iter().take(place).filter(|name| **name == step.name).count();
             let checked = check_call(work, &step, in_batch, &done);
             match checked {
                 Checked::Answer(output) => done.push(finished(step, &output)),
+                Checked::Call(tool, _) if step.status == ASKED => hold_back(step, tool, &mut held_back),
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
                     let output = if work.working.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
@@ -48,7 +66,7 @@ impl RunEngine {
         }
         done.extend(self.keeping_lease(work, futures::future::join_all(reading)).await);
         done.sort_by_key(|step| step.position);
-        done
+        Called { done, held_back }
     }
 
     async fn call_tool(
@@ -80,8 +98,19 @@ impl RunEngine {
     }
 }
 
+/// Keeps a call for a person to decide. Of equal calls that write one is asked about: the others get its result.
+fn hold_back(mut step: StepRow, tool: &PlannedTool, held_back: &mut Vec<StepRow>) {
+    let is_equal = |other: &StepRow| other.effect_key.is_some() && other.effect_key == step.effect_key;
+    if http_tool::writes(&tool.settings) && held_back.iter().any(is_equal) {
+        APPROVED.clone_into(&mut step.status);
+    }
+    held_back.push(step);
+}
+
 fn finished(mut step: StepRow, output: &ToolOutput) -> StepRow {
-    step.status = if output.ok { "completed" } else { "failed" }.to_owned();
+    if step.status != REFUSED {
+        step.status = if output.ok { "completed" } else { "failed" }.to_owned();
+    }
     step.output = Some(JsonText::of(output));
     step
 }
@@ -92,9 +121,11 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     let Some(tool) = work.plan.tool(&step.name) else {
         return Checked::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
     };
-    let input = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
-    let arguments = input.map(|input| input.arguments);
-    let Some(arguments) = arguments.filter(Value::is_object) else {
+    let input = step.tool_input();
+    if step.status == REFUSED {
+        return Checked::Answer(refused(input.and_then(|input| input.approval?.note)));
+    }
+    let Some(arguments) = input.map(|input| input.arguments).filter(Value::is_object) else {
         return Checked::Answer(ToolOutput::bad_arguments("are not a JSON object"));
     };
     if let Some(problem) = tool.arguments.mismatch(&arguments) {
@@ -102,20 +133,29 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     }
     if http_tool::writes(&tool.settings) {
         let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
-        let same = earlier.find(|other| other.effect_key.is_some() && other.effect_key == step.effect_key);
+        let same = earlier.find(|other| {
+            other.effect_key.is_some() && other.effect_key == step.effect_key && other.status != CANCELLED
+        });
         if let Some(first) = same {
             return Checked::Answer(repeated(first));
         }
     }
     let limit = tool.settings.max_calls_per_run;
     let before = work.steps.iter().filter(|other| other.is_tool() && other.name == step.name).count();
-    if i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
+    // What a person allowed was within the limit when it was asked; others of the same answer may have ended since.
+    if step.status != APPROVED && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
         return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));
     }
     match arguments {
         Value::Object(arguments) => Checked::Call(tool, arguments),
         _ => Checked::Answer(ToolOutput::bad_arguments("are not a JSON object")),
     }
+}
+
+/// The answer to a call that a person refused.
+fn refused(note: Option<String>) -> ToolOutput {
+    let told = "a person refused this call";
+    ToolOutput::error(note.map_or_else(|| told.to_owned(), |note| format!("{told} and said: {note}")))
 }
 
 /// The answer to a writing call that was made before, whose effect must not happen twice.

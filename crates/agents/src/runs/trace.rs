@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::schema::run_steps;
 
+/// A call that waits until a person allows or refuses it.
+pub(super) const ASKED: &str = "requires_action";
+/// A call that was allowed and has not begun.
+pub(super) const APPROVED: &str = "approved";
+/// A call that a person refused.
+pub(super) const REFUSED: &str = "refused";
+/// A call that was never made, because its run ended first.
+pub(super) const CANCELLED: &str = "cancelled";
+
 /// A step as it is stored.
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = run_steps, treat_none_as_default_value = false)]
@@ -57,6 +66,16 @@ impl StepRow {
 
     pub(super) fn is_tool(&self) -> bool {
         self.kind() == StepKind::Tool
+    }
+
+    /// Whether it is a call that was held back for a person, and nothing has become of it yet.
+    pub(super) fn is_held_back(&self) -> bool {
+        self.completed_at.is_none() && [ASKED, APPROVED, REFUSED].contains(&self.status.as_str())
+    }
+
+    /// What went into a tool's call; `None` where it is none, and once forgotten.
+    pub(super) fn tool_input(&self) -> Option<ToolInput> {
+        self.input.as_ref().and_then(|input| input.parse().ok())
     }
 }
 
@@ -117,6 +136,35 @@ pub(super) struct ModelOutput {
 pub(super) struct ToolInput {
     pub(super) call_id: String,
     pub(super) arguments: Value,
+    /// What a person decided about the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) approval: Option<Approval>,
+}
+
+/// What a person decided about a call. Who it was is not known: the link that asks needs no login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Approval {
+    pub(super) decision: Verdict,
+    pub(super) note: Option<String>,
+    pub(super) decided_at: Timestamp,
+}
+
+/// Whether a call may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    Approved,
+    Refused,
+}
+
+impl Verdict {
+    /// The word on the wire, which is also the state of the call's step.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => APPROVED,
+            Self::Refused => REFUSED,
+        }
+    }
 }
 
 /// How the model is told that its arguments are wrong. Resumed runs know such answers by it.

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     /// What the answer must fit.
     pub(super) answer: Option<Schema>,
     pub(super) guards: Guards,
+    /// For how long people were waited for, in milliseconds.
+    waited_ms: i64,
 }
 
 /// A tool that the run may call.
@@ -46,6 +48,7 @@ impl Plan {
         if let Some(format) = options.response_format {
             settings.response_format = format;
         }
+        let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
         let tools = tools
@@ -67,7 +70,7 @@ impl Plan {
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         let guards = Guards::new(&settings.guardrails)?;
-        Ok(Self { caller, settings, tools, specs, spec_tokens, answer, guards })
+        Ok(Self { caller, settings, tools, specs, spec_tokens, answer, guards, waited_ms })
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&PlannedTool> {
@@ -85,6 +88,8 @@ pub(super) struct Work {
     /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
     pub(super) earlier: Vec<StepRow>,
     pub(super) steps: Vec<StepRow>,
+    /// Calls that were held back for a person. Their steps are written.
+    pub(super) pending: Vec<StepRow>,
     /// The steps before this one stand in the database as they stand here.
     pub(super) written: usize,
     /// What was said in this run so far, the input first.
@@ -121,6 +126,8 @@ pub(super) enum Ending {
     Completed(String),
     Incomplete(&'static str, Option<String>),
     Failed(Code, String),
+    /// Nobody answered what it asked.
+    Unanswered,
     /// Somebody else ended it, or took it over; the database says which.
     Stopped,
 }
@@ -135,14 +142,14 @@ impl Work {
     pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: Memory) -> Self {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
-        let (earlier, steps) = (Vec::new(), Vec::new());
         Self {
             plan,
             working,
             row,
             memory,
-            earlier,
-            steps,
+            earlier: Vec::new(),
+            steps: Vec::new(),
+            pending: Vec::new(),
             written: 0,
             said,
             repairs: 0,
@@ -161,10 +168,12 @@ impl Work {
         }
     }
 
+    /// What is left of its time, in which waiting for people does not count.
     pub(super) fn time_left(&self, now: Timestamp) -> Duration {
         let started = self.row.started_at.unwrap_or(self.row.queued_at);
-        let end = started.plus_seconds(self.plan.settings.timeout_seconds);
-        Duration::from_millis(u64::try_from(end.millis() - now.millis()).unwrap_or(0))
+        let end = started.plus_seconds(self.plan.settings.timeout_seconds).millis();
+        let left = end.saturating_add(self.plan.waited_ms) - now.millis();
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
     }
 
     pub(super) fn next_position(&self) -> i64 {
@@ -172,7 +181,9 @@ impl Work {
     }
 
     pub(super) fn last_position(&self) -> i64 {
-        self.steps.last().or(self.earlier.last()).map_or(0, |step| step.position)
+        // Calls that were held back come to the steps behind what was noted meanwhile.
+        let all = self.steps.iter().chain(&self.pending).chain(&self.earlier);
+        all.map(|step| step.position).max().unwrap_or(0)
     }
 
     /// The last step that has a price, and the tier that it is charged by.

@@ -6,6 +6,8 @@
 )]
 
 mod agents;
+mod approval_page;
+mod approvals;
 mod conversations;
 mod energy;
 mod guardrails;

@@ -49,6 +49,8 @@ testkit::on_both! {
             (with("parameters", json!({ "type": "array" })), "parameters.type"),
             (with("timeout_seconds", json!(61)), "timeout_seconds"),
             (with("max_calls_per_run", json!(0)), "max_calls_per_run"),
+            (with("approval", json!("sometimes")), "approval"),
+            (with("approval", json!(null)), "approval"),
             (with("http.url", json!("http://10.0.0.1/")), "http.url"),
             (with("http.url", json!("http://169.254.169.254/latest")), "http.url"),
             (with("http.url", json!("file:///etc/passwd")), "http.url"),
@@ -65,6 +67,28 @@ testkit::on_both! {
             let param = app.put(&format!("{path}/{name}"), &key, tool()).await.expect_error(400, "validation_error");
             assert_eq!(param.as_deref(), Some("toolId"));
         }
+    }
+
+    async fn approval_goes_with_versions_and_copies(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        let path = format!("/agents/{}", agent["id"]);
+        let shown = async |path: &str| app.get(&format!("{path}/tools"), &key).await.expect(200)[0]["approval"].clone();
+        for (approval, version) in [("never", 2), ("always", 3), ("always", 3), ("on_write", 4)] {
+            app.put(&format!("{path}/tools/look"), &key, with("approval", json!(approval))).await.expect(200);
+            assert_eq!((shown(&path).await, &app.get(&path, &key).await.expect(200)["version"]), (json!(approval), &json!(version)));
+        }
+        let third = app.get(&format!("{path}/versions/3"), &key).await.expect(200);
+        assert_eq!(third["tools"][0]["approval"], "always");
+        app.post(&format!("{path}/versions/3/restore"), &key, json!({})).await.expect(200);
+        let copy = app.post(&format!("{path}/duplicate"), &key, json!({})).await.expect(201);
+        assert_eq!((shown(&path).await, shown(&format!("/agents/{}", copy["id"])).await), (json!("always"), json!("always")));
+        // Without a word it never asks, and so do tools that were attached before there was a choice.
+        app.put(&format!("{path}/tools/look"), &key, tool()).await.expect(200);
+        assert_eq!(shown(&path).await, "never");
+        app.sql("UPDATE agent_tools SET settings = REPLACE(settings, '\"approval\":\"never\",', '')").await;
+        assert!(!texts(&app, "SELECT settings AS t FROM agent_tools").await[0].as_ref().unwrap().contains("never"));
+        assert_eq!(shown(&path).await, "never");
     }
 
     async fn headers_are_sealed_and_go_with_copies(kind: Kind) {

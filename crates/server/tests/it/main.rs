@@ -18,6 +18,7 @@ mod event_types;
 mod gate;
 mod idempotency;
 mod kill;
+mod kill_approval;
 mod kill_import;
 mod kill_inbound;
 mod limits;

@@ -1,0 +1,133 @@
+//! Answering: what is decided about each call, and the run that goes on, in one transaction under the run's lock. Of
+//! two people who answer at once one wins.
+
+use super::super::engine::RunEngine;
+use super::super::model::{RunRow, RunStatus};
+use super::super::queries as runs;
+use super::super::trace::{ASKED, Approval, CANCELLED, StepRow, ToolInput, Verdict};
+use super::decision::Decision;
+use super::link::Asked;
+use super::{Question, queries};
+use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+use store::{Read, Tx};
+
+/// A question that can be answered.
+pub(super) struct OpenQuestion {
+    question: Question,
+    /// The calls that it is about.
+    pub(super) calls: Vec<StepRow>,
+}
+
+/// An answer that counts.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Answered {
+    object: &'static str,
+    run_id: RunId,
+    /// `approved`, or `refused` where no call may be made.
+    pub(super) decision: &'static str,
+    pub(super) calls: Vec<AnsweredCall>,
+    note: Option<String>,
+    decided_at: Timestamp,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct AnsweredCall {
+    step_id: StepId,
+    pub(super) tool: String,
+    pub(super) decision: &'static str,
+}
+
+impl OpenQuestion {
+    /// Until when.
+    pub(super) fn expires_at(&self) -> Timestamp {
+        self.question.expires_at()
+    }
+}
+
+impl RunEngine {
+    /// Takes an answer, and lets the run go on.
+    ///
+    /// # Errors
+    /// `not_found`, `invalid_state` where it was answered before, `approval_expired` where nothing is asked any more,
+    /// `validation_error` for calls that it is not about.
+    pub(super) async fn answer(&self, asked: Asked, decision: Decision) -> Result<Answered> {
+        let (row, answered) = self.db().write(move |tx| answer_in(tx, &asked, &decision)).await?;
+        tracing::debug!(run_id = %row.id, "a run goes on after an answer");
+        self.resume_beside(row);
+        Ok(answered)
+    }
+}
+
+fn answer_in(tx: &mut Tx, asked: &Asked, decision: &Decision) -> Result<(RunRow, Answered)> {
+    let row = runs::locked(tx, asked.workspace, &asked.run)?;
+    let open = open_question(tx, &row, asked)?;
+    let now = tx.now();
+    let verdicts = decision.verdicts(&open.calls)?;
+    let is_approved = verdicts.contains(&Verdict::Approved);
+    let mut calls = Vec::with_capacity(open.calls.len());
+    for (mut step, verdict) in open.calls.into_iter().zip(verdicts) {
+        let approval = Approval { decision: verdict, note: decision.note.clone(), decided_at: now };
+        let input = step.tool_input().unwrap_or_else(|| ToolInput {
+            call_id: String::new(),
+            arguments: Value::Null,
+            approval: None,
+        });
+        step.input = Some(JsonText::of(&ToolInput { approval: Some(approval), ..input }));
+        verdict.as_str().clone_into(&mut step.status);
+        queries::decide_step(tx, &step)?;
+        calls.push(AnsweredCall { step_id: step.id, tool: step.name, decision: verdict.as_str() });
+    }
+    let mut options = row.options()?;
+    options.questions.open = None;
+    options.questions.answered += 1;
+    options.questions.waited_ms += now.millis() - open.question.asked_at.millis();
+    let row = queries::go_on_answered(tx, &row, &options)?;
+    let answered = Answered {
+        object: "approval",
+        run_id: row.id.clone(),
+        decision: if is_approved { Verdict::Approved } else { Verdict::Refused }.as_str(),
+        calls,
+        note: decision.note.clone(),
+        decided_at: now,
+    };
+    Ok((row, answered))
+}
+
+/// The question that a link is about, while it can be answered.
+///
+/// # Errors
+/// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
+pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &Asked) -> Result<OpenQuestion> {
+    let mut steps = runs::steps(read, row.workspace_id, &row.id)?;
+    let status = row.status()?;
+    let question = row.options()?.questions.open.filter(|question| question.from == asked.from);
+    match question {
+        Some(question) if status == RunStatus::RequiresAction => {
+            if question.expires_at() <= read.now() {
+                return Err(expired());
+            }
+            steps.retain(|step| step.status == ASKED);
+            Ok(OpenQuestion { question, calls: steps })
+        }
+        _ if steps.iter().any(|step| step.position == asked.from && was_answered(step)) => {
+            Err(Error::new(Code::InvalidState, "This was answered already."))
+        }
+        _ if status == RunStatus::Expired => Err(expired()),
+        _ => {
+            let message = "The run has ended without these calls. Nothing is left to decide.";
+            Err(Error::new(Code::ApprovalExpired, message))
+        }
+    }
+}
+
+fn was_answered(step: &StepRow) -> bool {
+    ![ASKED, CANCELLED].contains(&step.status.as_str())
+        || step.tool_input().is_some_and(|input| input.approval.is_some())
+}
+
+fn expired() -> Error {
+    Error::new(Code::ApprovalExpired, "The time for an answer is over. The calls were not made.")
+}

@@ -1,0 +1,68 @@
+//! Asking: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
+
+use super::super::engine::{RunEngine, cause_of};
+use super::super::model::RunRow;
+use super::super::step::write_finished;
+use super::super::trace::{APPROVED, ASKED};
+use super::super::work::{Ended, Ending, Work};
+use super::{Question, queries};
+use auth::idempotency::Claim;
+use model::{Error, NewEvent, Result, Timestamp};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::Tx;
+
+impl RunEngine {
+    /// Leaves a run to people, with the calls that it has held back.
+    pub(in super::super) async fn ask_people(&self, work: Arc<Work>, claim: Option<Claim>) -> Result<Ended> {
+        let outcome_of = claim.clone();
+        let waiting = self.write_with(&work, move |engine, tx, work| {
+            let Some(row) = ask(tx, work)? else { return Ok(None) };
+            let stored = match &outcome_of {
+                Some(claim) => engine.store_outcome(tx, claim, &row, false)?,
+                None => false,
+            };
+            Ok(Some(Ended { row, stored }))
+        });
+        match waiting.await? {
+            Some(waiting) => Ok(waiting),
+            None => self.finish(work, Ending::Stopped, 0, claim).await,
+        }
+    }
+}
+
+/// `None`: the run was ended by somebody else, or taken over.
+fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
+    let first = work.pending.iter().find(|step| step.status == ASKED);
+    let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;
+    let question = Question { from: first.position, asked_at: tx.now() };
+    let mut options = work.row.options()?;
+    options.questions.open = Some(question);
+    let row = queries::wait_for_people(tx, &work.row, &options, question.expires_at())?;
+    let Some(row) = row else { return Ok(None) };
+    write_finished(tx, work)?;
+    for step in work.pending.iter().filter(|step| step.status == APPROVED) {
+        queries::decide_step(tx, step)?;
+    }
+    tell(tx, work, &row, question.expires_at())?;
+    Ok(Some(row))
+}
+
+/// Tells that a run waits. Neither texts nor arguments, and not the link: events go to more places than it may.
+fn tell(tx: &mut Tx, work: &Work, row: &RunRow, expires_at: Timestamp) -> Result<()> {
+    let asked = work.pending.iter().filter(|step| step.status == ASKED);
+    let calls: Vec<Value> = asked.map(|step| json!({ "step_id": step.id, "tool": step.name })).collect();
+    let data = json!({
+        "run_id": row.id,
+        "status": row.status,
+        "agent_id": row.agent_id,
+        "agent_version": row.agent_version,
+        "conversation_id": row.conversation_id,
+        "calls": calls,
+        "expires_at": expires_at,
+        "metadata": row.metadata,
+    });
+    let event = NewEvent::new("run.requires_action", row.livemode, &data);
+    tx.emit(row.workspace_id, &cause_of(row)?, &event)?;
+    Ok(())
+}

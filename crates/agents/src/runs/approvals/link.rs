@@ -1,0 +1,49 @@
+//! The links under which people answer: which question of which run, signed. They are made when somebody asks for one
+//! and stored nowhere.
+
+use super::super::engine::RunEngine;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::{RunId, WorkspaceId};
+use percent_encoding::percent_decode_str;
+
+/// Where the links are.
+pub(super) const PREFIX: &str = "/approvals/";
+/// What signatures of links hold for.
+const PLACE: &str = "approval";
+/// The longest token that is looked at, in bytes: more than any that was made.
+const LONGEST: usize = 256;
+
+/// Which question a link is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) workspace: WorkspaceId,
+    pub(super) run: RunId,
+    /// The position of the first call, so that the link of an answered question answers no later one.
+    pub(super) from: i64,
+}
+
+impl RunEngine {
+    /// The link under which a question is answered.
+    pub(super) fn approval_url(&self, asked: &Asked) -> String {
+        let text = format!("{}.{}.{}", asked.workspace, asked.run, asked.from);
+        let signature = URL_SAFE_NO_PAD.encode(self.0.parts.seal.sign(PLACE, &text));
+        format!("{}{PREFIX}{text}.{signature}", self.0.parts.base_url)
+    }
+
+    /// Reads what stands behind the prefix. `None` for all that was not made here.
+    pub(super) fn read_link(&self, rest: &str) -> Option<Asked> {
+        if rest.len() > LONGEST {
+            return None;
+        }
+        let token = percent_decode_str(rest).decode_utf8().ok()?;
+        let (text, signature) = token.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        if !self.0.parts.seal.is_signed(PLACE, text, &signature) {
+            return None;
+        }
+        let (workspace, rest) = text.split_once('.')?;
+        let (run, from) = rest.split_once('.')?;
+        Some(Asked { workspace: workspace.parse().ok()?, run: RunId::parse(run)?, from: from.parse().ok()? })
+    }
+}
