@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::dial::{Bounded, Dial, Resolver, SystemResolver};
 use crate::error::Error;
-use crate::message::{Request, Response, Streaming, TOTAL, header_map};
+use crate::message::{NO_CONNECTION, Request, Response, Streaming, TOTAL, header_map};
 use crate::policy::Policy;
 use crate::redirect::{self, Hop};
 use crate::url_rules::{self, UrlRules};
@@ -163,7 +163,7 @@ impl Connector {
                 Error::from_client(&error)
             })?,
             () = unconnected(connection, connect) => {
-                return Err(Error::Timeout { reason: "no connection in time" });
+                return Err(Error::Timeout { reason: NO_CONNECTION });
             }
         };
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -20,6 +20,7 @@ use tokio::time::sleep;
 use tower_service::Service;
 
 use crate::error::Error;
+use crate::message::NO_CONNECTION;
 use crate::policy::Policy;
 use crate::url_rules::ADDRESS;
 
@@ -191,7 +192,7 @@ where
         Box::pin(async move {
             tokio::time::timeout(limit, connecting)
                 .await
-                .unwrap_or_else(|_| Err(Error::Timeout { reason: "no connection in time" }.into()))
+                .unwrap_or_else(|_| Err(Error::Timeout { reason: NO_CONNECTION }.into()))
         })
     }
 }

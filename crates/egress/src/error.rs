@@ -3,6 +3,7 @@
 //! No variant carries text from outside: reasons are constants, so an answer can't leak an address that was
 //! resolved, a certificate's names or a peer's bytes.
 
+use crate::message::NO_CONNECTION;
 use std::error::Error as StdError;
 use std::{fmt, io};
 
@@ -65,6 +66,13 @@ impl Error {
     /// Whether the connector itself refused the request. A retry is pointless until URL, request or policy change.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::InvalidUrl { .. } | Self::InvalidRequest { .. } | Self::Forbidden { .. })
+    }
+
+    /// Whether the peer may have seen the request.
+    pub fn is_sent(&self) -> bool {
+        let unsent =
+            matches!(self, Self::Resolve | Self::Connect { .. } | Self::Tls { .. } | Self::Config { .. });
+        !unsent && !self.is_refusal() && *self != Self::Timeout { reason: NO_CONNECTION }
     }
 
     /// Finds the reason in the client's error chain.

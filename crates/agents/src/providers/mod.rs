@@ -315,16 +315,18 @@ impl TierSetup {
         self.routes.first().map_or(8192, |route| route.context_tokens)
     }
 
-    /// Asks the tier's model, and where it is unavailable the ones to fall back on.
+    /// Asks the tier's model, and where it is unavailable or silent the ones to fall back on. Each may use an equal share
+    /// of the patience that is left, so that one that hangs leaves time for the others.
     ///
     /// # Errors
     /// The error of the last route that was tried.
     pub async fn complete(&self, mut prompt: Prompt) -> std::result::Result<Answered, ProviderError> {
         let (began, patience) = (Instant::now(), prompt.patience);
         let mut last = ProviderError::Unavailable("no model is configured".to_owned());
-        for route in &self.routes {
+        for (route, left) in self.routes.iter().zip((1..=self.routes.len()).rev()) {
             prompt.model.clone_from(&route.model);
-            prompt.patience = patience.saturating_sub(began.elapsed());
+            let left = u32::try_from(left).unwrap_or(u32::MAX);
+            prompt.patience = patience.saturating_sub(began.elapsed()) / left;
             match route.provider.complete(&prompt).await {
                 Ok(completion) => {
                     let said = completion.usage;
@@ -332,7 +334,12 @@ impl TierSetup {
                     let (usage_estimated, label) = (said.is_none(), route.label.clone());
                     return Ok(Answered { completion, usage, usage_estimated, label });
                 }
-                Err(error @ (ProviderError::Cancelled | ProviderError::Refused(_))) => return Err(error),
+                Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
+                Err(error @ ProviderError::Refused(_)) => {
+                    // Callers are told no more than that, because the words are the server's.
+                    tracing::warn!(%error, model = route.label, "a model refused a prompt");
+                    return Err(error);
+                }
                 Err(error) => {
                     tracing::warn!(%error, model = route.label, "a model did not answer");
                     prompt.begin_anew();

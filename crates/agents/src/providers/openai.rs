@@ -2,10 +2,11 @@
 
 mod answer;
 mod events;
+mod habits;
 
+use self::habits::{Habit, Habits};
 use super::{
-    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, Sink, ToolCall, ToolSpec,
-    Usage,
+    BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, ToolSpec, Usage,
 };
 use egress::{Connector, HeaderMap, Limits, Request};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub struct OpenAiSettings {
 pub struct OpenAi {
     settings: OpenAiSettings,
     connector: Connector,
+    habits: Habits,
 }
 
 /// Attempts for faults that may pass: the first and three more.
@@ -37,20 +39,16 @@ const LARGEST_STREAM: usize = 64 << 20;
 impl OpenAi {
     /// A provider that reaches its server through `connector`, whose policy must allow it.
     pub fn new(settings: OpenAiSettings, connector: Connector) -> Self {
-        Self { settings, connector }
+        Self { settings, connector, habits: Habits::default() }
     }
 
-    async fn attempt(
-        &self,
-        body: &str,
-        patience: Duration,
-        sink: Option<&dyn Sink>,
-    ) -> Result<Completion, Fault> {
+    async fn attempt(&self, prompt: &Prompt, patience: Duration) -> Result<Completion, Fault> {
+        let sink = prompt.sink.as_deref();
+        let body = request_body(prompt, self.habits.of(&prompt.model));
         let url = format!("{}/chat/completions", self.settings.base_url.trim_end_matches('/'));
         let max_response_bytes = if sink.is_some() { LARGEST_STREAM } else { LARGEST_ANSWER };
         let limits = Limits { total: patience, max_response_bytes, ..Limits::default() };
-        let mut request =
-            Request::post(url, body.to_owned()).header("content-type", "application/json").limits(limits);
+        let mut request = Request::post(url, body).header("content-type", "application/json").limits(limits);
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
@@ -71,6 +69,8 @@ impl OpenAi {
             401 | 403 | 404 => {
                 Err(Fault::Final(ProviderError::Unavailable(format!("HTTP {}", response.status))))
             }
+            // The next request is another one, and each habit is learned once.
+            _ if self.habits.learn(&prompt.model, &response.body) => Err(Fault::Learned),
             status => {
                 let why = String::from_utf8_lossy(&response.body).chars().take(300).collect::<String>();
                 Err(Fault::Final(ProviderError::Refused(format!("HTTP {status}: {why}"))))
@@ -80,15 +80,16 @@ impl OpenAi {
 
     async fn try_until(&self, prompt: &Prompt) -> Result<Completion, ProviderError> {
         let began = Instant::now();
-        let body = request_body(prompt);
-        for attempt in 1..=ATTEMPTS {
+        let mut attempt = 1;
+        loop {
             let left = prompt.patience.saturating_sub(began.elapsed());
             if left.is_zero() {
                 return Err(ProviderError::Timeout);
             }
-            match self.attempt(&body, left, prompt.sink.as_deref()).await {
+            match self.attempt(prompt, left).await {
                 Ok(completion) => return Ok(completion),
                 Err(Fault::Final(error)) => return Err(error),
+                Err(Fault::Learned) => {}
                 Err(Fault::Passing(wanted, why)) => {
                     tracing::info!(attempt, why, "the model's server failed for now");
                     prompt.begin_anew();
@@ -97,10 +98,10 @@ impl OpenAi {
                         return Err(ProviderError::Unavailable(why));
                     }
                     tokio::time::sleep(wait).await;
+                    attempt += 1;
                 }
             }
         }
-        Err(ProviderError::Timeout)
     }
 }
 
@@ -118,13 +119,15 @@ impl Provider for OpenAi {
 enum Fault {
     /// Worth another attempt, after this long if the server said so.
     Passing(Option<Duration>, String),
+    /// The server said how it wants to be asked.
+    Learned,
     Final(ProviderError),
 }
 
 impl From<egress::Error> for Fault {
     fn from(error: egress::Error) -> Self {
         match error {
-            egress::Error::Timeout { .. } => Self::Final(ProviderError::Timeout),
+            egress::Error::Timeout { .. } if error.is_sent() => Self::Final(ProviderError::Timeout),
             error if error.is_refusal() => Self::Final(ProviderError::Unavailable(error.to_string())),
             error => Self::Passing(None, error.to_string()),
         }
@@ -145,7 +148,10 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 struct ChatRequest<'a> {
     model: &'a str,
     messages: Vec<ChatMessage<'a>>,
-    max_tokens: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -173,7 +179,7 @@ struct ChatMessage<'a> {
     tool_call_id: Option<&'a str>,
 }
 
-fn request_body(prompt: &Prompt) -> String {
+fn request_body(prompt: &Prompt, habit: Habit) -> String {
     let tool = |tool: &ToolSpec| {
         json!({ "type": "function", "function": {
             "name": tool.name, "description": tool.description, "parameters": tool.parameters,
@@ -181,11 +187,13 @@ fn request_body(prompt: &Prompt) -> String {
     };
     let schema =
         |schema| json!({ "type": "json_schema", "json_schema": { "name": "answer", "schema": schema } });
+    let most = Some(prompt.max_output_tokens);
     let request = ChatRequest {
         model: &prompt.model,
         messages: prompt.messages.iter().map(chat_message).collect(),
-        max_tokens: prompt.max_output_tokens,
-        temperature: prompt.temperature,
+        max_tokens: most.filter(|_| !habit.completion_tokens),
+        max_completion_tokens: most.filter(|_| habit.completion_tokens),
+        temperature: prompt.temperature.filter(|_| !habit.no_temperature),
         tools: prompt.tools.iter().map(tool).collect(),
         response_format: prompt.output_schema.as_ref().map(schema),
         stream: prompt.sink.is_some(),

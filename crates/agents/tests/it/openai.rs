@@ -151,6 +151,36 @@ async fn where_a_model_is_unavailable_the_next_answers() {
 }
 
 #[tokio::test]
+async fn a_model_that_hangs_leaves_time_for_the_next() {
+    let (one, two) = (OpenAiServer::start().await, OpenAiServer::start().await);
+    one.then(0, None, Value::Null);
+    two.then(200, None, says("second"));
+    let answered = tier(&[&one, &two]).complete(prompt(Duration::from_millis(800))).await.unwrap();
+    assert_eq!((answered.completion.text.as_str(), one.requests()), ("second", 1));
+}
+
+#[tokio::test]
+async fn a_model_is_asked_as_it_wants_to_be() {
+    let server = OpenAiServer::start().await;
+    let refusal =
+        |param: &str, code: &str| json!({ "error": { "message": "No.", "param": param, "code": code } });
+    server.then(400, None, refusal("max_tokens", "unsupported_parameter"));
+    server.then(400, None, refusal("temperature", "unsupported_value"));
+    server.then(200, None, says("one")).then(200, None, says("two"));
+    let tier = tier(&[&server]);
+    for text in ["one", "two"] {
+        let asking = Prompt { temperature: Some(0.5), ..prompt(Duration::from_secs(20)) };
+        assert_eq!(tier.complete(asking).await.unwrap().completion.text, text);
+    }
+    let bodies = server.bodies();
+    assert_eq!(bodies.len(), 4, "what was learned is remembered");
+    assert_eq!((&bodies[0]["max_tokens"], &bodies[0]["temperature"]), (&json!(16), &json!(0.5)));
+    assert_eq!((&bodies[1]["max_completion_tokens"], &bodies[1]["temperature"]), (&json!(16), &json!(0.5)));
+    let learned = json!({ "model": "m0", "messages": bodies[0]["messages"], "max_completion_tokens": 16 });
+    assert_eq!((&bodies[2], &bodies[3]), (&learned, &learned));
+}
+
+#[tokio::test]
 async fn a_server_that_hangs_is_given_up_and_a_cancelled_call_ends() {
     let server = OpenAiServer::start().await;
     server.then(0, None, Value::Null).then(0, None, Value::Null);

@@ -355,6 +355,7 @@ fn the_declarations_are_the_tables() {
         found += &format!("{} {} {} {scope} {paging} {}\n", meta.method, meta.path, meta.id, meta.summary);
     }
     assert_eq!(found, TABLE);
-    let contract: Value = serde_json::from_str(&document(&registry, Contract::Public, "v0.1.0").unwrap()).unwrap();
+    let contract: Value =
+        serde_json::from_str(&document(&registry, Contract::Public, "v0.1.0").unwrap()).unwrap();
     assert_eq!(contract["paths"].as_object().unwrap().len(), 13);
 }
