@@ -9,7 +9,7 @@ use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
 use model::{AgentId, Caller, Env, Error, RequestId, Result, RunId, Scope};
 use model::{SubscriptionStatus, SystemClock, SystemRandom};
-use operation::ports::{Charge, Closing, EnergyMeter, Settlement};
+use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, Settlement};
 use std::sync::Arc;
 use store::{Backend, Db, Options};
 
@@ -48,7 +48,8 @@ async fn main() -> Result<()> {
 
     // Energy is set aside before the work and debited after it. The key's budget and the balance both hold.
     let run = RunId::new(db.clock().now(), &*db.random());
-    let charge = Charge { caller, run, agent: AgentId(1), operation: "report" };
+    let charge =
+        Charge { caller, run, agent: AgentId(1), operation: "report", limits: AgentLimits::default() };
     let ledger = Arc::new(Ledger::new("https://example.com/billing"));
     let (meter, first) = (ledger.clone(), charge.clone());
     let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;

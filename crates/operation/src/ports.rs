@@ -1,6 +1,6 @@
 //! What one group of areas may ask of another: small traits, implemented by their owner and wired by the binary.
 
-use model::{AgentId, Caller, Result, RunId, WorkspaceId};
+use model::{AgentId, Caller, Result, RunId};
 use store::Tx;
 
 /// What a piece of work is charged to.
@@ -14,6 +14,17 @@ pub struct Charge {
     pub agent: AgentId,
     /// What it is called in ledgers, such as `run`.
     pub operation: &'static str,
+    /// What the agent may spend.
+    pub limits: AgentLimits,
+}
+
+/// The most Energy that an agent may spend. `None` sets no bound of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// All its runs together, in the calendar month (UTC) in which they began.
+    pub month: Option<i64>,
+    /// One run.
+    pub run: Option<i64>,
 }
 
 /// Energy that was used in one step.
@@ -21,7 +32,7 @@ pub struct Charge {
 pub struct Settlement<'a> {
     /// The step's number within the run: settling a step again changes nothing.
     pub step: i64,
-    /// Energy used, at most what is held.
+    /// Energy used. What is beyond the hold is absorbed by the platform.
     pub energy: i64,
     /// The model that used it.
     pub model: &'a str,
@@ -43,24 +54,27 @@ pub struct Closing<'a> {
 /// Test keys never reach it: their runs cost nothing.
 pub trait EnergyMeter: Send + Sync {
     /// Makes sure that at least `least` and at most `wanted` Energy is set aside for the next step, beside what the
-    /// run has used, and gives how much that is.
+    /// run has used, and gives how much that is. What is refused leaves no trace, so the caller may go on.
     ///
     /// # Errors
-    /// `energy_depleted` (with `recharge_url`) when the workspace cannot hold `least`, `budget_exceeded` when the
-    /// key's budget with cut-off cannot.
+    /// The first that does not allow `least`, in this order: `budget_exceeded` for the key's budget with cut-off,
+    /// `energy_depleted` (with `recharge_url`) for the workspace, and with `param` = `energy_limit_monthly` or
+    /// `energy_limit_per_run` for the agent.
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64>;
 
-    /// Debits what a step used.
+    /// Whether a hold of at least `least` would be allowed at this moment, for work that is to wait before it begins:
+    /// nothing is set aside.
     ///
     /// # Errors
-    /// When the database fails.
-    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()>;
+    /// As those of [`hold`](Self::hold).
+    fn admit(&self, tx: &mut Tx, charge: &Charge, least: i64) -> Result<()>;
 
-    /// Energy that open work has used and set aside so far.
+    /// Debits what a step used, as far as it was held, and gives what was debited: what a step cost beyond its hold is
+    /// never the customer's.
     ///
     /// # Errors
     /// When the database fails.
-    fn in_hand(&self, tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64>;
+    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64>;
 
     /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt go on
     /// behind those of the one before, and only they are given back if it is refunded too.

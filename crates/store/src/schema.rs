@@ -303,6 +303,7 @@ diesel::table! {
         state -> Text,
         expires_at -> Timestamp,
         created_at -> Timestamp,
+        agent_id -> BigInt,
     }
 }
 
@@ -341,6 +342,15 @@ diesel::table! {
         month -> Text,
         spent_micros -> BigInt,
         reserved_micros -> BigInt,
+    }
+}
+
+diesel::table! {
+    agent_months (workspace_id, agent_id, month) {
+        workspace_id -> BigInt,
+        agent_id -> BigInt,
+        month -> Text,
+        spent -> BigInt,
     }
 }
 
@@ -438,6 +448,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     energy_entries,
     grant_burns,
     key_months,
+    agent_months,
     budget_thresholds,
     executions,
     invoices,

@@ -317,7 +317,8 @@ pub(crate) fn version_named(
     Ok((row.name.clone(), row.tools()?))
 }
 
-/// The settings that a run of `version` uses, and its tools.
+/// The settings that a run of `version` uses, and its tools. What the agent may spend in a month is a matter of the
+/// agent and not of its version: naming an old one is no way around it.
 ///
 /// # Errors
 /// `not_found` for a version that never was.
@@ -328,5 +329,12 @@ pub(crate) fn version_settings(
     wanted: i64,
 ) -> Result<(Settings, Vec<ToolRow>)> {
     let row = version(read, workspace, agent, wanted)?;
-    Ok((row.settings.parse()?, row.tools()?))
+    let mut settings: Settings = row.settings.parse()?;
+    let current: JsonText = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::id.eq(agent))
+        .select(agents::settings)
+        .get_result(read.connection())?;
+    settings.energy_limit_monthly = current.parse::<Settings>()?.energy_limit_monthly;
+    Ok((settings, row.tools()?))
 }

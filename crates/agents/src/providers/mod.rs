@@ -145,6 +145,24 @@ pub struct Usage {
     pub reasoning_tokens: i64,
 }
 
+/// More tokens than any call has: what a provider says beyond that is a mistake, and sums of it must stay numbers.
+const MOST_TOKENS: i64 = 100_000_000;
+
+impl Usage {
+    /// What of it can be true: no number is negative or absurd, and no part is more than its whole.
+    #[must_use]
+    pub fn believable(self) -> Self {
+        let input_tokens = self.input_tokens.clamp(0, MOST_TOKENS);
+        let output_tokens = self.output_tokens.clamp(0, MOST_TOKENS);
+        Self {
+            input_tokens,
+            cached_tokens: self.cached_tokens.clamp(0, input_tokens),
+            output_tokens,
+            reasoning_tokens: self.reasoning_tokens.clamp(0, output_tokens),
+        }
+    }
+}
+
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
@@ -330,7 +348,7 @@ impl TierSetup {
             match route.provider.complete(&prompt).await {
                 Ok(completion) => {
                     let said = completion.usage;
-                    let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion));
+                    let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion)).believable();
                     let (usage_estimated, label) = (said.is_none(), route.label.clone());
                     return Ok(Answered { completion, usage, usage_estimated, label });
                 }

@@ -9,7 +9,7 @@ use super::queries;
 use model::{AgentId, Code, Error, Result, Timestamp, WorkspaceId};
 use store::Tx;
 
-/// Runs that may wait in a conversation, the one that goes on included.
+/// Runs that may wait in a conversation, beside the one that goes on.
 const LONGEST_QUEUE: usize = 10;
 
 /// The number that stands for a conversation, among locks and among those who wait.
@@ -50,7 +50,8 @@ impl RunEngine {
         };
         let reason = match on_busy {
             OnBusy::Reject => return Err(busy()),
-            OnBusy::Enqueue if active.len() >= LONGEST_QUEUE => return Err(busy()),
+            // The first is the one that goes on, or whose turn it is.
+            OnBusy::Enqueue if active.len() > LONGEST_QUEUE => return Err(busy()),
             OnBusy::Enqueue => return Ok(true),
             OnBusy::Interrupt => "interrupted",
             OnBusy::Rollback => "rolled_back",

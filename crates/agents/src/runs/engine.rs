@@ -5,7 +5,7 @@ use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, JsonText, NewEvent, RequestRef, Result};
+use model::{Cause, Error, NewEvent, RequestRef, Result};
 use operation::ports::{Charge, EnergyMeter};
 use serde_json::json;
 use std::sync::Arc;
@@ -161,9 +161,4 @@ pub(super) fn superseded() -> Error {
 
 pub(super) fn is_superseded(error: &Error) -> bool {
     error.cause().is_some_and(|cause| cause.downcast_ref::<Superseded>().is_some())
-}
-
-/// A stored failure.
-pub(super) fn failure_text(code: model::Code, message: &str) -> JsonText {
-    JsonText::of(&json!({ "code": code.as_str(), "message": message }))
 }

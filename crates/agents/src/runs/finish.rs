@@ -1,7 +1,8 @@
 //! The end of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use super::answer;
-use super::engine::{RunEngine, emit_end, failure_text, record_test_execution, superseded};
+use super::engine::{RunEngine, emit_end, record_test_execution, superseded};
+use super::failure::{failure_of, refusal_of};
 use super::model::{RunRow, RunStatus};
 use super::queries;
 use super::step::{drop_pending, write_finished};
@@ -22,9 +23,16 @@ impl RunEngine {
         claim: Option<Claim>,
     ) -> Result<Ended> {
         let ended = self.write_with(&work, move |engine, tx, work| {
-            let row = write_end(tx, work, &ending)?;
+            let (mut row, is_ours) = write_end(tx, work, &ending)?;
             let refund = row.status()? == RunStatus::Failed;
-            engine.close(tx, work, &row, energy, refund)?;
+            let absorbed = engine.close(tx, work, &row, energy, refund)?;
+            if absorbed > 0 && !refund {
+                row.energy -= absorbed;
+                queries::note_energy(tx, &row)?;
+            }
+            if is_ours {
+                emit_end(tx, &row)?;
+            }
             let stored = engine.keep_outcome(tx, &row, claim.as_ref())?;
             Ok(Ended { row, stored })
         });
@@ -61,17 +69,22 @@ impl RunEngine {
         self.store_outcome(tx, claim, row, false)
     }
 
-    /// Settles the last step, sets free what is still held, and records the execution.
-    fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<()> {
-        write_finished(tx, work)?;
+    /// Settles the last step, sets free what is still held, and records the execution. Gives what the step cost
+    /// beyond its hold.
+    fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<i64> {
         drop_pending(tx, work)?;
         let charge = work.charge();
         if !row.livemode {
-            return record_test_execution(tx, &charge, row);
+            write_finished(tx, work)?;
+            record_test_execution(tx, &charge, row)?;
+            return Ok(0);
         }
         let (step, model) = work.charged_step();
         let close = Some(Closing { status: &row.status, refund });
-        self.0.parts.meter.settle(tx, &charge, &Settlement { step, energy, model, close })
+        let settlement = Settlement { step, energy, model, close };
+        let absorbed = energy - self.0.parts.meter.settle(tx, &charge, &settlement)?;
+        write_finished(tx, &work.without(absorbed))?;
+        Ok(absorbed)
     }
 
     /// Stores a run as the outcome of its request. `false`: the request was taken over by another, which finds the run.
@@ -92,8 +105,8 @@ impl RunEngine {
     }
 }
 
-/// Writes the run's own row, and its event. Gives the row as it then stands.
-fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
+/// Writes the run's own row. Gives it as it then stands, and whether this ended it: else somebody else did.
+fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<(RunRow, bool)> {
     let mut row = work.row.clone();
     // A busy conversation may have moved the run's acceptance on by some milliseconds.
     row.completed_at = Some(tx.now().max(row.queued_at));
@@ -109,7 +122,7 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
             RunStatus::Incomplete
         }
         Ending::Failed(code, message) => {
-            row.error = Some(failure_text(*code, message));
+            row.error = Some(failure_of(&Error::new(*code, message)));
             row.energy = 0;
             RunStatus::Failed
         }
@@ -117,14 +130,13 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<RunRow> {
             row.incomplete_reason = Some("unanswered".to_owned());
             RunStatus::Expired
         }
-        Ending::Stopped => return stopped(tx, work),
+        Ending::Stopped => return Ok((stopped(tx, work)?, false)),
     };
     status.as_str().clone_into(&mut row.status);
     if !queries::finish(tx, &row)? {
-        return stopped(tx, work);
+        return Ok((stopped(tx, work)?, false));
     }
-    emit_end(tx, &row)?;
-    Ok(row)
+    Ok((row, true))
 }
 
 /// Closes a run that somebody cancelled, which stays so.
@@ -140,9 +152,5 @@ pub(super) fn told(row: RunRow) -> Result<RunRow> {
     if row.status()? != RunStatus::Failed {
         return Ok(row);
     }
-    let failure = row.failure();
-    let code =
-        failure.as_ref().and_then(|failure| Code::ALL.iter().find(|code| code.as_str() == failure.code));
-    let message = failure.as_ref().map_or("The agent failed.", |failure| failure.message.as_str());
-    Err(Error::new(code.copied().unwrap_or(Code::AgentFailed), message).with("run_id", row.id.as_str()))
+    Err(refusal_of(row.error.as_ref()).with("run_id", row.id.as_str()))
 }

@@ -56,9 +56,6 @@ impl RunEngine {
         let answer = usage(fold.rest_tokens, settings.max_output_tokens.min(USEFUL_OUTPUT));
         let price = tiers.fast.prices.energy(usage(fold.input_tokens, fold.max_output_tokens))
             + tiers.get(tier_of(&work.row)).prices.energy(answer);
-        if settings.energy_limit_per_run.is_some_and(|limit| price > limit) {
-            return Ok(false);
-        }
         match self.0.parts.meter.hold(tx, &work.charge(), price, price) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.code().status(), 402 | 429) => Ok(false),

@@ -64,10 +64,9 @@ pub(super) fn take_answer(work: &mut Work, answered: Answered, energy: i64) -> N
 /// How a run ends whose model gave no answer.
 pub(super) fn give_up(work: &Work, error: &ProviderError) -> Ending {
     match error {
-        ProviderError::Timeout => match work.last_text() {
-            Some(text) => Ending::Incomplete("timeout", Some(text)),
-            None => Ending::Failed(Code::AgentTimeout, "The model took too long.".to_owned()),
-        },
+        // What came of the model's calls so far is kept and paid, whether or not it said something with them.
+        ProviderError::Timeout if work.row.model_calls > 0 => Ending::Incomplete("timeout", work.last_text()),
+        ProviderError::Timeout => Ending::Failed(Code::AgentTimeout, "The model took too long.".to_owned()),
         ProviderError::Refused(_) => {
             Ending::Failed(Code::AgentFailed, "The model refused the prompt.".to_owned())
         }

@@ -13,6 +13,7 @@ mod desk;
 mod drive;
 mod effect;
 mod engine;
+mod failure;
 mod finish;
 mod fold;
 mod guard;

@@ -87,7 +87,7 @@ impl RunStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBusy {
-    /// Wait for its turn; at most 10 runs wait.
+    /// Wait for its turn; at most 10 runs wait behind the one that goes on.
     #[default]
     Enqueue,
     /// Answer 409 `conversation_busy`.
@@ -228,7 +228,7 @@ pub struct Run {
 pub struct IncompleteDetails {
     /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
     /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`; of a cancelled run `interrupted` or
-    /// `rolled_back`; of an expired one that had asked a person `unanswered`.
+    /// `rolled_back`; of an expired one `queue_timeout`, or `unanswered` where it had asked a person.
     pub reason: String,
 }
 

@@ -3,9 +3,10 @@
 use super::memory::Summary;
 use super::model::{RunRow, RunStatus};
 use super::trace::StepRow;
+use crate::agents::AgentStatus;
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::schema::{conversation_memories, run_steps, runs, test_run_days};
+use store::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use store::{CursorPage, Read, Tx, each};
 
 /// How long a worker may be silent before its run can be taken over.
@@ -78,14 +79,21 @@ pub(super) fn active_in_conversation(read: &mut Read, row: &RunRow) -> Result<Ve
         .load(read.connection())?)
 }
 
-/// Whether a queued run of this epoch has something to do: its turn has come, its time is over, or it has ended.
+/// Whether a queued run of this epoch has something to do: its turn has come, its time is over, its agent was switched
+/// off, or it has ended.
 pub(super) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -> Result<bool> {
     let earlier = diesel::alias!(runs as earlier);
+    let is_active = agents::table
+        .filter(agents::workspace_id.eq(row.workspace_id))
+        .filter(agents::id.eq(row.agent_id))
+        .filter(agents::status.eq(AgentStatus::Active.as_str()))
+        .select(agents::id);
     let waits = runs::table
         .find((row.workspace_id, &row.id))
         .filter(runs::status.eq(RunStatus::Queued.as_str()))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::queued_at.gt(expired_before))
+        .filter(diesel::dsl::exists(is_active))
         .filter(diesel::dsl::exists(
             earlier
                 .filter(earlier.field(runs::workspace_id).eq(row.workspace_id))
@@ -178,35 +186,6 @@ pub(super) fn keep_summary(tx: &mut Tx, row: &RunRow, summary: &Summary) -> Resu
         .set(text)
         .execute(connection))?;
     Ok(())
-}
-
-/// Energy that an agent's runs have spent since `since`.
-pub(super) fn energy_since(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    agent: AgentId,
-    since: Timestamp,
-) -> Result<i64> {
-    let sum: Option<i64> = runs::table
-        .filter(runs::workspace_id.eq(workspace))
-        .filter(runs::agent_id.eq(agent))
-        .filter(runs::queued_at.ge(since))
-        .select(diesel::dsl::sql::<diesel::sql_types::Nullable<diesel::sql_types::BigInt>>(
-            "CAST(SUM(energy) AS BIGINT)",
-        ))
-        .first(read.connection())?;
-    Ok(sum.unwrap_or(0))
-}
-
-/// The live runs of an agent that have begun and not ended.
-pub(super) fn going_on(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Result<Vec<RunId>> {
-    Ok(runs::table
-        .filter(runs::workspace_id.eq(workspace))
-        .filter(runs::agent_id.eq(agent))
-        .filter(runs::livemode.eq(true))
-        .filter(runs::status.eq_any([RunStatus::InProgress.as_str(), RunStatus::RequiresAction.as_str()]))
-        .select(runs::id)
-        .load(read.connection())?)
 }
 
 /// Counts a test run against the day's cap.
@@ -330,6 +309,14 @@ pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
     .returning(runs::all_columns)
     .get_result(tx.connection())
     .optional()?)
+}
+
+/// Writes what a run that has just ended was charged, where that is less than its price.
+pub(super) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
+    diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .set(runs::energy.eq(row.energy))
+        .execute(tx.connection())?;
+    Ok(())
 }
 
 /// Locks a run on PostgreSQL until the transaction ends, and gives it.

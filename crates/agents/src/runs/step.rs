@@ -6,7 +6,7 @@ use super::tools::needs_approval;
 use super::trace::{ASKED, CANCELLED, StepKind, StepRow, ToolInput, ToolOutput};
 use super::work::{Asking, Work};
 use super::{effect, fold, prompt, queries};
-use crate::providers::{ToolCall, Usage};
+use crate::providers::{Message, Prices, ToolCall, Usage};
 use model::{Code, Error, JsonText, Random, Result, StepId, Timestamp};
 use operation::ports::Settlement;
 use serde_json::json;
@@ -26,6 +26,30 @@ pub(super) enum Advance {
     Stopped,
 }
 
+/// What a call of the model takes.
+struct Need {
+    messages: Vec<Message>,
+    /// A guess that is rather too high.
+    input_tokens: i64,
+    max_output_tokens: i64,
+}
+
+impl Need {
+    fn price(&self, prices: Prices, output_tokens: i64) -> i64 {
+        prices.energy(Usage { input_tokens: self.input_tokens, output_tokens, ..Usage::default() })
+    }
+
+    /// The Energy of the longest answer.
+    fn most(&self, prices: Prices) -> i64 {
+        self.price(prices, self.max_output_tokens)
+    }
+
+    /// The Energy of the shortest answer that is worth asking for.
+    fn least(&self, prices: Prices) -> i64 {
+        self.price(prices, self.max_output_tokens.min(USEFUL_OUTPUT))
+    }
+}
+
 impl RunEngine {
     /// Runs a transaction that looks at `work`.
     pub(super) async fn write_with<T: Send + 'static>(
@@ -43,53 +67,59 @@ impl RunEngine {
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
     pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Asking)> {
         let setup = self.tiers().get(tier_of(&work.row));
-        let settings = &work.plan.settings;
-        let room = setup.context_tokens() - USEFUL_OUTPUT.min(settings.max_output_tokens);
-        let (messages, input_tokens) =
-            prompt::messages(settings, work.plan.spec_tokens, &work.memory, &work.said, room);
-        let fits = (setup.context_tokens() - input_tokens).max(16);
-        let mut max_output_tokens = settings.max_output_tokens.min(fits);
+        let prices = setup.prices;
+        let mut need = self.need(work);
         if work.row.livemode {
-            let price = |output_tokens| {
-                setup.prices.energy(Usage { input_tokens, output_tokens, ..Usage::default() })
-            };
-            let least = price(max_output_tokens.min(USEFUL_OUTPUT));
-            let mut wanted = price(max_output_tokens);
-            if let Some(limit) = settings.energy_limit_per_run {
-                wanted = wanted.min(limit - work.row.energy);
-                if wanted < least {
-                    let message =
-                        format!("The run may use {limit} Energy, which does not pay for another answer.");
-                    return Err(Error::new(Code::EnergyDepleted, message).param("energy_limit_per_run"));
-                }
-            }
-            let held = self.0.parts.meter.hold(tx, &work.charge(), wanted, least)?;
-            max_output_tokens =
-                max_output_tokens.min(setup.prices.affordable_output(held, input_tokens)).max(1);
+            let held = self.0.parts.meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?;
+            let affordable = prices.affordable_output(held, need.input_tokens);
+            need.max_output_tokens = need.max_output_tokens.min(affordable).max(1);
         }
         let input = JsonText::of(&json!({
-            "messages": messages.len(),
+            "messages": need.messages.len(),
             "tools": work.plan.specs.len(),
-            "max_output_tokens": max_output_tokens,
+            "max_output_tokens": need.max_output_tokens,
         }));
         let step = running(tx, work, work.next_position(), StepKind::Model, setup.label(), input, None);
         queries::insert_step(tx, &step)?;
-        Ok((step, Asking { messages, max_output_tokens }))
+        Ok((step, Asking { messages: need.messages, max_output_tokens: need.max_output_tokens }))
+    }
+
+    /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
+    ///
+    /// # Errors
+    /// `energy_depleted`, `budget_exceeded`.
+    pub(super) fn admit(&self, tx: &mut Tx, work: &Work) -> Result<()> {
+        if !work.row.livemode {
+            return Ok(());
+        }
+        let least = self.need(work).least(self.tiers().get(tier_of(&work.row)).prices);
+        self.0.parts.meter.admit(tx, &work.charge(), least)
+    }
+
+    /// What the next call of the model takes.
+    fn need(&self, work: &Work) -> Need {
+        let context = self.tiers().get(tier_of(&work.row)).context_tokens();
+        let settings = &work.plan.settings;
+        let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
+        let (messages, input_tokens) =
+            prompt::messages(settings, work.plan.spec_tokens, &work.memory, &work.said, room);
+        let fits = (context - input_tokens).max(16);
+        Need { messages, input_tokens, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
 
     /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
     /// run was ended by somebody else, or taken over.
     pub(super) async fn settle_step(
         &self,
-        work: &Arc<Work>,
+        work: &mut Arc<Work>,
         energy: i64,
         calls: Vec<ToolCall>,
     ) -> Result<Option<Vec<StepRow>>> {
-        self.write_with(work, move |engine, tx, work| {
+        let written = self.write_with(work, move |engine, tx, work| {
             if !queries::renew(tx, &work.row)? {
-                return Ok(None);
+                return Ok((None, 0));
             }
-            engine.settle_written(tx, work, energy)?;
+            let absorbed = engine.settle_written(tx, work, energy)?;
             let mut tools = Vec::with_capacity(calls.len());
             for (call, position) in calls.iter().zip(work.next_position()..) {
                 let arguments = effect::arguments_of(call);
@@ -104,35 +134,50 @@ impl RunEngine {
                 queries::insert_step(tx, &step)?;
                 tools.push(step);
             }
-            Ok(Some(tools))
-        })
-        .await
+            Ok((Some(tools), absorbed))
+        });
+        let (tools, absorbed) = written.await?;
+        forgo(work, absorbed);
+        Ok(tools)
     }
 
     /// Writes what is finished and its price, and begins the next model step. What is finished is written even where
     /// the next step cannot be paid.
-    pub(super) async fn next_step(&self, work: &Arc<Work>, energy: i64) -> Result<Advance> {
-        self.write_with(work, move |engine, tx, work| {
+    pub(super) async fn next_step(&self, work: &mut Arc<Work>, energy: i64) -> Result<Advance> {
+        let written = self.write_with(work, move |engine, tx, work| {
             if !queries::renew(tx, &work.row)? {
-                return Ok(Advance::Stopped);
+                return Ok((Advance::Stopped, 0));
             }
-            engine.settle_written(tx, work, energy)?;
-            match engine.begin_step(tx, work) {
-                Ok((step, asking)) => Ok(Advance::Begun(Box::new(step), asking)),
-                Err(error) => limit_reason(&error).map(Advance::Limit).ok_or(error),
-            }
-        })
-        .await
+            let absorbed = engine.settle_written(tx, work, energy)?;
+            let advance = match engine.begin_step(tx, work) {
+                Ok((step, asking)) => Advance::Begun(Box::new(step), asking),
+                Err(error) => Advance::Limit(limit_reason(&error).ok_or(error)?),
+            };
+            Ok((advance, absorbed))
+        });
+        let (advance, absorbed) = written.await?;
+        forgo(work, absorbed);
+        Ok(advance)
     }
 
-    fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<()> {
-        write_finished(tx, work)?;
-        if energy > 0 && work.row.livemode {
+    /// Writes what is finished, and settles it as its last priced step. Gives what that cost beyond its hold.
+    fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<i64> {
+        let absorbed = if energy > 0 && work.row.livemode {
             let (step, model) = work.charged_step();
             let settlement = Settlement { step, energy, model, close: None };
-            self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
-        }
-        Ok(())
+            energy - self.0.parts.meter.settle(tx, &work.charge(), &settlement)?
+        } else {
+            0
+        };
+        write_finished(tx, &work.without(absorbed))?;
+        Ok(absorbed)
+    }
+}
+
+/// Notes that nobody pays for `absorbed` of what the last priced step cost.
+fn forgo(work: &mut Arc<Work>, absorbed: i64) {
+    if absorbed > 0 {
+        Arc::make_mut(work).forgo(absorbed);
     }
 }
 
@@ -199,7 +244,7 @@ pub(super) fn step_at(now: Timestamp, random: &dyn Random, work: &Work, kind: St
 /// Why a run that has begun ends when it cannot go on; `None` for errors that are not about limits.
 fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
-        (Code::EnergyDepleted, Some("energy_limit_per_run")) => Some("energy_limit"),
+        (Code::EnergyDepleted, Some(_)) => Some("energy_limit"),
         (Code::EnergyDepleted, _) => Some("energy_depleted"),
         (Code::BudgetExceeded, _) => Some("budget_exceeded"),
         _ => None,

@@ -202,7 +202,6 @@ impl RunEngine {
         if !caller.livemode() {
             queries::count_test_run(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
-        self.refuse_over_month(tx, &row, &settings)?;
         // A run that waits reads its memory when its turn comes.
         let memory = if named && !waits { memory::read(tx, &row, &settings)? } else { Memory::default() };
         let options = options(caller, new, &settings);
@@ -217,6 +216,9 @@ impl RunEngine {
         let mut work = Work::new(plan, working, row, memory);
         if blocked || !waits {
             work.start(tx.now());
+        }
+        if waits && !blocked {
+            self.admit(tx, &work)?;
         }
         queries::insert(tx, &work.row)?;
         if let Some(report) = report {

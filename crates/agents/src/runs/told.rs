@@ -21,7 +21,7 @@ struct RunEnded {
     conversation_id: String,
     /// Energy that it cost.
     energy: i64,
-    /// Why it is incomplete.
+    /// Why it is incomplete, cancelled or expired.
     incomplete_reason: Option<String>,
     /// Why it failed.
     error: Option<RunFailure>,
@@ -71,7 +71,7 @@ pub(super) fn event_types() -> Vec<EventType> {
         of("run.incomplete", "A run ended before its answer was complete; `incomplete_reason` says why."),
         of("run.failed", "A run failed; `error` says why. What it cost was given back."),
         of("run.cancelled", "A run was cancelled."),
-        of("run.expired", "A run never came to its turn, or nobody answered what it asked."),
+        of("run.expired", "A run waited too long; `incomplete_reason` says for what."),
         about(EventType::of::<RunWaits>("run.requires_action", waits, "runs:read")),
     ]
 }

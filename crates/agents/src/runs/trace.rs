@@ -101,6 +101,11 @@ impl StepKind {
             Self::Guardrail => "guardrail",
         }
     }
+
+    /// Whether steps of this kind cost Energy.
+    pub(super) fn is_priced(self) -> bool {
+        matches!(self, Self::Model | Self::Memory)
+    }
 }
 
 /// The output of a memory step, as stored.

@@ -1,13 +1,14 @@
 //! Waiting for a turn in a conversation.
 
 use super::conversation;
-use super::engine::{RunEngine, emit_end, failure_text, superseded};
+use super::engine::{RunEngine, emit_end, superseded};
+use super::failure::failure_of;
 use super::model::{RunRow, RunStatus};
 use super::work::{Start, Work};
 use super::{memory, queries};
+use crate::agents::AgentStatus;
 use crate::agents::queries as agents;
-use crate::agents::{AgentStatus, Settings};
-use model::{Code, Error, Result, Timestamp};
+use model::{Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Read, Tx};
@@ -68,7 +69,7 @@ impl RunEngine {
 
     fn try_turn(&self, tx: &mut Tx, work: &Work) -> Result<Turn> {
         conversation::lock(tx, conversation::key(&work.row))?;
-        let row = queries::by_id(tx, work.row.workspace_id, &work.row.id)?;
+        let mut row = queries::by_id(tx, work.row.workspace_id, &work.row.id)?;
         if row.epoch != work.row.epoch {
             return Err(superseded());
         }
@@ -77,16 +78,17 @@ impl RunEngine {
         }
         let now = tx.now();
         if row.queued_at.plus_seconds(QUEUE_SECONDS) <= now {
+            row.incomplete_reason = Some("queue_timeout".to_owned());
             return end(tx, row, RunStatus::Expired, None);
+        }
+        if !is_active(tx, &row)? {
+            let message = "The agent was switched off while the run waited.";
+            return end(tx, row, RunStatus::Failed, Some(&Error::new(Code::AgentInactive, message)));
         }
         let active = queries::active_in_conversation(tx, &row)?;
         if active.first().is_some_and(|first| first.id < row.id) {
             queries::renew(tx, &row)?;
             return Ok(Turn::Wait);
-        }
-        if !is_active(tx, &row)? {
-            let message = "The agent was switched off while the run waited.";
-            return end(tx, row, RunStatus::Failed, Some(&Error::new(Code::AgentInactive, message)));
         }
         if !queries::start(tx, &row)? {
             return Ok(Turn::Wait);
@@ -95,8 +97,7 @@ impl RunEngine {
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
         begun.memory = memory::read(tx, &begun.row, &work.plan.settings)?;
-        let limits = self.refuse_over_month(tx, &begun.row, &work.plan.settings);
-        match limits.and_then(|()| self.begin(tx, &mut begun)) {
+        match self.begin(tx, &mut begun) {
             Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {
                 end(tx, begun.row, RunStatus::Failed, Some(&error))
@@ -104,32 +105,12 @@ impl RunEngine {
             Err(error) => Err(error),
         }
     }
-
-    /// Refuses a run of an agent whose month is used up, by what its runs have spent and by what those that go on have
-    /// used and set aside.
-    ///
-    /// # Errors
-    /// `energy_depleted` with `param` = `energy_limit_monthly`.
-    pub(super) fn refuse_over_month(&self, tx: &mut Tx, row: &RunRow, settings: &Settings) -> Result<()> {
-        let Some(limit) = settings.energy_limit_monthly.filter(|_| row.livemode) else { return Ok(()) };
-        let (workspace, agent) = (row.workspace_id, row.agent_id);
-        // So that of two runs at once the second sees what the first has set aside.
-        tx.lock(&format!("month of agent {workspace} {agent}"))?;
-        let month: Timestamp = tx.now().month_start();
-        let spent = queries::energy_since(tx, workspace, agent, month)?;
-        let going_on = queries::going_on(tx, workspace, agent)?;
-        if spent.saturating_add(self.0.parts.meter.in_hand(tx, workspace, &going_on)?) < limit {
-            return Ok(());
-        }
-        let message = format!("The agent has used its {limit} Energy of this month.");
-        Err(Error::new(Code::EnergyDepleted, message).param("energy_limit_monthly"))
-    }
 }
 
 /// Ends a run that has not begun.
 fn end(tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -> Result<Turn> {
     status.as_str().clone_into(&mut row.status);
-    row.error = error.map(|error| failure_text(error.code(), error.message()));
+    row.error = error.map(failure_of);
     row.completed_at = Some(tx.now().max(row.queued_at));
     row.lease_until = None;
     queries::finish(tx, &row)?;

@@ -11,8 +11,9 @@ use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
 use model::{Caller, Code, Result, Timestamp};
-use operation::ports::Charge;
+use operation::ports::{AgentLimits, Charge};
 use operation::schema_rules::Schema;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,6 +166,10 @@ impl Work {
             run: self.row.id.clone(),
             agent: self.row.agent_id,
             operation: "run",
+            limits: AgentLimits {
+                month: self.plan.settings.energy_limit_monthly,
+                run: self.plan.settings.energy_limit_per_run,
+            },
         }
     }
 
@@ -188,12 +193,30 @@ impl Work {
 
     /// The last step that has a price, and the tier that it is charged by.
     pub(super) fn charged_step(&self) -> (i64, &str) {
-        let priced = self.steps.iter().rev().find_map(|step| match step.kind() {
-            StepKind::Memory => Some((step.position, Tier::Fast.as_str())),
-            StepKind::Model => Some((step.position, self.row.model.as_str())),
-            StepKind::Tool | StepKind::Guardrail => None,
-        });
-        priced.unwrap_or((self.last_position(), &self.row.model))
+        let priced = self.steps.iter().rev().find(|step| step.kind().is_priced());
+        match priced {
+            Some(step) if step.kind() == StepKind::Memory => (step.position, Tier::Fast.as_str()),
+            Some(step) => (step.position, &self.row.model),
+            None => (self.last_position(), &self.row.model),
+        }
+    }
+
+    /// The work as it is where `absorbed` of what its last priced step cost was not charged to anybody.
+    pub(super) fn without(&self, absorbed: i64) -> Cow<'_, Self> {
+        if absorbed == 0 {
+            return Cow::Borrowed(self);
+        }
+        let mut work = self.clone();
+        work.forgo(absorbed);
+        Cow::Owned(work)
+    }
+
+    /// Takes `absorbed` back of what the last priced step cost.
+    pub(super) fn forgo(&mut self, absorbed: i64) {
+        self.row.energy -= absorbed;
+        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind().is_priced()) {
+            step.energy -= absorbed;
+        }
     }
 
     /// What the model said last.
@@ -213,15 +236,13 @@ impl Work {
 
     /// Takes in what a call of a model used, and what it cost.
     pub(super) fn use_up(&mut self, usage: Usage, energy: i64) {
-        self.row.input_tokens += usage.input_tokens;
-        self.row.cached_tokens += usage.cached_tokens;
-        self.row.output_tokens += usage.output_tokens;
-        self.row.reasoning_tokens += usage.reasoning_tokens;
-        if self.row.livemode {
-            self.row.energy += energy;
-        } else {
-            self.row.simulated_energy += energy;
-        }
+        let add = |sum: &mut i64, more: i64| *sum = sum.saturating_add(more);
+        add(&mut self.row.input_tokens, usage.input_tokens);
+        add(&mut self.row.cached_tokens, usage.cached_tokens);
+        add(&mut self.row.output_tokens, usage.output_tokens);
+        add(&mut self.row.reasoning_tokens, usage.reasoning_tokens);
+        let spent = if self.row.livemode { &mut self.row.energy } else { &mut self.row.simulated_energy };
+        add(spent, energy);
     }
 
     /// Takes in what the model said, and what it cost.

@@ -1,6 +1,6 @@
 //! Agents: creating, changing, switching, deleting, listing.
 
-use crate::{id, read, with_agent};
+use crate::{asked, awaited, begin, id, read, with_agent};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -200,6 +200,13 @@ testkit::on_both! {
         let path = format!("/agents/{}/usage", agent["id"]);
         app.model.usage(100, 50);
         app.post("/runs", &key, json!({ "input": "Hi" })).await.expect(200);
+        // The second one takes 3,001 milliseconds, of which the mean is cut to whole ones.
+        app.model.then(testkit::Script::Wait("late".into()));
+        let run = begin(&app, &key, json!({ "input": "Hi" })).await;
+        asked(&app, 2).await;
+        app.data.clock.advance(chrono::Duration::milliseconds(3001));
+        app.model.release();
+        awaited(&app, &key, &run, "completed").await;
         app.data.clock.advance(chrono::Duration::days(1));
         app.model.then(testkit::Script::Fail(svc_agents::providers::ProviderError::Refused("no".into())));
         app.post("/runs", &key, json!({ "input": "Hi" })).await.expect_error(502, "agent_failed");
@@ -207,8 +214,9 @@ testkit::on_both! {
         let days = usage["days"].as_array().unwrap();
         assert_eq!((days.len(), &usage["from"], &usage["to"]), (30, &json!("2025-12-18"), &json!("2026-01-16")));
         let (yesterday, today) = (&days[28], &days[29]);
-        assert_eq!((&yesterday["runs"], &yesterday["completed"], &yesterday["energy"]), (&json!(1), &json!(1), &json!(2)));
-        assert_eq!((&yesterday["input_tokens"], &yesterday["output_tokens"]), (&json!(100), &json!(50)));
+        assert_eq!((&yesterday["runs"], &yesterday["completed"], &yesterday["energy"]), (&json!(2), &json!(2), &json!(4)));
+        assert_eq!((&yesterday["input_tokens"], &yesterday["output_tokens"]), (&json!(200), &json!(100)));
+        assert_eq!(yesterday["average_latency_ms"], 1500);
         assert_eq!((&today["runs"], &today["failed"], &today["energy"]), (&json!(1), &json!(1), &json!(0)));
         assert_eq!(days[0]["average_latency_ms"], Value::Null);
         let short = app.get(&format!("{path}?from=2026-01-15&to=2026-01-15"), &key).await.expect(200);

@@ -1,6 +1,6 @@
 //! Conversations: what is remembered, and what a busy one does.
 
-use crate::{ask, asked, awaited, begin, check_books, events, id, number, say, with_agent};
+use crate::{ask, asked, awaited, begin, check_books, events, id, number, read, say, with_agent};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -50,12 +50,12 @@ testkit::on_both! {
         assert_eq!(heard(&app, &key, json!({ "conversation_id": name })).await, ["a", "A", "?"]);
     }
 
-    async fn runs_wait_in_order_and_ten_are_the_most(kind: Kind) {
+    async fn runs_go_in_order_and_ten_wait_at_most(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, agent) = with_agent(&app, json!({ "memory": { "mode": "none" } })).await;
         app.model.then(Script::Wait("first".into()));
         let mut runs = Vec::new();
-        for number in 0..10 {
+        for number in 0..11 {
             let run = begin(&app, &key, json!({ "input": format!("{number}"), "conversation_id": "c" })).await;
             assert_eq!(run["status"], if number == 0 { "in_progress" } else { "queued" });
             runs.push(run);
@@ -80,7 +80,7 @@ testkit::on_both! {
             awaited(&app, &key, run, "completed").await;
         }
         let inputs: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
-        assert_eq!(inputs, (0..10).map(|number| number.to_string()).collect::<Vec<_>>());
+        assert_eq!(inputs, (0..11).map(|number| number.to_string()).collect::<Vec<_>>());
         assert_eq!(runs[0]["agent_id"], agent["id"]);
         let done = again().await;
         assert_eq!((done.expect(200)["output"].as_str(), done.headers.get("idempotent-replayed")), (Some("ok"), None));
@@ -141,25 +141,42 @@ testkit::on_both! {
         // Runs of one moment are entered a millisecond apart.
         app.data.clock.advance(chrono::Duration::seconds(2));
         let second = awaited(&app, &key, &second, "expired").await;
-        assert_eq!(second["started_at"], Value::Null);
+        assert_eq!((&second["started_at"], &second["incomplete_details"]["reason"]), (&Value::Null, &json!("queue_timeout")));
+        assert_eq!(events(&app).await, ["run.expired"]);
         app.model.release();
         awaited(&app, &key, &first, "completed").await;
         awaited(&app, &key, &third, "completed").await;
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_run_fails_whose_agent_was_switched_off_while_it_waited(kind: Kind) {
+    async fn runs_that_wait_fail_when_their_agent_is_switched_off(kind: Kind) {
         let app = TestApp::new(kind).await;
-        let (key, agent) = with_agent(&app, json!({})).await;
-        app.model.then(Script::Wait("late".into()));
-        let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
-        let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
-        app.post(&format!("/agents/{}/deactivate", agent["id"]), &key, json!({})).await.expect(200);
-        app.model.release();
-        awaited(&app, &key, &first, "completed").await;
-        let second = awaited(&app, &key, &second, "failed").await;
-        assert_eq!(second["error"]["code"], "agent_inactive");
-        assert_eq!(events(&app).await, ["run.completed", "run.failed"]);
+        let (key, _) = with_agent(&app, json!({})).await;
+        for deletes in [false, true] {
+            let agent = json!({ "name": format!("Gone {deletes}"), "status": "active" });
+            let agent = app.post("/agents", &key, agent).await.expect(201);
+            let path = format!("/agents/{}", agent["id"]);
+            let before = app.model.asked().len();
+            app.model.then(Script::Wait("late".into()));
+            let run = json!({ "input": "a", "conversation_id": "c", "agent_id": agent["id"] });
+            let first = begin(&app, &key, run.clone()).await;
+            let (second, third) = (begin(&app, &key, run.clone()).await, begin(&app, &key, run).await);
+            asked(&app, before + 1).await;
+            if deletes {
+                app.delete(&path, &key).await.expect(200);
+            } else {
+                app.post(&format!("{path}/deactivate"), &key, json!({})).await.expect(200);
+            }
+            // They do not wait for the one that goes on, which finishes.
+            for waiting in [&second, &third] {
+                let failed = awaited(&app, &key, waiting, "failed").await;
+                assert_eq!(failed["error"]["code"], "agent_inactive");
+            }
+            assert_eq!(read(&app, &key, &first).await["status"], "in_progress");
+            app.model.release();
+            awaited(&app, &key, &first, "completed").await;
+        }
+        assert_eq!(events(&app).await, ["run.failed", "run.failed", "run.completed"].repeat(2));
         check_books(&app, key.workspace).await;
     }
 

@@ -1,9 +1,10 @@
 //! What runs cost, and what stops them.
 
-use crate::{ask, awaited, begin, call, check_books, give_tool, say, texts, with_agent};
+use crate::{ask, asked, awaited, begin, call, check_books, give_tool, number, read, say, texts, with_agent};
+use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
-use testkit::{Key, OpenAiServer, TestApp};
+use testkit::{Key, OpenAiServer, Script, TestApp, until};
 
 fn reason(run: &Value) -> (&str, &str) {
     (run["status"].as_str().unwrap(), run["incomplete_details"]["reason"].as_str().unwrap_or_default())
@@ -64,24 +65,161 @@ testkit::on_both! {
 
     async fn an_agent_has_a_limit_for_the_month(kind: Kind) {
         let app = TestApp::new(kind).await;
-        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 60 })).await;
+        let (key, agent) = with_agent(&app, json!({ "energy_limit_monthly": 60 })).await;
         let test = app.key(key.workspace, Env::Test, &["runs:execute"]).await;
-        // Each spends 41.
-        app.model.then(testkit::Script::Wait("x".into())).usage(0, 2048);
-        let mut runs = Vec::new();
-        for _ in 0..3 {
-            runs.push(begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await);
-        }
-        app.model.release();
-        for (run, status) in runs.iter().zip(["completed", "completed", "failed"]) {
-            let run = awaited(&app, &key, run, status).await;
-            assert_eq!(run["error"]["code"].as_str(), (status == "failed").then_some("energy_depleted"));
-        }
-        let param = ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
-        assert_eq!(param.as_deref(), Some("energy_limit_monthly"));
+        app.model.usage(0, 2048);
+        assert_eq!(ask(&app, &key, json!({ "input": "Hi" })).await.expect(200)["energy"]["amount"], 41);
+        // What is left of the month is what may be said.
+        app.model.usage(0, 900);
+        assert_eq!(ask(&app, &key, json!({ "input": "Hi" })).await.expect(200)["energy"]["amount"], 18);
+        assert!((256..=950).contains(&app.model.asked()[1].max_output_tokens));
+        let refused = ask(&app, &key, json!({ "input": "Hi" })).await;
+        assert_eq!(refused.expect_error(402, "energy_depleted").as_deref(), Some("energy_limit_monthly"));
+        assert!(refused.body["error"]["recharge_url"].is_string(), "{}", refused.text);
         ask(&app, &test, json!({ "input": "Hi" })).await.expect(200);
+        // The limit is the agent's, whichever of its versions runs.
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "energy_limit_monthly": 70 })).await.expect(200);
+        app.model.usage(0, 500);
+        ask(&app, &key, json!({ "input": "Hi", "agent_version": 1 })).await.expect(200);
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "energy_limit_monthly": null })).await.expect(200);
+        ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "energy_limit_monthly": 80 })).await.expect(200);
+        let refused = ask(&app, &key, json!({ "input": "Hi", "agent_version": 3 })).await;
+        refused.expect_error(402, "energy_depleted");
         app.data.clock.advance(chrono::Duration::days(17));
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn the_month_ends_runs_that_go_on(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({ "energy_limit_monthly": 12, "max_steps": 50 })).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        app.model.usage(400, 400).then(call("look", json!({})));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), &run["energy"]["amount"]), (("incomplete", "energy_limit"), &json!(10)));
+        assert_eq!((app.model.asked().len(), server.requests()), (1, 1));
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn runs_at_once_never_pass_the_month(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 100, "max_output_tokens": 500 })).await;
+        app.model.usage(0, 500);
+        let answers = join_all((0..40).map(|_| ask(&app, &key, json!({ "input": "Hi" })))).await;
+        for refused in answers.iter().filter(|answer| answer.status != 200) {
+            assert_eq!(refused.expect_error(402, "energy_depleted").as_deref(), Some("energy_limit_monthly"));
+        }
+        check_books(&app, key.workspace).await;
+        let spent = number(&app, "SELECT CAST(SUM(energy) AS BIGINT) AS n FROM runs").await;
+        assert_eq!(number(&app, "SELECT spent AS n FROM agent_months").await, spent);
+        // Each costs 10. What others hold may refuse one that could be paid a moment later, but not many of them.
+        assert!((50..=100).contains(&spent), "{spent}");
+    }
+
+    async fn a_run_tells_what_was_charged(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = poor(&app, 40).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "energy_limit_per_run": 12 })).await.expect(200);
+        // It answers far beyond what it was allowed to say, at the last step and at one before it.
+        app.model.usage(0, 2048);
+        for (first, status) in [(say("ok"), ("completed", "")), (call("look", json!({})), ("incomplete", "energy_limit"))] {
+            app.model.then(first);
+            let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+            let run = read(&app, &key, &run).await;
+            assert_eq!((reason(&run), &run["energy"]["amount"], &run["steps"][0]["energy"]), (status, &json!(12), &json!(12)));
+        }
+        app.service.engine.idle().await;
+        let told = texts(&app, "SELECT data AS t FROM events WHERE kind LIKE 'run.%' ORDER BY sequence").await;
+        let told: Vec<Value> = told.iter().map(|data| serde_json::from_str::<Value>(data.as_ref().unwrap()).unwrap()["energy"].clone()).collect();
+        assert_eq!(told, [json!(12), json!(12)]);
+        let executions = app.get("/billing/executions", &key).await.expect(200);
+        assert_eq!((&executions[0]["energy"], &executions[1]["energy"]), (&json!(12), &json!(12)));
+        assert_eq!(available(&app, &key).await, (json!(16), json!(0)));
+        let workspace = key.workspace;
+        let wrong = app.db().read(move |read| billing::ledger::check_invariants(read, workspace)).await.unwrap();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        let lost = "SELECT CAST(SUM(amount) AS BIGINT) AS n FROM energy_entries WHERE counter_account = 'platform_absorbed'";
+        assert_eq!(number(&app, lost).await, 2 * (41 - 12));
+    }
+
+    async fn absurd_counts_of_tokens_are_not_believed(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, agent) = poor(&app, 100).await;
+        let test = app.key(key.workspace, Env::Test, &["runs:execute"]).await;
+        let most = json!(100_000_000);
+        app.model.usage(i64::MAX, i64::MAX);
+        for key in [&key, &test] {
+            let run = ask(&app, key, json!({ "input": "Hi" })).await.expect(200);
+            assert_eq!((&run["usage"]["input_tokens"], &run["usage"]["output_tokens"]), (&most, &most));
+        }
+        app.sql(format!("UPDATE runs SET input_tokens = {}", i64::MAX)).await;
+        let usage = app.get(&format!("/agents/{}/usage", agent["id"]), &key).await.expect(200);
+        let today = usage["days"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!((&today["runs"], &today["input_tokens"], &today["output_tokens"]), (&json!(2), &json!(i64::MAX), &json!(200_000_000)));
+    }
+
+    async fn a_run_that_must_wait_needs_energy_too(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = poor(&app, 30).await;
+        let test = app.key(key.workspace, Env::Test, &["runs:execute", "runs:read"]).await;
+        let run = json!({ "input": "Hi", "conversation_id": "c" });
+        app.model.then(Script::Wait("x".into())).usage(10, 5);
+        let first = begin(&app, &key, run.clone()).await;
+        asked(&app, 1).await;
+        let refused = ask(&app, &key, run.clone()).await;
+        refused.expect_error(402, "energy_depleted");
+        assert!(refused.body["error"]["recharge_url"].is_string(), "{}", refused.text);
+        assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs").await, 1);
+        app.model.then(Script::Wait("y".into()));
+        let holder = begin(&app, &test, run.clone()).await;
+        let waiting = begin(&app, &test, run.clone()).await;
+        assert_eq!(waiting["status"], "queued");
+        asked(&app, 2).await;
+        for _ in 0..2 {
+            app.model.release();
+        }
+        awaited(&app, &key, &first, "completed").await;
+        awaited(&app, &test, &holder, "completed").await;
+        awaited(&app, &test, &waiting, "completed").await;
+        ask(&app, &key, run).await.expect(200);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_run_that_is_refused_at_its_turn_says_what_to_do(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = poor(&app, 60).await;
+        let run = |conversation: &str| json!({ "input": "Hi", "conversation_id": conversation });
+        for _ in 0..2 {
+            app.model.then(Script::Wait("x".into()));
+        }
+        app.model.usage(0, 2048);
+        let first = begin(&app, &key, run("c")).await;
+        asked(&app, 1).await;
+        // It may wait, and then another one takes what it would need.
+        let waiting = ask(&app, &key, run("c"));
+        let rest = async {
+            until("that it waits", async || {
+                let queued = app.get("/runs?status=queued", &key).await.expect(200);
+                (queued.as_array().unwrap().len() == 1).then_some(())
+            }).await;
+            let other = begin(&app, &key, run("d")).await;
+            asked(&app, 2).await;
+            app.model.release();
+            awaited(&app, &key, &first, "completed").await;
+            other
+        };
+        let (refused, other) = tokio::join!(waiting, rest);
+        refused.expect_error(402, "energy_depleted");
+        assert!(refused.body["error"]["recharge_url"].is_string() && refused.body["error"]["run_id"].is_string(), "{}", refused.text);
+        let path = format!("/runs/{}", refused.body["error"]["run_id"].as_str().unwrap());
+        let error = app.get(&path, &key).await.expect(200)["error"].clone();
+        assert_eq!((&error["code"], error.as_object().unwrap().len()), (&json!("energy_depleted"), 2));
+        app.model.usage(10, 5).release();
+        awaited(&app, &key, &other, "completed").await;
         check_books(&app, key.workspace).await;
     }
 
@@ -89,7 +227,7 @@ testkit::on_both! {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 30 })).await;
         // The first run may still use 41 Energy, so the month is spoken for until it has used less.
-        app.model.then(testkit::Script::Wait("x".into())).usage(100, 50);
+        app.model.then(Script::Wait("x".into())).usage(100, 50);
         let first = begin(&app, &key, json!({ "input": "Hi" })).await;
         let param = ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
         assert_eq!(param.as_deref(), Some("energy_limit_monthly"));

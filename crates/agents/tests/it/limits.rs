@@ -74,6 +74,19 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
+    async fn what_was_done_before_the_time_was_over_stays_paid(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        give_tool(&app, &key, &agent, "write", &server, json!({ "http": { "method": "POST" } })).await;
+        // It has called a tool, and said nothing.
+        app.model.usage(400, 400).then(call("write", json!({}))).then(Script::Fail(ProviderError::Timeout));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), &run["output"], &run["error"]), (("incomplete", "timeout"), &Value::Null, &Value::Null));
+        assert_eq!((&run["energy"]["amount"], server.requests()), (&json!(10), 1));
+        check_books(&app, key.workspace).await;
+    }
+
     async fn bad_arguments_go_back_three_times(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;

@@ -1,9 +1,9 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
-use super::{account, budget, money, sweep};
+use super::{account, agent_month, budget, money, sweep};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use model::{Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
+use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use store::CachedChange;
 use store::schema::{energy_entries, energy_holds};
@@ -111,6 +111,7 @@ struct Row<'a> {
     state: &'a str,
     expires_at: Timestamp,
     created_at: Timestamp,
+    agent_id: AgentId,
 }
 
 /// Writes a run's hold: `held` is what there was, `None` for its first.
@@ -129,6 +130,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             state: &held.state,
             expires_at,
             created_at: tx.now(),
+            agent_id: charge.agent,
         };
         each!(tx.connection(), |connection| diesel::insert_into(h::table).values(row).execute(connection))?;
         return Ok(());
@@ -170,17 +172,9 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
         return Ok(wanted);
     }
     // Everything is decided before anything is written, so that a refusal leaves no trace.
-    let room = budget_room(tx, charge, &held)?;
-    if room < least {
-        let message = "The key's Energy budget of this month does not allow it.";
-        let left = tx.now().next_month_start().seconds() - tx.now().seconds();
-        return Err(Error::new(Code::BudgetExceeded, message).retry_after(left));
-    }
+    let room = room(tx, charge, &held, least, recharge_url)?;
     let missing = wanted.min(room.max(unused)) - unused;
-    let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| {
-        Error::new(Code::EnergyDepleted, "The workspace has not enough Energy left.")
-            .with("recharge_url", recharge_url)
-    })?;
+    let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| depleted(recharge_url))?;
     let total = unused + taken;
     if charge.caller.key.budget_cutoff && charge.caller.key.budget_cents.is_some() {
         let reserved = money::cost(total, charge.caller.workspace.plan.usd_micros_per_1000_energy);
@@ -194,23 +188,71 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     Ok(total)
 }
 
-/// How many runs are looked up with one statement.
-const AT_ONCE: usize = 500;
-
-/// [`operation::ports::EnergyMeter::in_hand`].
-pub(super) fn in_hand(tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64> {
-    use energy_holds as h;
-    let mut sum = 0i64;
-    for some in runs.chunks(AT_ONCE) {
-        let held: Vec<Held> = h::table
-            .filter(h::run_id.eq_any(some))
-            .filter(h::workspace_id.eq(workspace))
-            .select(COLUMNS)
-            .load(tx.connection())?;
-        let open = held.iter().filter(|held| !held.is_closed());
-        sum = open.fold(sum, |sum, held| sum.saturating_add(held.used).saturating_add(held.unused()));
+/// [`operation::ports::EnergyMeter::admit`].
+pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str) -> Result<()> {
+    let held = nothing(tx, OPEN);
+    room(tx, charge, &held, least, recharge_url)?;
+    if account::find(tx, charge.caller.workspace_id())?.available() < least {
+        return Err(depleted(recharge_url));
     }
-    Ok(sum)
+    Ok(())
+}
+
+/// How much Energy in all the key's budget and the agent's limits let the run set aside: at least `least`. Locks the
+/// key's month and the agent's, where they are limited.
+fn room(tx: &mut Tx, charge: &Charge, held: &Held, least: i64, recharge_url: &str) -> Result<i64> {
+    let budget = budget_room(tx, charge, held)?;
+    if budget < least {
+        let message = "The key's Energy budget of this month does not allow it.";
+        let left = tx.now().next_month_start().seconds() - tx.now().seconds();
+        return Err(Error::new(Code::BudgetExceeded, message).retry_after(left));
+    }
+    let rooms = agent_rooms(tx, charge, held)?;
+    if let Some(room) = rooms.iter().find(|room| room.energy < least) {
+        // What the workspace lacks is told first: raising the agent's limit would not help.
+        let available = account::find(tx, charge.caller.workspace_id())?.available();
+        let lacks = available < least - held.unused();
+        if lacks {
+            return Err(depleted(recharge_url));
+        }
+        let message = format!("{}, and what is left does not pay for an answer.", room.limited);
+        return Err(refusal(&message, recharge_url).param(room.param));
+    }
+    Ok(rooms.iter().map(|room| room.energy).fold(budget, i64::min))
+}
+
+/// How much Energy in all a limit of the agent lets the run set aside.
+struct AgentRoom {
+    energy: i64,
+    /// What is limited, for people.
+    limited: String,
+    /// The agent's field.
+    param: &'static str,
+}
+
+/// What each limit of the agent leaves, the month's first. Locks the month.
+fn agent_rooms(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<Vec<AgentRoom>> {
+    let mut rooms = Vec::new();
+    if let Some(limit) = charge.limits.month {
+        let spent = agent_month::add(tx, charge, &held.month, 0)?;
+        let reserved = agent_month::reserved_by_others(tx, charge, &held.month)?;
+        let energy = limit.saturating_sub(spent).saturating_sub(reserved);
+        let limited = format!("The agent may use {limit} Energy a month");
+        rooms.push(AgentRoom { energy, limited, param: "energy_limit_monthly" });
+    }
+    if let Some(limit) = charge.limits.run {
+        let limited = format!("The run may use {limit} Energy");
+        rooms.push(AgentRoom { energy: limit - held.used, limited, param: "energy_limit_per_run" });
+    }
+    Ok(rooms)
+}
+
+fn depleted(recharge_url: &str) -> Error {
+    refusal("The workspace has not enough Energy left.", recharge_url)
+}
+
+fn refusal(message: &str, recharge_url: &str) -> Error {
+    Error::new(Code::EnergyDepleted, message).with("recharge_url", recharge_url)
 }
 
 /// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the

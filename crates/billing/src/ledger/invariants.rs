@@ -24,7 +24,12 @@ SELECT a.balance, a.reserved, \
   (SELECT COUNT(*) FROM key_months k WHERE k.lineage_id IN \
     (SELECT h.key_lineage FROM energy_holds h WHERE h.workspace_id = {w}) AND (k.spent_micros < 0 OR \
     k.reserved_micros <> COALESCE((SELECT SUM(h.reserved_micros) FROM energy_holds h \
-      WHERE h.key_lineage = k.lineage_id AND h.month = k.month AND h.state = '{open}'), 0))) AS wrong_months \
+      WHERE h.key_lineage = k.lineage_id AND h.month = k.month AND h.state = '{open}'), 0))) AS wrong_months, \
+  (SELECT COUNT(*) FROM (SELECT u.agent_id FROM \
+    (SELECT m.agent_id, m.spent AS energy FROM agent_months m WHERE m.workspace_id = {w} \
+      UNION ALL SELECT e.agent_id, e.amount FROM energy_entries e WHERE e.workspace_id = {w} \
+        AND e.agent_id IS NOT NULL AND e.kind IN ('debit', 'refund')) u \
+    GROUP BY u.agent_id HAVING SUM(u.energy) <> 0) wrong) AS wrong_agents \
 FROM energy_accounts a WHERE a.workspace_id = {w}";
 
 #[derive(QueryableByName)]
@@ -45,6 +50,8 @@ struct Numbers {
     wrong_entries: i64,
     #[diesel(sql_type = BigInt)]
     wrong_months: i64,
+    #[diesel(sql_type = BigInt)]
+    wrong_agents: i64,
 }
 
 /// Sentences about what is wrong with a workspace's Energy: none when the books are right. It reads everything
@@ -68,6 +75,7 @@ pub fn check_invariants(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<S
         ("grants that differ from what was put in and taken out", n.wrong_grants, 0),
         ("entries that differ from what they took of grants", n.wrong_entries, 0),
         ("months of keys that are negative or differ from their holds", n.wrong_months, 0),
+        ("agents whose months differ from what they were debited", n.wrong_agents, 0),
     ] {
         if found != expected {
             wrong.push(format!("{what}: {found} instead of {expected}"));

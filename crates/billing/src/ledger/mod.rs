@@ -5,12 +5,13 @@
 //! Each movement is an entry that is never changed, with its other side in `counter_account`; [`check_invariants`]
 //! says what must hold after every transaction.
 //!
-//! Whoever changes rows locks them in one order: hold, key, account, grants. So two transactions never wait for
-//! each other in a circle.
+//! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
+//! for each other in a circle.
 //!
-//! What a run costs in statements: three for its first hold, and eight to settle its only step and close it.
+//! What a run costs in statements: three for its first hold, and nine to settle its only step and close it.
 
 mod account;
+mod agent_month;
 mod budget;
 mod entries;
 mod grants;
@@ -31,7 +32,7 @@ pub(crate) use money::{MICROS_PER_CENT, percent};
 pub use sweep::{sweep_expired_grants, sweep_expired_holds};
 
 use auth::Spending;
-use model::{Result, RunId, WorkspaceId};
+use model::Result;
 use operation::ports::{Charge, EnergyMeter, Settlement};
 use std::sync::Arc;
 use store::Tx;
@@ -57,10 +58,6 @@ impl Ledger {
 }
 
 impl EnergyMeter for Ledger {
-    fn in_hand(&self, tx: &mut Tx, workspace: WorkspaceId, runs: &[RunId]) -> Result<i64> {
-        hold::in_hand(tx, workspace, runs)
-    }
-
     fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()> {
         hold::reopen(tx, charge)
     }
@@ -69,13 +66,17 @@ impl EnergyMeter for Ledger {
         hold::hold(tx, charge, wanted, least, &self.recharge_url)
     }
 
-    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()> {
-        settle::settle(tx, charge, settlement)?;
+    fn admit(&self, tx: &mut Tx, charge: &Charge, least: i64) -> Result<()> {
+        hold::admit(tx, charge, least, &self.recharge_url)
+    }
+
+    fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
+        let charged = settle::settle(tx, charge, settlement)?;
         let key = &charge.caller.key;
         if let Some(spending) = self.spending.clone().filter(|_| key.budget_cents.is_some()) {
             let lineage = key.lineage.clone();
             tx.after_commit(move || spending.forget(&lineage));
         }
-        Ok(())
+        Ok(charged)
     }
 }

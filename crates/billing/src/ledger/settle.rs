@@ -3,7 +3,7 @@
 use super::account::{self, Account};
 use super::entries::{self, EntryKind, NewEntry};
 use super::hold::{self, Held};
-use super::{budget, money};
+use super::{agent_month, budget, money};
 use diesel::prelude::*;
 use model::{AgentId, Error, ExecutionId, GrantId, KeyId, LedgerId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{Charge, Closing, Settlement};
@@ -11,16 +11,17 @@ use store::schema::{energy_entries, executions, grant_burns};
 use store::{Tx, each};
 
 /// [`operation::ports::EnergyMeter::settle`].
-pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<()> {
+pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
     let (found, settled) = hold::lock_for_step(tx, charge, settlement.step)?;
     let is_new = found.is_none();
     let mut held = found.unwrap_or_else(|| hold::nothing(tx, hold::EXPIRED));
     let close = settlement.close.filter(|_| !held.is_closed());
     let energy = if settled { 0 } else { settlement.energy.max(0) };
+    let before = if settled && settlement.energy > 0 { debited(tx, charge, settlement.step)? } else { 0 };
     if energy == 0 && close.is_none() {
-        return Ok(());
+        return Ok(before);
     }
-    let mut work = Work::new(charge, settlement, &held, energy, close.is_some());
+    let mut work = Work::new(charge, settlement, &held, energy, close.as_ref());
     work.debit(tx, &mut held)?;
     if let Some(closing) = &close {
         hold::SETTLED.clone_into(&mut held.state);
@@ -29,7 +30,23 @@ pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) 
     } else if !is_new {
         hold::store(tx, charge, &held, false)?;
     }
-    work.finish(tx, &held)
+    work.finish(tx, &held)?;
+    Ok(before + work.charged)
+}
+
+/// What a step was debited when it was settled before.
+fn debited(tx: &mut Tx, charge: &Charge, step: i64) -> Result<i64> {
+    use energy_entries as e;
+    let amount: Option<i64> = e::table
+        .filter(e::source_type.eq("run"))
+        .filter(e::source_id.eq(charge.run.as_str()))
+        .filter(e::step.eq(step))
+        .filter(e::kind.eq(EntryKind::Debit.as_str()))
+        .filter(e::workspace_id.eq(charge.caller.workspace_id()))
+        .select(e::amount)
+        .get_result(tx.connection())
+        .optional()?;
+    Ok(-amount.unwrap_or(0))
 }
 
 /// One settlement on its way.
@@ -45,6 +62,8 @@ struct Work<'a> {
     absorbed: i64,
     /// Set free again.
     released: i64,
+    /// Whether the run's debits are given back.
+    refunds: bool,
     /// The account and the key's spending as they stand now, where they changed.
     account: Option<Account>,
     spent: Option<i64>,
@@ -56,7 +75,7 @@ impl<'a> Work<'a> {
         settlement: &'a Settlement<'a>,
         held: &Held,
         energy: i64,
-        closes: bool,
+        closing: Option<&Closing<'_>>,
     ) -> Self {
         let charged = energy.min(held.unused());
         let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
@@ -70,7 +89,8 @@ impl<'a> Work<'a> {
             charged,
             micros,
             absorbed: energy - charged,
-            released: if closes { held.unused() - charged } else { 0 },
+            released: if closing.is_some() { held.unused() - charged } else { 0 },
+            refunds: closing.is_some_and(|closing| closing.refund),
             account: None,
             spent: None,
         }
@@ -94,7 +114,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Key, account, entry and grants, in the order of locks.
+    /// Key, agent, account, entry and grants, in the order of locks.
     fn debit(&mut self, tx: &mut Tx, held: &mut Held) -> Result<()> {
         let rest = held.unused() - self.charged - self.released;
         let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
@@ -103,6 +123,10 @@ impl<'a> Work<'a> {
         if self.micros > 0 || freed > 0 {
             let lineage = &self.charge.caller.key.lineage;
             self.spent = Some(budget::add(tx, lineage, &held.month, self.micros, -freed)?.spent);
+        }
+        // A refund comes back to the agent, when the account is locked already.
+        if self.charged > 0 || self.refunds {
+            agent_month::add(tx, self.charge, &held.month, self.charged)?;
         }
         if self.charged > 0 || self.released > 0 {
             let reserved = -(self.charged + self.released);
@@ -198,6 +222,7 @@ impl<'a> Work<'a> {
         }
         let lineage = &self.charge.caller.key.lineage;
         self.spent = Some(budget::add(tx, lineage, &held.month, -micros, 0)?.spent);
+        agent_month::add(tx, self.charge, &held.month, -energy)?;
         let account = account::change(tx, self.workspace, energy, 0)?;
         let entry = self.entry(EntryKind::Refund, energy, micros, account.balance);
         let id = entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;

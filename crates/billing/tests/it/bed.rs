@@ -10,10 +10,10 @@ use model::{
     AgentId, ApiKey, Caller, Code, Env, Error, KeyOwner, Plan, RequestId, Result, RunId, Scope,
     SubscriptionStatus, Workspace, WorkspaceId,
 };
-use operation::ports::{Charge, Closing, EnergyMeter, Settlement};
+use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, Settlement};
 use serde_json::Value;
 use std::sync::Arc;
-use store::schema::{energy_accounts, energy_entries, events, key_months};
+use store::schema::{agent_months, energy_accounts, energy_entries, energy_holds, events, key_months};
 use store::{Db, Tx};
 use testkit::{Kind, TestDb};
 
@@ -150,7 +150,13 @@ impl Bed {
             workspace: Arc::new(workspace),
             idempotency_key: None,
         };
-        Charge { caller, run: RunId::new(now, &*random), agent: AgentId(7), operation: "run" }
+        let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
+        Charge { caller, run, agent: AgentId(7), operation: "run", limits }
+    }
+
+    /// A new run of an agent with limits, for its month and for each run.
+    pub fn limited(&self, key: &Key, month: Option<i64>, run: Option<i64>) -> Charge {
+        Charge { limits: AgentLimits { month, run }, ..self.run(key) }
     }
 
     pub async fn hold(&self, run: &Charge, wanted: i64, least: i64) -> Result<i64> {
@@ -164,8 +170,15 @@ impl Bed {
         self.write(move |tx| ledger.reopen(tx, &run)).await.unwrap();
     }
 
-    pub async fn settle(&self, run: &Charge, step: i64, energy: i64) {
-        self.settle_with(run, step, energy, None).await.unwrap();
+    /// Whether a run that is to wait is let in.
+    pub async fn admit(&self, run: &Charge, least: i64) -> Result<()> {
+        let (ledger, run) = (self.ledger.clone(), run.clone());
+        self.write(move |tx| ledger.admit(tx, &run, least)).await
+    }
+
+    /// Gives what was charged.
+    pub async fn settle(&self, run: &Charge, step: i64, energy: i64) -> i64 {
+        self.settle_with(run, step, energy, None).await.unwrap()
     }
 
     pub async fn close(&self, run: &Charge, step: i64, energy: i64) {
@@ -177,7 +190,13 @@ impl Bed {
     }
 
     /// `close` says whether the run ends, and then whether it is refunded.
-    pub async fn settle_with(&self, run: &Charge, step: i64, energy: i64, close: Option<bool>) -> Result<()> {
+    pub async fn settle_with(
+        &self,
+        run: &Charge,
+        step: i64,
+        energy: i64,
+        close: Option<bool>,
+    ) -> Result<i64> {
         let (ledger, run) = (self.ledger.clone(), run.clone());
         self.write(move |tx| {
             let close =
@@ -225,6 +244,30 @@ impl Bed {
                     .first(read.connection())
                     .optional()?
                     .unwrap_or((0, 0)))
+            })
+            .await
+            .unwrap()
+    }
+
+    /// What the agent has spent in this month, and what its open runs of the month have set aside.
+    pub async fn agent_month(&self) -> (i64, i64) {
+        let wanted = (self.workspace, AgentId(7), self.db().clock().now().month());
+        self.db()
+            .read(move |read| {
+                let (workspace, agent, month) = &wanted;
+                let spent: Option<i64> = agent_months::table
+                    .find((workspace, agent, month))
+                    .select(agent_months::spent)
+                    .first(read.connection())
+                    .optional()?;
+                let open: Vec<(i64, i64)> = energy_holds::table
+                    .filter(energy_holds::workspace_id.eq(workspace))
+                    .filter(energy_holds::agent_id.eq(agent))
+                    .filter(energy_holds::month.eq(month))
+                    .filter(energy_holds::state.eq("open"))
+                    .select((energy_holds::amount, energy_holds::used))
+                    .load(read.connection())?;
+                Ok((spent.unwrap_or(0), open.into_iter().map(|(amount, used)| amount - used).sum()))
             })
             .await
             .unwrap()

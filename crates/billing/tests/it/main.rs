@@ -6,6 +6,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod agent_limits;
 mod app;
 mod bed;
 mod budgets;

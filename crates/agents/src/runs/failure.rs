@@ -1,0 +1,69 @@
+//! Why a run failed, as it is stored.
+
+use super::model::RunFailure;
+use model::{Code, Error, JsonText};
+use serde::{Deserialize, Serialize};
+
+/// What a run shows of its failure, and what only the answer to its request says besides.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    #[serde(flatten)]
+    shown: RunFailure,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recharge_url: Option<String>,
+    /// Seconds, from the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_after: Option<i64>,
+}
+
+/// What is stored of an error that ended a run.
+pub(super) fn failure_of(error: &Error) -> JsonText {
+    let shown = RunFailure { code: error.code().as_str().to_owned(), message: error.message().to_owned() };
+    JsonText::of(&Failure {
+        shown,
+        param: error.param_name().map(str::to_owned),
+        recharge_url: error.body().get("recharge_url").and_then(|url| url.as_str()).map(str::to_owned),
+        retry_after: error.retry_after_seconds(),
+    })
+}
+
+/// The error that ended a run, for whoever asked for it.
+pub(super) fn refusal_of(stored: Option<&JsonText>) -> Error {
+    let Some(failure) = stored.and_then(|stored| stored.parse::<Failure>().ok()) else {
+        return Error::new(Code::AgentFailed, "The agent failed.");
+    };
+    let code = Code::ALL.iter().find(|code| code.as_str() == failure.shown.code);
+    let mut error = Error::new(code.copied().unwrap_or(Code::AgentFailed), failure.shown.message);
+    if let Some(param) = failure.param {
+        error = error.param(param);
+    }
+    if let Some(url) = failure.recharge_url {
+        error = error.with("recharge_url", url);
+    }
+    match failure.retry_after {
+        Some(seconds) => error.retry_after(seconds),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_come_back_as_they_went() {
+        for error in [
+            Error::new(Code::AgentTimeout, "Too slow."),
+            Error::new(Code::EnergyDepleted, "Empty.").param("energy_limit_monthly"),
+            Error::new(Code::EnergyDepleted, "Empty.").with("recharge_url", "https://svc.test/billing"),
+            Error::new(Code::BudgetExceeded, "Over.").retry_after(77),
+        ] {
+            let again = refusal_of(Some(&failure_of(&error)));
+            assert_eq!(again.body(), error.body());
+            assert_eq!(again.retry_after_seconds(), error.retry_after_seconds());
+        }
+        assert_eq!(refusal_of(None).code(), Code::AgentFailed);
+    }
+}
