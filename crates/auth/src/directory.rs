@@ -114,7 +114,7 @@ impl Directory {
 }
 
 type PlanRow = (String, Option<i64>, Option<i64>, i64, i64);
-type WorkspaceRow = (String, Option<PartnerId>, String, Option<Timestamp>, Option<String>);
+type WorkspaceRow = (String, Option<PartnerId>, String, Option<Timestamp>, bool, Option<String>);
 
 fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>> {
     let row: Option<(WorkspaceRow, Option<PlanRow>)> = workspaces::table
@@ -126,6 +126,7 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
                 workspaces::partner_id,
                 workspaces::subscription_status,
                 workspaces::period_end,
+                workspaces::cancel_at_period_end,
                 workspaces::blocked_reason,
             ),
             (
@@ -139,14 +140,15 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
         ))
         .first(read.connection())
         .optional()?;
-    let Some(((slug, partner, status, period_end, blocked), plan)) = row else { return Ok(None) };
+    let Some(((slug, partner, status, period_end, ends, blocked), plan)) = row else { return Ok(None) };
     let subscription = SubscriptionStatus::parse(&status).ok_or_else(|| {
         Error::internal(format!("workspace {id} has the unknown subscription status {status}"))
     })?;
     let has_plan = plan.is_some();
     let (plan_id, rpm, quota, test_runs, price) =
         plan.unwrap_or_else(|| ("none".to_owned(), None, None, 0, 0));
-    let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period_end, read.now()));
+    let period = Period { end: period_end, is_last: ends };
+    let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period, read.now()));
     let plan = Plan {
         id: plan_id,
         rate_limit_rpm: rpm,
@@ -160,23 +162,26 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
 /// How long a late payment is waited for, in seconds.
 const GRACE_SECONDS: i64 = 7 * 24 * 3600;
 
-/// Why a subscription in this state does not let anybody operate.
-fn refusal(
-    status: SubscriptionStatus,
-    has_plan: bool,
-    period_end: Option<Timestamp>,
-    now: Timestamp,
-) -> Option<String> {
-    let over = |grace: i64| period_end.is_some_and(|end| end.plus_seconds(grace) <= now);
+/// A subscription's period.
+struct Period {
+    end: Option<Timestamp>,
+    /// Whether no other follows.
+    is_last: bool,
+}
+
+/// Why a subscription in this state does not let anybody operate. A period that is over and not the last is about to
+/// be renewed, so it stops nobody.
+fn refusal(status: SubscriptionStatus, has_plan: bool, period: Period, now: Timestamp) -> Option<String> {
+    let over = |grace: i64| period.end.is_some_and(|end| end.plus_seconds(grace) <= now);
     let reason = match status {
         SubscriptionStatus::Inactive => "The workspace has no active plan.",
         _ if !has_plan => "The workspace has no plan.",
         SubscriptionStatus::Trialing if over(0) => "The trial has ended.",
-        SubscriptionStatus::Active | SubscriptionStatus::Sponsored if over(GRACE_SECONDS) => {
-            "The plan has expired."
+        SubscriptionStatus::Active | SubscriptionStatus::Sponsored if period.is_last && over(0) => {
+            "The plan has ended."
         }
         SubscriptionStatus::PastDue if over(GRACE_SECONDS) => "The last payment is overdue.",
-        SubscriptionStatus::Canceled if over(0) || period_end.is_none() => "The plan was cancelled.",
+        SubscriptionStatus::Canceled if over(0) || period.end.is_none() => "The plan was cancelled.",
         _ => return None,
     };
     Some(reason.to_owned())
@@ -191,23 +196,26 @@ mod tests {
         use SubscriptionStatus as S;
         let now = Timestamp::from_millis(1_800_000_000_000);
         let day = |days: i64| Some(now.plus_seconds(days * 86_400));
-        for (status, has_plan, end, refused) in [
-            (S::Active, true, day(5), false),
-            (S::Active, true, day(-1), false),
-            (S::Active, true, day(-8), true),
-            (S::Active, true, None, false),
-            (S::Active, false, None, true),
-            (S::Trialing, true, day(1), false),
-            (S::Trialing, true, day(0), true),
-            (S::Sponsored, true, None, false),
-            (S::PastDue, true, day(-6), false),
-            (S::PastDue, true, day(-7), true),
-            (S::Canceled, true, day(1), false),
-            (S::Canceled, true, day(0), true),
-            (S::Canceled, true, None, true),
-            (S::Inactive, true, day(9), true),
+        for (status, has_plan, end, is_last, refused) in [
+            (S::Active, true, day(5), false, false),
+            (S::Active, true, day(5), true, false),
+            (S::Active, true, day(-30), false, false),
+            (S::Active, true, day(0), true, true),
+            (S::Active, true, None, false, false),
+            (S::Active, false, None, false, true),
+            (S::Trialing, true, day(1), false, false),
+            (S::Trialing, true, day(0), false, true),
+            (S::Sponsored, true, None, false, false),
+            (S::Sponsored, true, day(0), true, true),
+            (S::PastDue, true, day(-6), false, false),
+            (S::PastDue, true, day(-7), false, true),
+            (S::Canceled, true, day(1), false, false),
+            (S::Canceled, true, day(0), false, true),
+            (S::Canceled, true, None, false, true),
+            (S::Inactive, true, day(9), false, true),
         ] {
-            assert_eq!(refusal(status, has_plan, end, now).is_some(), refused, "{status:?} {end:?}");
+            let refusal = refusal(status, has_plan, Period { end, is_last }, now);
+            assert_eq!(refusal.is_some(), refused, "{status:?} {end:?} {is_last}");
         }
     }
 }

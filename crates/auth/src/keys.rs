@@ -64,7 +64,7 @@ pub struct StoredKey {
     pub key: ApiKey,
     /// What people call it.
     pub name: String,
-    /// Rises when the budget changes, which re-arms its thresholds.
+    /// Rises when the budget's amount changes, which re-arms its thresholds.
     pub budget_version: i64,
     /// When it stops working by itself.
     pub expires_at: Option<Timestamp>,
@@ -72,6 +72,19 @@ pub struct StoredKey {
     pub revoked_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+impl StoredKey {
+    /// `active`, `expired` or `revoked`.
+    pub fn status(&self, now: Timestamp) -> &'static str {
+        if self.revoked_at.is_some() {
+            "revoked"
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            "expired"
+        } else {
+            "active"
+        }
+    }
 }
 
 #[derive(Queryable, Insertable)]
@@ -282,7 +295,7 @@ pub fn revoke(tx: &mut Tx, id: &KeyId) -> Result<StoredKey> {
     by_id(tx, id)
 }
 
-/// Sets or removes a key's monthly budget. The version rises, which re-arms the thresholds above what is spent.
+/// Sets or removes a key's monthly budget. With another amount the version rises, which re-arms the thresholds.
 ///
 /// # Errors
 /// `not_found`, or `validation_error` for a budget outside 0 to 10,000,000 cents.
@@ -290,12 +303,16 @@ pub fn set_budget(tx: &mut Tx, id: &KeyId, cents: Option<i64>, cutoff: bool) -> 
     if cents.is_some_and(|cents| !(0..=10_000_000).contains(&cents)) {
         return Err(Error::invalid("budget_cents", "must be between 0 and 10000000"));
     }
-    let changed = diesel::update(api_keys::table.find(id))
-        .set((
-            api_keys::budget_cents.eq(cents),
-            api_keys::budget_cutoff.eq(cutoff),
-            api_keys::budget_version.eq(api_keys::budget_version + 1),
-        ))
+    // This locks the row, so what is read after it is what the amount is compared with on PostgreSQL too.
+    diesel::update(api_keys::table.find(id))
+        .set(api_keys::budget_cutoff.eq(cutoff))
         .execute(tx.connection())?;
-    if changed == 0 { Err(Error::not_found("key")) } else { by_id(tx, id) }
+    let stored = by_id(tx, id)?;
+    if stored.key.budget_cents == cents {
+        return Ok(stored);
+    }
+    diesel::update(api_keys::table.find(id))
+        .set((api_keys::budget_cents.eq(cents), api_keys::budget_version.eq(api_keys::budget_version + 1)))
+        .execute(tx.connection())?;
+    by_id(tx, id)
 }

@@ -13,7 +13,22 @@ const REMEMBERED_MS: i64 = 2_000;
 /// Spending by key. Asked only for keys whose budget cuts them off.
 pub struct Spending {
     db: Db,
-    known: Mutex<HashMap<KeyId, (i64, i64)>>,
+    known: Mutex<HashMap<KeyId, Known>>,
+}
+
+/// What is remembered of a key.
+struct Known {
+    /// The month that it was asked for: with the next one spending begins at nothing.
+    month: String,
+    micros: i64,
+    /// When to ask again, in milliseconds since 1970.
+    until: i64,
+}
+
+impl Known {
+    fn holds(&self, now: Timestamp) -> bool {
+        now.millis() < self.until && now.is_in_month(&self.month)
+    }
 }
 
 impl Spending {
@@ -27,13 +42,11 @@ impl Spending {
     /// # Errors
     /// When the database fails.
     pub async fn spent_micros(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(lineage).copied();
-        if let Some((spent, until)) = known
-            && now.millis() < until
-        {
-            return Ok(spent);
+        if let Some(micros) = self.known(lineage, now) {
+            return Ok(micros);
         }
-        let wanted = (lineage.clone(), now.month());
+        let month = now.month();
+        let wanted = (lineage.clone(), month.clone());
         let spent: Option<i64> = self
             .db
             .read(move |read| {
@@ -44,11 +57,16 @@ impl Spending {
                     .optional()?)
             })
             .await?;
-        let spent = spent.unwrap_or(0);
+        let micros = spent.unwrap_or(0);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, (_, until)| now.millis() < *until);
-        known.insert(lineage.clone(), (spent, now.millis() + REMEMBERED_MS));
-        Ok(spent)
+        known.retain(|_, known| known.holds(now));
+        known.insert(lineage.clone(), Known { month, micros, until: now.millis() + REMEMBERED_MS });
+        Ok(micros)
+    }
+
+    fn known(&self, lineage: &KeyId, now: Timestamp) -> Option<i64> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(lineage).filter(|known| known.holds(now)).map(|known| known.micros)
     }
 
     /// Forgets what was remembered of a key.

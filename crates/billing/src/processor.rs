@@ -3,6 +3,9 @@
 //! An adapter implements [`PaymentProcessor`]. When the processor calls back, it verifies the call and writes what
 //! happened with [`record_invoice`], [`record_payment_method`] and [`crate::ledger::grant`] in one transaction;
 //! each of them may be told the same thing twice.
+//!
+//! Periods follow each other by themselves ([`crate::plans::renew`]). An adapter that cannot collect the fee of one
+//! puts the subscription to `past_due`, and back to `active` once it could, with [`crate::plans::set_plan`].
 
 use diesel::prelude::*;
 use model::{Code, Error, InvoiceId, JsonText, PaymentMethodId, Result, Timestamp, WorkspaceId};

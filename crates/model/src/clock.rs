@@ -68,6 +68,13 @@ impl Timestamp {
         Self::day_start(start.checked_add_months(chrono::Months::new(1)).unwrap_or(start))
     }
 
+    /// The same time of the same day `months` later, or of that month's last day where it has no such day; unchanged
+    /// where that leaves the calendar.
+    #[must_use]
+    pub fn plus_months(self, months: u32) -> Self {
+        Self(self.0.checked_add_months(chrono::Months::new(months)).unwrap_or(self.0))
+    }
+
     /// Midnight at the beginning of `day`.
     pub fn day_start(day: NaiveDate) -> Self {
         Self(day.and_time(chrono::NaiveTime::MIN))

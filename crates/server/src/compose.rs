@@ -218,13 +218,34 @@ fn imported(runner: Runner, importer: Arc<Importer>) -> Runner {
         .max_attempts(imports::JOB, imports::ATTEMPTS)
 }
 
+/// What happens by itself to Energy and plans. Each takes some at a time, so that no transaction is long.
+fn billed(runner: Runner) -> Runner {
+    let seconds = Duration::from_secs;
+    runner
+        .every("energy.sweep", seconds(60), |job| async move {
+            while job.db.write(billing::ledger::sweep_expired_holds).await? > 0 {}
+            while job.db.write(billing::ledger::sweep_expired_grants).await? > 0 {}
+            while job.db.write(billing::ledger::sweep_pending_grants).await? > 0 {}
+            Ok(())
+        })
+        .every("plans.renew", seconds(60), |job| async move {
+            while job.db.write(billing::plans::renew).await? > 0 {}
+            Ok(())
+        })
+        .every("energy.check", seconds(24 * 3600), |job| async move {
+            billing::ledger::check_all(&job.db).await?;
+            Ok(())
+        })
+}
+
 /// What happens by itself.
 fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
     let runner = data::collections::handle_index_jobs(Runner::new(db.clone()), shapes);
     let runner = data::collections::handle_jobs(runner, shapes);
-    data::jobs::handle(runner, shapes)
+    let runner = data::jobs::handle(runner, shapes);
+    billed(runner)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();
             async move {
@@ -238,12 +259,6 @@ fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
                 engine.purge_ephemeral().await?;
                 Ok(())
             }
-        })
-        .every("energy.sweep", seconds(60), |job| async move {
-            // A sweep takes some at a time, so that no transaction is long.
-            while job.db.write(billing::ledger::sweep_expired_holds).await? > 0 {}
-            while job.db.write(billing::ledger::sweep_expired_grants).await? > 0 {}
-            Ok(())
         })
         .every("idempotency.purge", seconds(600), |job| async move {
             job.db.write(auth::idempotency::purge).await?;

@@ -288,6 +288,7 @@ diesel::table! {
         voided_at -> Nullable<Timestamp>,
         note -> Nullable<Text>,
         created_at -> Timestamp,
+        pending -> Bool,
     }
 }
 
@@ -304,6 +305,7 @@ diesel::table! {
         expires_at -> Timestamp,
         created_at -> Timestamp,
         agent_id -> BigInt,
+        first_step -> BigInt,
     }
 }
 
@@ -378,6 +380,8 @@ diesel::table! {
         agent_id -> Nullable<BigInt>,
         model -> Nullable<Text>,
         created_at -> Timestamp,
+        first_step -> BigInt,
+        last_step -> Nullable<BigInt>,
     }
 }
 

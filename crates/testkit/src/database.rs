@@ -6,7 +6,7 @@ use model::{Clock, ManualClock, Random, SystemRandom, Timestamp};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use store::{Backend, Db, Options};
 
 /// The backend of a test.
@@ -17,6 +17,9 @@ pub enum Kind {
     /// PostgreSQL, at `SVC_TEST_POSTGRES_URL`, which `make test` sets.
     Postgres,
 }
+
+/// The connections of a test's pool.
+const CONNECTIONS: u32 = 4;
 
 /// A database of its own, gone when dropped. Time stands still until the test moves it.
 pub struct TestDb {
@@ -65,11 +68,52 @@ impl TestDb {
             _place: Place::Elsewhere,
         }
     }
+
+    /// How many deadlocks the database has resolved: transactions that ran again for them pass unseen otherwise. On
+    /// SQLite, which has one writer, there are none. Nothing else may use the database meanwhile.
+    pub async fn deadlocks(&self) -> i64 {
+        if matches!(self.backend, Backend::Sqlite(_)) {
+            return 0;
+        }
+        // A connection tells what it counted when it is asked to, so each of the pool is.
+        let all = Arc::new(Barrier::new(CONNECTIONS as usize));
+        let flush = || {
+            let all = all.clone();
+            self.db.read(move |read| {
+                all.wait();
+                let sql = "SELECT pg_stat_force_next_flush()::text AS done";
+                diesel::sql_query(sql).load::<Flushed>(read.connection())?;
+                Ok(())
+            })
+        };
+        let (one, two, three, four) = tokio::join!(flush(), flush(), flush(), flush());
+        for done in [one, two, three, four] {
+            done.unwrap();
+        }
+        let count = self.db.read(|read| {
+            let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+            Ok(diesel::sql_query(sql).get_result::<Deadlocks>(read.connection())?.deadlocks)
+        });
+        count.await.unwrap()
+    }
+}
+
+#[derive(QueryableByName)]
+struct Flushed {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    #[expect(dead_code, reason = "asked for the sake of its effect")]
+    done: String,
+}
+
+#[derive(QueryableByName)]
+struct Deadlocks {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    deadlocks: i64,
 }
 
 fn open(backend: &Backend, clock: Arc<dyn Clock>) -> Db {
     let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    Db::open(Options { backend: backend.clone(), connections: 4, clock, random })
+    Db::open(Options { backend: backend.clone(), connections: CONNECTIONS, clock, random })
         .expect("the test database opens")
 }
 

@@ -120,8 +120,13 @@ pub(super) fn cause_of(row: &RunRow) -> Result<Cause> {
 /// Records the run of a test key among the executions, at no cost. Runs of live keys are recorded by the ledger.
 pub(super) fn record_test_execution(tx: &mut Tx, charge: &Charge, row: &RunRow) -> Result<()> {
     use diesel::prelude::*;
-    use store::schema::executions;
+    use store::schema::{executions, run_steps};
     let now = tx.now();
+    let last_step = run_steps::table
+        .filter(run_steps::run_id.eq(&row.id))
+        .filter(run_steps::workspace_id.eq(row.workspace_id))
+        .select(diesel::dsl::max(run_steps::position))
+        .single_value();
     let id = model::ExecutionId::new(now, &*tx.random());
     diesel::insert_into(executions::table)
         .values((
@@ -137,6 +142,8 @@ pub(super) fn record_test_execution(tx: &mut Tx, charge: &Charge, row: &RunRow) 
             executions::agent_id.eq(row.agent_id.0),
             executions::model.eq(&row.model),
             executions::created_at.eq(now),
+            executions::first_step.eq(row.options()?.attempt_from.unwrap_or(0)),
+            executions::last_step.eq(last_step),
         ))
         .execute(tx.connection())?;
     Ok(())

@@ -137,6 +137,15 @@ testkit::on_both! {
         let executions = app.get("/billing/executions", &key).await.expect(200);
         let told: Vec<_> = executions.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["energy"].clone())).collect();
         assert_eq!(told, [(json!("completed"), json!(14)), (json!("failed"), json!(0)), (json!("failed"), json!(0))]);
+        // Each execution shows its own attempt.
+        for (one, positions) in executions.as_array().unwrap().iter().zip([[7, 8, 9], [4, 5, 6], [1, 2, 3]]) {
+            let detail = app.get(&format!("/billing/executions/{}", id(one)), &key).await.expect(200);
+            let steps = detail["steps"].as_array().unwrap().iter();
+            assert_eq!(steps.map(|step| step["position"].as_i64().unwrap()).collect::<Vec<_>>(), positions);
+            let entries = detail["entries"].as_array().unwrap().iter();
+            let energy: i64 = entries.map(|entry| entry["amount"].as_i64().unwrap()).sum();
+            assert_eq!(energy, -one["energy"].as_i64().unwrap());
+        }
         check_books(&app, key.workspace).await;
     }
 

@@ -15,7 +15,8 @@ pub struct BillingAccess {
     object: &'static str,
     /// Whether the account is cut. A workspace without Energy is not: only what spends Energy is refused then.
     blocked: bool,
-    /// Where the subscription stands; `energy_depleted` where it is healthy and there is no Energy.
+    /// Where the subscription stands; `energy_depleted` where it is `active`, `trialing` or `sponsored` and there is no
+    /// Energy.
     subscription_status: SubscriptionStatus,
     /// Why something is refused, for people; `null` when nothing is.
     reason: Option<String>,
@@ -47,10 +48,15 @@ pub fn get_billing_access(
     let workspace = &caller.workspace;
     let state = account.state();
     let depleted = state == EnergyState::Depleted && workspace.blocked_reason.is_none();
+    // What else is wrong with the subscription matters more.
+    let is_healthy = matches!(
+        workspace.subscription,
+        SubscriptionStatus::Active | SubscriptionStatus::Trialing | SubscriptionStatus::Sponsored
+    );
     Ok(Json(BillingAccess {
         object: "billing_access",
         blocked: workspace.blocked_reason.is_some(),
-        subscription_status: if depleted {
+        subscription_status: if depleted && is_healthy {
             SubscriptionStatus::EnergyDepleted
         } else {
             workspace.subscription

@@ -24,6 +24,8 @@ pub struct KeyBudget {
     limit_cents: i64,
     /// Whether reaching it refuses the key's requests until the next month.
     cutoff_enabled: bool,
+    /// What is refused then: always `all`, every request of the key.
+    cutoff: &'static str,
     /// What it has spent, in whole cents.
     spent_cents: i64,
     /// What its running work has set aside, in whole cents. Counted for budgets with cut-off only.
@@ -34,7 +36,7 @@ pub struct KeyBudget {
     period_start: Timestamp,
     /// When the month ends.
     period_end: Timestamp,
-    /// Rises whenever the budget is changed.
+    /// Rises whenever the budget's amount is changed.
     cap_version: i64,
 }
 
@@ -52,13 +54,15 @@ struct Row {
 
 /// Each key's Energy budget and how far it is used
 ///
-/// The workspace's keys that have a budget and are not revoked, oldest first.
+/// The workspace's keys that have a budget and are neither revoked nor expired, oldest first.
 #[operation(get "/billing/budgets", scope = "billing:read")]
 pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Rows<KeyBudget>> {
+    let now = read.now();
     let rows: Vec<Row> = api_keys::table
         .filter(api_keys::workspace_id.eq(caller.workspace_id()))
         .filter(api_keys::budget_cents.is_not_null())
         .filter(api_keys::revoked_at.is_null())
+        .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
         .order(api_keys::id.asc())
         .select(Row::as_select())
         .load(read.connection())?;
@@ -76,6 +80,7 @@ fn budget(read: &mut Read, row: Row) -> Result<KeyBudget> {
         env: Env::parse(&row.env).ok_or_else(|| Error::internal("a key is neither live nor test"))?,
         limit_cents,
         cutoff_enabled: row.budget_cutoff,
+        cutoff: "all",
         spent_cents: month.spent / MICROS_PER_CENT,
         reserved_cents: month.reserved / MICROS_PER_CENT,
         percent: percent(month.spent, limit_cents),

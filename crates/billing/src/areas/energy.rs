@@ -1,6 +1,7 @@
 //! `GET /billing/energy`.
 
-use crate::ledger::{EnergyState, GrantKind, find_account};
+use crate::ledger::{EnergyState, EntryKind, GrantKind, find_account};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{Caller, Error, GrantId, Result, Timestamp, WorkspaceId};
@@ -10,7 +11,7 @@ use store::Read;
 use store::schema::{energy_entries, energy_grants};
 use utoipa::ToSchema;
 
-/// The most grants that are listed: those that still count first, then the newest.
+/// The most grants that are listed.
 const GRANTS: i64 = 100;
 /// The days whose spending tells how long the Energy will last.
 const FORECAST_DAYS: i64 = 7;
@@ -48,7 +49,7 @@ pub struct EnergyGrant {
     kind: GrantKind,
     /// How much it was.
     amount: i64,
-    /// How much is left.
+    /// How much is left; nothing while it is pending.
     remaining: i64,
     /// Lower burns first.
     priority: i64,
@@ -68,7 +69,7 @@ pub enum GrantStatus {
     Pending,
     /// Yes.
     Active,
-    /// Its time is over.
+    /// Its time was over before it was used up.
     Expired,
     /// It was taken back.
     Voided,
@@ -98,18 +99,20 @@ struct GrantRow {
     effective_at: Timestamp,
     expires_at: Option<Timestamp>,
     voided_at: Option<Timestamp>,
+    pending: bool,
 }
 
 impl GrantRow {
-    fn show(self, now: Timestamp) -> Result<EnergyGrant> {
+    /// `lapsed`: some of it was left at its end.
+    fn show(self, lapsed: bool, now: Timestamp) -> Result<EnergyGrant> {
         let status = if self.voided_at.is_some() {
             GrantStatus::Voided
-        } else if self.remaining == 0 && self.expires_at.is_none_or(|end| end > now) {
-            GrantStatus::Exhausted
-        } else if self.expires_at.is_some_and(|end| end <= now) {
-            GrantStatus::Expired
-        } else if self.effective_at > now {
+        } else if self.pending {
             GrantStatus::Pending
+        } else if lapsed || self.remaining > 0 && self.expires_at.is_some_and(|end| end <= now) {
+            GrantStatus::Expired
+        } else if self.remaining == 0 {
+            GrantStatus::Exhausted
         } else {
             GrantStatus::Active
         };
@@ -133,18 +136,7 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
     let workspace = caller.workspace_id();
     let now = read.now();
     let account = find_account(read, workspace)?;
-    let grants = grants(read, workspace, now)?;
     let available = account.available();
-    let expiring_next = grants
-        .iter()
-        .filter(|grant| grant.status == GrantStatus::Active)
-        .filter_map(|grant| Some((grant.expires_at?, grant)))
-        .min_by_key(|(expires_at, _)| *expires_at)
-        .map(|(expires_at, grant)| ExpiringEnergy {
-            grant_id: grant.id.clone(),
-            amount: grant.remaining,
-            expires_at,
-        });
     let recent = spent_since(read, workspace, now.plus_seconds(-FORECAST_DAYS * 86_400))?;
     let forecast = i128::from(available) * i128::from(FORECAST_DAYS) / i128::from(recent.max(1));
     Ok(Json(EnergyBalance {
@@ -154,16 +146,22 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
         available,
         state: account.state(),
         spent_this_month: spent_since(read, workspace, now.month_start())?,
-        grants,
-        expiring_next,
+        grants: grants(read, workspace, now)?,
+        expiring_next: expiring_next(read, workspace, now)?,
         forecast_days: (recent > 0).then(|| i64::try_from(forecast).unwrap_or(i64::MAX)),
     }))
 }
 
 fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<EnergyGrant>> {
     use energy_grants as g;
+    let lapsed = || {
+        energy_entries::table
+            .filter(energy_entries::source_type.eq("grant"))
+            .filter(energy_entries::source_id.eq(g::id))
+            .filter(energy_entries::kind.eq(EntryKind::Expire.as_str()))
+    };
     let own = || g::table.filter(g::workspace_id.eq(workspace)).limit(GRANTS);
-    let mut rows: Vec<GrantRow> = own()
+    let mut rows: Vec<(GrantRow, bool)> = own()
         .filter(g::remaining.gt(0))
         .order((
             g::priority.asc(),
@@ -172,16 +170,33 @@ fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec
             g::created_at.asc(),
             g::id.asc(),
         ))
-        .select(GrantRow::as_select())
+        .select((GrantRow::as_select(), exists(lapsed())))
         .load(read.connection())?;
-    let used: Vec<GrantRow> = own()
+    let used: Vec<(GrantRow, bool)> = own()
         .filter(g::remaining.eq(0))
         .order(g::id.desc())
-        .select(GrantRow::as_select())
+        .select((GrantRow::as_select(), exists(lapsed())))
         .load(read.connection())?;
     rows.extend(used);
     rows.truncate(usize::try_from(GRANTS).unwrap_or(usize::MAX));
-    rows.into_iter().map(|row| row.show(now)).collect()
+    rows.into_iter().map(|(row, lapsed)| row.show(lapsed, now)).collect()
+}
+
+/// The grant that ends next with something left: of those that end together, the one that burns first.
+fn expiring_next(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Option<ExpiringEnergy>> {
+    use energy_grants as g;
+    let row: Option<(GrantId, i64, Option<Timestamp>)> = g::table
+        .filter(g::workspace_id.eq(workspace))
+        .filter(g::remaining.gt(0))
+        .filter(g::voided_at.is_null())
+        .filter(g::expires_at.gt(now))
+        .order((g::expires_at.asc(), g::priority.asc(), g::created_at.asc(), g::id.asc()))
+        .select((g::id, g::remaining, g::expires_at))
+        .first(read.connection())
+        .optional()?;
+    Ok(row.and_then(|(grant_id, amount, expires_at)| {
+        Some(ExpiringEnergy { grant_id, amount, expires_at: expires_at? })
+    }))
 }
 
 /// Energy debited since `from`, without what was given back.

@@ -16,11 +16,11 @@ pub struct Execution {
     object: &'static str,
     #[serde(flatten)]
     row: Row,
-    /// Its steps in their order: only where one execution is asked for.
+    /// The steps of this attempt in their order: only where one execution is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     steps: Option<Vec<ExecutionStep>>,
-    /// What it moved in the ledger: only where one execution is asked for.
+    /// What this attempt moved in the ledger: only where one execution is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     entries: Option<Vec<LedgerEntry>>,
@@ -111,20 +111,30 @@ pub fn get_execution(
     Path(execution_id): Path<ExecutionId>,
 ) -> Result<Json<Execution>> {
     let workspace = caller.workspace_id();
-    let row: Option<Row> = executions::table
+    let row: Option<(Row, i64, Option<i64>)> = executions::table
         .find((workspace, execution_id))
-        .select(Row::as_select())
+        .select((Row::as_select(), executions::first_step, executions::last_step))
         .first(read.connection())
         .optional()?;
-    let mut execution = row.ok_or_else(|| Error::not_found("execution"))?.show();
-    execution.steps = Some(steps(read, workspace, &execution.row.source_id)?);
-    execution.entries = Some(of_run(read, workspace, &execution.row.source_id)?);
+    let (row, first, last) = row.ok_or_else(|| Error::not_found("execution"))?;
+    // Work without steps in the trace, and what older versions recorded, knows no last one.
+    let range = (first, last.unwrap_or(i64::MAX));
+    let mut execution = row.show();
+    execution.steps = Some(steps(read, workspace, &execution.row.source_id, range)?);
+    execution.entries = Some(of_run(read, workspace, &execution.row.source_id, range)?);
     Ok(Json(execution))
 }
 
-fn steps(read: &mut Read, workspace: WorkspaceId, run: &str) -> Result<Vec<ExecutionStep>> {
+/// A run's steps from `first` to `last`.
+fn steps(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    run: &str,
+    (first, last): (i64, i64),
+) -> Result<Vec<ExecutionStep>> {
     Ok(run_steps::table
         .filter(run_steps::run_id.eq(run))
+        .filter(run_steps::position.between(first, last))
         .filter(run_steps::workspace_id.eq(workspace))
         .order(run_steps::position.asc())
         .select(ExecutionStep::as_select())

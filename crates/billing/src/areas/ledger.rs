@@ -35,7 +35,7 @@ pub struct LedgerEntry {
     agent_id: Option<AgentId>,
     /// The request that caused it, or `null`.
     request_id: Option<RequestId>,
-    /// What was done: an operation such as `run`, or a grant's kind.
+    /// What was done: an operation such as `run`, a grant's kind, or `adjustment`.
     operation: String,
     /// The model that was used, or `null`.
     model: Option<String>,
@@ -87,7 +87,7 @@ impl Row {
 
 /// Every grant, recharge, debit and refund
 ///
-/// Newest first. Entries that the platform paid itself are not the workspace's, and are not listed.
+/// Newest first, with corrections by the service and what came to its end. Entries that the platform paid itself are not the workspace's, and are not listed.
 #[operation(get "/billing/energy/ledger", scope = "billing:read")]
 pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Result<OptInList<LedgerEntry>> {
     use energy_entries as e;
@@ -106,12 +106,18 @@ pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Resu
     Ok(page.answer(entries, |entry| entry.id.to_string()))
 }
 
-/// The entries of one run, in the order of its steps.
-pub(super) fn of_run(read: &mut Read, workspace: WorkspaceId, run: &str) -> Result<Vec<LedgerEntry>> {
+/// The entries of one run's steps from `first` to `last`, in their order.
+pub(super) fn of_run(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    run: &str,
+    (first, last): (i64, i64),
+) -> Result<Vec<LedgerEntry>> {
     use energy_entries as e;
     let rows: Vec<Row> = e::table
         .filter(e::source_type.eq("run"))
         .filter(e::source_id.eq(run))
+        .filter(e::step.between(first, last))
         .filter(e::workspace_id.eq(workspace))
         .filter(e::kind.ne(EntryKind::Absorb.as_str()))
         .order((e::step.asc(), e::kind.asc()))

@@ -19,7 +19,7 @@ pub struct BillingSubscription {
     status: SubscriptionStatus,
     /// When the period began.
     period_start: Option<Timestamp>,
-    /// When the period ends; `null` where it does not.
+    /// When the period ends. The next one begins then, unless it is the last; `null` without a plan.
     period_end: Option<Timestamp>,
     /// Whether the period is the last.
     cancel_at_period_end: bool,

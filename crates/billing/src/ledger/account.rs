@@ -37,7 +37,7 @@ impl EnergyState {
     fn of(available: i64, last_recharge: i64) -> Self {
         if available <= 0 {
             Self::Depleted
-        } else if available < last_recharge / 10 {
+        } else if available.saturating_mul(10) < last_recharge {
             Self::Low
         } else {
             Self::Ok
@@ -186,9 +186,15 @@ mod tests {
 
     #[test]
     fn states_follow_what_is_available() {
-        for (available, last, state) in
-            [(0, 0, S::Depleted), (0, 100, S::Depleted), (1, 0, S::Ok), (9, 100, S::Low), (10, 100, S::Ok)]
-        {
+        for (available, last, state) in [
+            (0, 0, S::Depleted),
+            (0, 100, S::Depleted),
+            (1, 0, S::Ok),
+            (9, 100, S::Low),
+            (10, 100, S::Ok),
+            (1, 15, S::Low),
+            (super::MOST_BALANCE, super::MOST_BALANCE, S::Ok),
+        ] {
             assert_eq!(S::of(available, last), state, "{available} of {last}");
         }
     }

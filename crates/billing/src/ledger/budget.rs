@@ -82,17 +82,25 @@ pub(crate) fn event_types() -> Vec<EventType> {
 }
 
 /// A key's budget as it is now.
-struct Budget {
+pub(super) struct Budget {
     cents: i64,
     cutoff: bool,
     version: i64,
 }
 
-fn budget_of(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
+impl Budget {
+    /// The money at which it cuts off, in micros. `None` where it only warns.
+    pub(super) fn limit(&self) -> Option<i64> {
+        self.cutoff.then(|| self.cents.saturating_mul(money::MICROS_PER_CENT))
+    }
+}
+
+/// A key's budget. Its row is asked anew, because a caller's copy is as old as the caller's run.
+pub(super) fn budget_of(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
     let row: Option<(Option<i64>, bool, i64)> = api_keys::table
         .find(key)
         .select((api_keys::budget_cents, api_keys::budget_cutoff, api_keys::budget_version))
-        .first(read.connection())
+        .get_result(read.connection())
         .optional()?;
     Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
 }
@@ -106,8 +114,8 @@ pub(super) struct Spender<'a> {
     pub(super) month: &'a str,
 }
 
-/// Tells every threshold that `spent` has reached and that was not told before. The key's row is asked anew,
-/// because the caller's copy of the budget may be some seconds old.
+/// Tells every threshold that `spent` has reached and that was not told before. The caller has locked the key's
+/// month: a budget that is being set waits for it, and then tells what it finds spent.
 pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
     let Some(budget) = budget_of(tx, spender.key)? else { return Ok(()) };
     let percent = money::percent(spent, budget.cents);
@@ -159,7 +167,7 @@ fn claim(tx: &mut Tx, spender: &Spender<'_>, version: i64, percent: i64) -> Resu
 }
 
 /// Tells what a new budget means for what the key has spent this month already. To be called in the transaction
-/// of [`auth::keys::set_budget`], which re-arms the thresholds.
+/// of [`auth::keys::set_budget`], which re-arms the thresholds, or of [`auth::keys::create`].
 ///
 /// # Errors
 /// When the database fails.

@@ -16,6 +16,8 @@ use store::{Tx, each};
 pub enum EntryKind {
     /// Energy came in.
     Grant,
+    /// The service put something right, by giving or by taking.
+    Adjust,
     /// A step of a run used Energy.
     Debit,
     /// A run that gave nothing usable got its Energy back.
@@ -29,12 +31,14 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    const ALL: [Self; 6] = [Self::Grant, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
+    const ALL: [Self; 7] =
+        [Self::Grant, Self::Adjust, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
 
     /// The word of the wire format.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Grant => "grant",
+            Self::Adjust => "adjust",
             Self::Debit => "debit",
             Self::Refund => "refund",
             Self::Expire => "expire",
@@ -51,7 +55,7 @@ impl EntryKind {
     /// The other side of the entry.
     fn counter_account(self) -> &'static str {
         match self {
-            Self::Grant | Self::Void => "funding",
+            Self::Grant | Self::Adjust | Self::Void => "funding",
             Self::Debit | Self::Refund => "consumed",
             Self::Expire => "breakage",
             Self::Absorb => "platform_absorbed",
@@ -176,15 +180,27 @@ pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount
     })?;
     match burnt {
         Some(grant) => note_burn(tx, entry, &grant, amount),
-        None => burn_several(tx, workspace, entry, amount),
+        None => {
+            let shares = shares(tx, workspace, amount)?;
+            burn_shares(tx, entry, &shares)
+        }
     }
 }
 
-fn burn_several(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
+/// What is taken of one grant.
+pub(super) struct Share {
+    grant: GrantId,
+    pub(super) amount: i64,
+    /// What 1,000 of it cost, in micros.
+    pub(super) usd_micros_per_1000: i64,
+}
+
+/// The grants that `amount` comes out of, in the order of [`burn`].
+pub(super) fn shares(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Vec<Share>> {
     use energy_grants as g;
-    let mut left = amount;
+    let (mut shares, mut seen, mut left) = (Vec::new(), 0, amount);
     while left > 0 {
-        let grants: Vec<(GrantId, i64)> = g::table
+        let grants: Vec<(GrantId, i64, i64)> = g::table
             .filter(g::workspace_id.eq(workspace))
             .filter(g::remaining.gt(0))
             .order((
@@ -194,21 +210,31 @@ fn burn_several(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i
                 g::created_at.asc(),
                 g::id.asc(),
             ))
-            .select((g::id, g::remaining))
+            .select((g::id, g::remaining, g::usd_micros_per_1000))
             .limit(GRANTS_AT_ONCE)
+            .offset(seen)
             .load(tx.connection())?;
+        seen += GRANTS_AT_ONCE;
         if grants.is_empty() {
             return Err(Error::internal(format!("the grants of workspace {workspace} miss {left} Energy")));
         }
-        for (grant, remaining) in grants {
-            let taken = remaining.min(left);
-            if taken == 0 {
+        for (grant, remaining, usd_micros_per_1000) in grants {
+            let amount = remaining.min(left);
+            if amount == 0 {
                 break;
             }
-            take(tx, &grant, taken)?;
-            note_burn(tx, entry, &grant, taken)?;
-            left -= taken;
+            left -= amount;
+            shares.push(Share { grant, amount, usd_micros_per_1000 });
         }
+    }
+    Ok(shares)
+}
+
+/// Takes shares out of their grants.
+pub(super) fn burn_shares(tx: &mut Tx, entry: &LedgerId, shares: &[Share]) -> Result<()> {
+    for share in shares {
+        take(tx, &share.grant, share.amount)?;
+        note_burn(tx, entry, &share.grant, share.amount)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Grants: how Energy comes in, and how it is taken back.
+//! Grants: how Energy comes in, at once or later, and how it is taken back.
 
 use super::account::{self, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
 use super::{money, sweep};
 use diesel::prelude::*;
-use model::{Code, Error, GrantId, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use store::schema::{energy_entries, energy_grants, grant_burns, plans, workspaces};
@@ -41,6 +41,15 @@ impl GrantKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
+    /// Whether it is the measure of what is low. What was given away or put right says nothing about what is used.
+    fn is_recharge(self) -> bool {
+        matches!(self, Self::Purchase | Self::Plan)
+    }
+
+    fn entry(self) -> EntryKind {
+        if self == Self::Adjustment { EntryKind::Adjust } else { EntryKind::Grant }
+    }
+
     /// What was given is used before what was bought.
     fn priority(self) -> i64 {
         match self {
@@ -55,7 +64,7 @@ impl GrantKind {
 /// What a grant is made for, so that it is made once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantSource {
-    /// The kind of cause, such as `recharge`. `grant` and `run` are taken.
+    /// The kind of cause, such as `recharge`. `adjustment`, `grant` and `run` are taken.
     pub kind: &'static str,
     /// Its id.
     pub id: String,
@@ -73,11 +82,13 @@ pub struct NewGrant {
     /// What 1,000 of it cost, in millionths of a dollar. `None` takes the plan's price for a purchase and nothing
     /// for the others.
     pub usd_micros_per_1000: Option<i64>,
+    /// When it is given; `None` is now. Until then it is pending.
+    pub effective_at: Option<Timestamp>,
     /// When it ends.
     pub expires_at: Option<Timestamp>,
     /// A word for people, at most 500 characters.
     pub note: Option<String>,
-    /// Its cause; a second grant for the same cause is not made.
+    /// Its cause; a second grant for the same cause is not made. For grants that are given now.
     pub source: Option<GrantSource>,
 }
 
@@ -89,6 +100,7 @@ impl NewGrant {
             amount,
             priority: kind.priority(),
             usd_micros_per_1000: None,
+            effective_at: None,
             expires_at: None,
             note: None,
             source: None,
@@ -105,8 +117,14 @@ impl NewGrant {
         if self.usd_micros_per_1000.is_some_and(|price| !(0..=1_000_000_000_000).contains(&price)) {
             return Err(Error::invalid("usd_micros_per_1000", "must be between 0 and 1000000000000"));
         }
-        if self.expires_at.is_some_and(|end| end <= now) {
-            return Err(Error::invalid("expires_at", "must be in the future"));
+        let is_pending = self.effective_at.is_some_and(|start| start > now);
+        if is_pending && self.source.is_some() {
+            return Err(Error::invalid("effective_at", "must not be in the future for a grant with a cause"));
+        }
+        let start = self.effective_at.map_or(now, |start| start.max(now));
+        if self.expires_at.is_some_and(|end| end <= start) {
+            let rule = if is_pending { "must be after `effective_at`" } else { "must be in the future" };
+            return Err(Error::invalid("expires_at", rule));
         }
         if self.note.as_ref().is_some_and(|note| note.chars().count() > 500) {
             return Err(Error::invalid("note", "must have at most 500 characters"));
@@ -129,10 +147,11 @@ struct Row<'a> {
     expires_at: Option<Timestamp>,
     note: Option<&'a str>,
     created_at: Timestamp,
+    pending: bool,
 }
 
-/// Gives Energy to a workspace, which ends its depletion with the same commit. Where the grant's source was
-/// granted before, nothing changes and that grant's id is given.
+/// Gives Energy to a workspace, which ends its depletion with the same commit, or notes that it is to be given.
+/// Where the grant's source was granted before, nothing changes and that grant's id is given.
 ///
 /// # Errors
 /// `validation_error` for a grant that cannot be, `workspace_not_found`.
@@ -145,52 +164,119 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
     };
     // The account is locked from here on, so that two grants for the same cause see each other.
     if account::lock(tx, workspace)?.is_none() {
-        return Err(Error::new(Code::WorkspaceNotFound, "There is no such workspace."));
+        return Err(unknown());
     }
     if let Some(source) = &new.source
         && let Some(known) = granted_for(tx, workspace, source)?
     {
         return Ok(known);
     }
-    let is_recharge = new.kind != GrantKind::Adjustment;
-    let account = account::recharge(tx, workspace, new.amount, is_recharge)?.ok_or_else(|| {
-        Error::invalid("amount", format_args!("would raise the balance above {MOST_BALANCE}"))
-    })?;
     let id = GrantId::new(tx.now(), &*tx.random());
+    let pending = new.effective_at.filter(|start| *start > tx.now());
     let row = Row {
         id: &id,
         workspace_id: workspace,
         kind: new.kind.as_str(),
         amount: new.amount,
-        remaining: new.amount,
+        remaining: if pending.is_some() { 0 } else { new.amount },
         priority: new.priority,
         usd_micros_per_1000: price,
-        effective_at: tx.now(),
+        effective_at: pending.unwrap_or(tx.now()),
         expires_at: new.expires_at,
         note: new.note.as_deref(),
         created_at: tx.now(),
+        pending: pending.is_some(),
     };
     diesel::insert_into(energy_grants::table).values(row).execute(tx.connection())?;
+    if pending.is_none() {
+        let source = new.source.as_ref().map(|source| (source.kind, source.id.as_str()));
+        let granted = Granted { id: &id, kind: new.kind, amount: new.amount, usd_micros_per_1000: price };
+        book(tx, workspace, &granted, source)?;
+    }
+    Ok(id)
+}
+
+/// A grant whose Energy comes in.
+struct Granted<'a> {
+    id: &'a GrantId,
+    kind: GrantKind,
+    amount: i64,
+    usd_micros_per_1000: i64,
+}
+
+/// Writes a grant's Energy into the books. The caller has locked the account.
+fn book(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    granted: &Granted<'_>,
+    source: Option<(&str, &str)>,
+) -> Result<()> {
+    let Granted { id, kind, amount, usd_micros_per_1000 } = *granted;
+    let account = account::recharge(tx, workspace, amount, kind.is_recharge())?.ok_or_else(|| {
+        Error::invalid("amount", format_args!("would raise the balance above {MOST_BALANCE}"))
+    })?;
     let entry = NewEntry {
-        kind: EntryKind::Grant,
-        amount: new.amount,
+        kind: kind.entry(),
+        amount,
         balance_after: account.balance,
-        usd_micros: money::cost(new.amount, price),
-        source: new
-            .source
-            .as_ref()
-            .map_or(("grant", id.as_str()), |source| (source.kind, source.id.as_str())),
+        usd_micros: money::cost(amount, usd_micros_per_1000),
+        source: source.unwrap_or(("grant", id.as_str())),
         step: 0,
         charge: None,
-        operation: new.kind.as_str(),
+        operation: kind.as_str(),
         model: None,
     };
     let entry = entries::insert(tx, workspace, &entry)?.ok_or_else(|| {
         Error::new(Code::DuplicateValue, "Energy was granted for this to another workspace.")
     })?;
-    entries::note_burn(tx, &entry, &id, -new.amount)?;
-    account::refresh_state(tx, workspace, &account)?;
-    Ok(id)
+    entries::note_burn(tx, &entry, id, -amount)?;
+    account::refresh_state(tx, workspace, &account)
+}
+
+/// The most pending grants that one sweep gives.
+const BATCH: i64 = 100;
+
+/// Gives the Energy of grants whose time has come, and says how many those were: at most 100, and then there may be
+/// more.
+///
+/// # Errors
+/// When the database fails.
+pub fn sweep_pending_grants(tx: &mut Tx) -> Result<usize> {
+    use energy_grants as g;
+    let now = tx.now();
+    let mut due: Vec<(WorkspaceId, GrantId)> = g::table
+        .filter(g::pending)
+        .filter(g::effective_at.le(now))
+        .order((g::effective_at.asc(), g::id.asc()))
+        .select((g::workspace_id, g::id))
+        .limit(BATCH)
+        .load(tx.connection())?;
+    // Whoever locks several accounts does so in this order.
+    due.sort();
+    let mut given = 0;
+    for (workspace, id) in &due {
+        given += usize::from(give_pending(tx, *workspace, id)?);
+    }
+    Ok(given)
+}
+
+fn give_pending(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<bool> {
+    use energy_grants as g;
+    let Some(account) = account::lock(tx, workspace)? else { return Ok(false) };
+    // Asked again under the lock: it may have been given or voided meanwhile.
+    let own = g::table.find(id).filter(g::workspace_id.eq(workspace)).filter(g::pending);
+    let row: Option<(String, i64, i64)> =
+        own.select((g::kind, g::amount, g::usd_micros_per_1000)).get_result(tx.connection()).optional()?;
+    let Some((kind, amount, usd_micros_per_1000)) = row else { return Ok(false) };
+    if account.balance > MOST_BALANCE - amount {
+        tracing::error!(workspace = workspace.0, grant = %id, "a pending grant would overflow the balance");
+        return Ok(false);
+    }
+    let kind =
+        GrantKind::parse(&kind).ok_or_else(|| Error::internal(format!("unknown kind of grant {kind}")))?;
+    diesel::update(own).set((g::pending.eq(false), g::remaining.eq(amount))).execute(tx.connection())?;
+    book(tx, workspace, &Granted { id, kind, amount, usd_micros_per_1000 }, None)?;
+    Ok(true)
 }
 
 fn granted_for(tx: &mut Tx, workspace: WorkspaceId, source: &GrantSource) -> Result<Option<GrantId>> {
@@ -199,11 +285,15 @@ fn granted_for(tx: &mut Tx, workspace: WorkspaceId, source: &GrantSource) -> Res
         .inner_join(grant_burns::table.on(grant_burns::entry_id.eq(e::id)))
         .filter(e::source_type.eq(source.kind))
         .filter(e::source_id.eq(&source.id))
-        .filter(e::kind.eq(EntryKind::Grant.as_str()))
+        .filter(e::kind.eq_any([EntryKind::Grant.as_str(), EntryKind::Adjust.as_str()]))
         .filter(e::workspace_id.eq(workspace))
         .select(grant_burns::grant_id)
         .first(tx.connection())
         .optional()?)
+}
+
+fn unknown() -> Error {
+    Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
 }
 
 fn plan_price(tx: &mut Tx, workspace: WorkspaceId) -> Result<i64> {
@@ -217,7 +307,8 @@ fn plan_price(tx: &mut Tx, workspace: WorkspaceId) -> Result<i64> {
 }
 
 /// Takes back what is left of a grant and gives how much that was. What running work has set aside stays until
-/// that work is settled, and is then taken by [`super::sweep_expired_grants`]. Voiding twice changes nothing.
+/// that work is settled, and is then taken by [`super::sweep_expired_grants`]. A pending grant will not be given.
+/// Voiding twice changes nothing.
 ///
 /// # Errors
 /// `not_found`.
@@ -230,9 +321,49 @@ pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i
     let now = tx.now();
     diesel::update(g::table.find(id))
         .filter(g::voided_at.is_null())
-        .set(g::voided_at.eq(now))
+        .set((g::voided_at.eq(now), g::pending.eq(false)))
         .execute(tx.connection())?;
     sweep::sweep_workspace(tx, workspace)?;
     let after: i64 = known.select(g::remaining).first(tx.connection())?;
     Ok(before - after)
+}
+
+/// Puts a balance right by `amount`: gives it as a grant, whose id is then answered, or takes it, where negative, out
+/// of what no running work has set aside, in the order in which grants burn.
+///
+/// # Errors
+/// `validation_error` for an amount of 0, or of more than there is to take; `workspace_not_found`.
+pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option<GrantId>> {
+    if amount >= 0 {
+        return grant(tx, workspace, &NewGrant::new(GrantKind::Adjustment, amount)).map(Some);
+    }
+    let account = sweep::sweep_workspace(tx, workspace)?.ok_or_else(unknown)?;
+    let energy = amount.saturating_neg();
+    if energy > account.available() {
+        let available = account.available();
+        return Err(Error::invalid(
+            "amount",
+            format_args!("must take at most the {available} Energy that is available"),
+        ));
+    }
+    let shares = entries::shares(tx, workspace, energy)?;
+    let micros = shares.iter().map(|share| money::cost(share.amount, share.usd_micros_per_1000));
+    let account = account::change(tx, workspace, -energy, 0)?;
+    let source = LedgerId::new(tx.now(), &*tx.random());
+    let entry = NewEntry {
+        kind: EntryKind::Adjust,
+        amount: -energy,
+        balance_after: account.balance,
+        usd_micros: -micros.fold(0, i64::saturating_add),
+        source: ("adjustment", source.as_str()),
+        step: 0,
+        charge: None,
+        operation: GrantKind::Adjustment.as_str(),
+        model: None,
+    };
+    let entry = entries::insert(tx, workspace, &entry)?
+        .ok_or_else(|| Error::internal("a new adjustment has an entry already"))?;
+    entries::burn_shares(tx, &entry, &shares)?;
+    account::refresh_state(tx, workspace, &account)?;
+    Ok(None)
 }

@@ -1,12 +1,12 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
 use super::{account, agent_month, budget, money, sweep};
-use diesel::dsl::exists;
+use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use store::CachedChange;
-use store::schema::{energy_entries, energy_holds};
+use store::schema::{energy_entries, energy_holds, run_steps};
 use store::{AnyConnection, Tx, each};
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
@@ -29,6 +29,8 @@ pub(super) struct Held {
     /// Money set aside in the key's month for what is unused.
     pub(super) reserved_micros: i64,
     pub(super) state: String,
+    /// The first step of this attempt.
+    pub(super) first_step: i64,
 }
 
 /// The columns of [`Held`].
@@ -38,12 +40,14 @@ const COLUMNS: (
     energy_holds::used,
     energy_holds::reserved_micros,
     energy_holds::state,
+    energy_holds::first_step,
 ) = (
     energy_holds::month,
     energy_holds::amount,
     energy_holds::used,
     energy_holds::reserved_micros,
     energy_holds::state,
+    energy_holds::first_step,
 );
 
 impl Held {
@@ -150,7 +154,8 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
 
 /// The hold of a run that has none.
 pub(super) fn nothing(tx: &Tx, state: &str) -> Held {
-    Held { month: tx.now().month(), amount: 0, used: 0, reserved_micros: 0, state: state.to_owned() }
+    let state = state.to_owned();
+    Held { month: tx.now().month(), amount: 0, used: 0, reserved_micros: 0, state, first_step: 0 }
 }
 
 /// [`operation::ports::EnergyMeter::hold`].
@@ -172,12 +177,14 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
         return Ok(wanted);
     }
     // Everything is decided before anything is written, so that a refusal leaves no trace.
-    let room = room(tx, charge, &held, least, recharge_url)?;
+    let limit = budget_limit(tx, charge)?;
+    let room = room(tx, charge, &held, limit, least, recharge_url)?;
     let missing = wanted.min(room.max(unused)) - unused;
     let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| depleted(recharge_url))?;
     let total = unused + taken;
-    if charge.caller.key.budget_cutoff && charge.caller.key.budget_cents.is_some() {
-        let reserved = money::cost(total, charge.caller.workspace.plan.usd_micros_per_1000_energy);
+    let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
+    let reserved = if limit.is_some() { money::cost(total, price) } else { 0 };
+    if reserved != held.reserved_micros {
         let more = reserved - held.reserved_micros;
         budget::add(tx, &charge.caller.key.lineage, &held.month, 0, more)?;
         held.reserved_micros = reserved;
@@ -191,17 +198,30 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
 /// [`operation::ports::EnergyMeter::admit`].
 pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str) -> Result<()> {
     let held = nothing(tx, OPEN);
-    room(tx, charge, &held, least, recharge_url)?;
+    let limit = budget_limit(tx, charge)?;
+    room(tx, charge, &held, limit, least, recharge_url)?;
     if account::find(tx, charge.caller.workspace_id())?.available() < least {
         return Err(depleted(recharge_url));
     }
     Ok(())
 }
 
-/// How much Energy in all the key's budget and the agent's limits let the run set aside: at least `least`. Locks the
-/// key's month and the agent's, where they are limited.
-fn room(tx: &mut Tx, charge: &Charge, held: &Held, least: i64, recharge_url: &str) -> Result<i64> {
-    let budget = budget_room(tx, charge, held)?;
+/// Where the key's budget cuts off, as it stands now: it may have changed since the run began.
+fn budget_limit(tx: &mut Tx, charge: &Charge) -> Result<Option<i64>> {
+    Ok(budget::budget_of(tx, &charge.caller.key.id)?.and_then(|budget| budget.limit()))
+}
+
+/// How much Energy in all the key's budget, which cuts off at `limit`, and the agent's limits let the run set aside: at
+/// least `least`. Locks the key's month and the agent's, where they are limited.
+fn room(
+    tx: &mut Tx,
+    charge: &Charge,
+    held: &Held,
+    limit: Option<i64>,
+    least: i64,
+    recharge_url: &str,
+) -> Result<i64> {
+    let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
         let message = "The key's Energy budget of this month does not allow it.";
         let left = tx.now().next_month_start().seconds() - tx.now().seconds();
@@ -261,22 +281,41 @@ pub(super) fn reopen(tx: &mut Tx, charge: &Charge) -> Result<()> {
     use energy_holds as h;
     let Some(held) = lock(tx, charge)?.filter(Held::is_closed) else { return Ok(()) };
     debug_assert_eq!(held.reserved_micros, 0, "a closed hold reserves nothing");
+    let first_step = last_step(tx, charge)?.map_or(0, |last| last + 1);
     diesel::update(h::table.find(&charge.run))
-        .set((h::month.eq(tx.now().month()), h::amount.eq(0), h::used.eq(0), h::state.eq(EXPIRED)))
+        .set((
+            h::month.eq(tx.now().month()),
+            h::amount.eq(0),
+            h::used.eq(0),
+            h::state.eq(EXPIRED),
+            h::first_step.eq(first_step),
+        ))
         .execute(tx.connection())?;
     Ok(())
 }
 
-/// How much Energy in all the key's budget lets the run set aside. Locks the key's month where that is limited.
-fn budget_room(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<i64> {
-    let key = &charge.caller.key;
-    let Some(cap) = key.budget_cents.filter(|_| key.budget_cutoff) else { return Ok(i64::MAX) };
-    let month = budget::add(tx, &key.lineage, &held.month, 0, 0)?;
-    let cap = cap.saturating_mul(money::MICROS_PER_CENT);
-    if month.spent >= cap {
+/// The last step in the run's trace so far. `None` where it has none, as work has that is not a run.
+fn last_step(tx: &mut Tx, charge: &Charge) -> Result<Option<i64>> {
+    use run_steps as s;
+    Ok(s::table
+        .filter(s::run_id.eq(&charge.run))
+        .filter(s::workspace_id.eq(charge.caller.workspace_id()))
+        .select(max(s::position))
+        .get_result(tx.connection())?)
+}
+
+/// How much Energy in all a budget that cuts off at `limit` lets the run set aside. Locks the key's month where the
+/// run has or will have money set aside in it.
+fn budget_room(tx: &mut Tx, charge: &Charge, held: &Held, limit: Option<i64>) -> Result<i64> {
+    if limit.is_none() && held.reserved_micros == 0 {
+        return Ok(i64::MAX);
+    }
+    let month = budget::add(tx, &charge.caller.key.lineage, &held.month, 0, 0)?;
+    let Some(limit) = limit else { return Ok(i64::MAX) };
+    if month.spent >= limit {
         return Ok(-1);
     }
-    let left = cap.saturating_sub(month.spent).saturating_sub(month.reserved - held.reserved_micros);
+    let left = limit.saturating_sub(month.spent).saturating_sub(month.reserved - held.reserved_micros);
     Ok(money::affordable(left, charge.caller.workspace.plan.usd_micros_per_1000_energy))
 }
 

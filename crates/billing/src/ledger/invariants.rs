@@ -1,13 +1,15 @@
-//! What must be true of a workspace's Energy after every transaction.
+//! What must be true of the books after every transaction.
 
 use super::account::MOST_BALANCE;
 use super::hold;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Result, WorkspaceId};
-use store::Read;
+use model::{PartnerId, Result, WorkspaceId};
+use store::schema::{partners, workspaces};
+use store::{Db, Read};
 
-/// Everything in one statement, because one statement sees one moment.
+/// A workspace's Energy. Everything in one statement, because one statement sees one moment. What was burnt is summed
+/// up from the workspace's own entries, because `grant_burns` knows its rows by entry only.
 const NUMBERS: &str = "\
 SELECT a.balance, a.reserved, \
   (SELECT CAST(COALESCE(SUM(g.remaining), 0) AS BIGINT) FROM energy_grants g \
@@ -16,15 +18,13 @@ SELECT a.balance, a.reserved, \
     WHERE e.workspace_id = {w} AND e.counter_account <> 'platform_absorbed') AS entered, \
   (SELECT CAST(COALESCE(SUM(h.amount - h.used), 0) AS BIGINT) FROM energy_holds h \
     WHERE h.workspace_id = {w} AND h.state = '{open}') AS held, \
-  (SELECT COUNT(*) FROM energy_grants g WHERE g.workspace_id = {w} AND g.remaining <> \
-    -COALESCE((SELECT SUM(b.amount) FROM grant_burns b WHERE b.grant_id = g.id), 0)) AS wrong_grants, \
+  (SELECT COUNT(*) FROM energy_grants g LEFT JOIN \
+      (SELECT b.grant_id AS id, SUM(b.amount) AS burnt FROM energy_entries e \
+        JOIN grant_burns b ON b.entry_id = e.id WHERE e.workspace_id = {w} GROUP BY b.grant_id) s ON s.id = g.id \
+    WHERE g.workspace_id = {w} AND g.remaining <> -COALESCE(s.burnt, 0)) AS wrong_grants, \
   (SELECT COUNT(*) FROM energy_entries e \
     WHERE e.workspace_id = {w} AND e.counter_account <> 'platform_absorbed' AND e.amount <> \
     -COALESCE((SELECT SUM(b.amount) FROM grant_burns b WHERE b.entry_id = e.id), 0)) AS wrong_entries, \
-  (SELECT COUNT(*) FROM key_months k WHERE k.lineage_id IN \
-    (SELECT h.key_lineage FROM energy_holds h WHERE h.workspace_id = {w}) AND (k.spent_micros < 0 OR \
-    k.reserved_micros <> COALESCE((SELECT SUM(h.reserved_micros) FROM energy_holds h \
-      WHERE h.key_lineage = k.lineage_id AND h.month = k.month AND h.state = '{open}'), 0))) AS wrong_months, \
   (SELECT COUNT(*) FROM (SELECT u.agent_id FROM \
     (SELECT m.agent_id, m.spent AS energy FROM agent_months m WHERE m.workspace_id = {w} \
       UNION ALL SELECT e.agent_id, e.amount FROM energy_entries e WHERE e.workspace_id = {w} \
@@ -49,13 +49,42 @@ struct Numbers {
     #[diesel(sql_type = BigInt)]
     wrong_entries: i64,
     #[diesel(sql_type = BigInt)]
-    wrong_months: i64,
-    #[diesel(sql_type = BigInt)]
     wrong_agents: i64,
 }
 
-/// Sentences about what is wrong with a workspace's Energy: none when the books are right. It reads everything
-/// that the workspace ever did, so it is for tests and for the night.
+/// The money of keys: in each month, what is written as spent less what the entries of the month's runs say, and what
+/// is written as reserved less what open holds say, are nothing.
+const MONTHS: &str = "\
+SELECT COUNT(*) AS wrong FROM (SELECT m.lineage FROM (\
+    SELECT k.lineage_id AS lineage, k.month AS month, k.spent_micros AS spent, k.spent_micros AS least, \
+        k.reserved_micros AS reserved \
+      FROM key_months k WHERE k.lineage_id IN ({lineages}) \
+    UNION ALL \
+    SELECT h.key_lineage, h.month, e.usd_micros, 0, 0 \
+      FROM energy_entries e JOIN energy_holds h ON h.run_id = e.source_id \
+      WHERE e.source_type = 'run' AND e.counter_account = 'consumed' AND h.key_lineage IN ({lineages}) {where} \
+    UNION ALL \
+    SELECT h.key_lineage, h.month, 0, 0, -h.reserved_micros \
+      FROM energy_holds h WHERE h.state = '{open}' AND h.key_lineage IN ({lineages})) m \
+  GROUP BY m.lineage, m.month \
+  HAVING SUM(m.spent) <> 0 OR SUM(m.reserved) <> 0 OR MIN(m.least) < 0) found";
+
+#[derive(QueryableByName)]
+struct Months {
+    #[diesel(sql_type = BigInt)]
+    wrong: i64,
+}
+
+fn check_months(read: &mut Read, lineages: &str, narrower: &str) -> Result<Vec<String>> {
+    let sql =
+        MONTHS.replace("{lineages}", lineages).replace("{where}", narrower).replace("{open}", hold::OPEN);
+    let Months { wrong } = diesel::sql_query(sql).get_result(read.connection())?;
+    let what = "months of keys that are negative, or differ from their entries or holds";
+    Ok((wrong != 0).then(|| format!("{what}: {wrong} instead of 0")).into_iter().collect())
+}
+
+/// Sentences about what is wrong with a workspace's Energy and with the money of its keys: none when the books are
+/// right. It reads everything that the workspace ever did, so it is for tests and for the night.
 ///
 /// # Errors
 /// When the database fails.
@@ -74,12 +103,64 @@ pub fn check_invariants(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<S
         ("what open holds have unused, against what is reserved", n.held, reserved),
         ("grants that differ from what was put in and taken out", n.wrong_grants, 0),
         ("entries that differ from what they took of grants", n.wrong_entries, 0),
-        ("months of keys that are negative or differ from their holds", n.wrong_months, 0),
         ("agents whose months differ from what they were debited", n.wrong_agents, 0),
     ] {
         if found != expected {
             wrong.push(format!("{what}: {found} instead of {expected}"));
         }
     }
+    // A workspace's own key spends nowhere else.
+    let lineages = format!("SELECT lineage_id FROM api_keys WHERE workspace_id = {workspace}");
+    wrong.extend(check_months(read, &lineages, &format!("AND e.workspace_id = {workspace}"))?);
     Ok(wrong)
+}
+
+/// The same about the money of a partner's keys, which spend in many workspaces.
+fn check_partner(read: &mut Read, partner: PartnerId) -> Result<Vec<String>> {
+    check_months(read, &format!("SELECT lineage_id FROM api_keys WHERE partner_id = {partner}"), "")
+}
+
+/// How many workspaces are looked up together.
+const BATCH: i64 = 100;
+
+/// Checks the books of everybody, each by itself, and says at level `error` what is wrong. Gives the number of
+/// findings.
+///
+/// # Errors
+/// When the database fails.
+pub async fn check_all(db: &Db) -> Result<usize> {
+    let mut findings = 0;
+    let mut last = WorkspaceId(0);
+    loop {
+        let ids: Vec<WorkspaceId> = db
+            .read(move |read| {
+                Ok(workspaces::table
+                    .filter(workspaces::id.gt(last))
+                    .order(workspaces::id.asc())
+                    .select(workspaces::id)
+                    .limit(BATCH)
+                    .load(read.connection())?)
+            })
+            .await?;
+        let Some(end) = ids.last() else { break };
+        last = *end;
+        for id in ids {
+            for finding in db.read(move |read| check_invariants(read, id)).await? {
+                tracing::error!(workspace = id.0, finding, "the books of Energy are wrong");
+                findings += 1;
+            }
+        }
+    }
+    let partners: Vec<PartnerId> = db
+        .read(|read| {
+            Ok(partners::table.order(partners::id.asc()).select(partners::id).load(read.connection())?)
+        })
+        .await?;
+    for id in partners {
+        for finding in db.read(move |read| check_partner(read, id)).await? {
+            tracing::error!(partner = id.0, finding, "the books of Energy are wrong");
+            findings += 1;
+        }
+    }
+    Ok(findings)
 }

@@ -8,7 +8,7 @@
 //! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
 //! for each other in a circle.
 //!
-//! What a run costs in statements: three for its first hold, and nine to settle its only step and close it.
+//! What a run costs in statements: four for its first hold, and nine to settle its only step and close it.
 
 mod account;
 mod agent_month;
@@ -26,8 +26,8 @@ pub(crate) use account::find as find_account;
 pub use budget::budget_changed;
 pub(crate) use budget::{event_types, month_of};
 pub use entries::EntryKind;
-pub use grants::{GrantKind, GrantSource, NewGrant, grant, void_grant};
-pub use invariants::check_invariants;
+pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
+pub use invariants::{check_all, check_invariants};
 pub(crate) use money::{MICROS_PER_CENT, percent};
 pub use sweep::{sweep_expired_grants, sweep_expired_holds};
 
@@ -72,9 +72,8 @@ impl EnergyMeter for Ledger {
 
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
         let charged = settle::settle(tx, charge, settlement)?;
-        let key = &charge.caller.key;
-        if let Some(spending) = self.spending.clone().filter(|_| key.budget_cents.is_some()) {
-            let lineage = key.lineage.clone();
+        if let Some(spending) = self.spending.clone() {
+            let lineage = charge.caller.key.lineage.clone();
             tx.after_commit(move || spending.forget(&lineage));
         }
         Ok(charged)

@@ -4,10 +4,11 @@ use super::account::{self, Account};
 use super::entries::{self, EntryKind, NewEntry};
 use super::hold::{self, Held};
 use super::{agent_month, budget, money};
+use diesel::dsl::max;
 use diesel::prelude::*;
 use model::{AgentId, Error, ExecutionId, GrantId, KeyId, LedgerId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{Charge, Closing, Settlement};
-use store::schema::{energy_entries, executions, grant_burns};
+use store::schema::{energy_entries, executions, grant_burns, run_steps};
 use store::{Tx, each};
 
 /// [`operation::ports::EnergyMeter::settle`].
@@ -62,7 +63,7 @@ struct Work<'a> {
     absorbed: i64,
     /// Set free again.
     released: i64,
-    /// Whether the run's debits are given back.
+    /// Whether what was debited is given back.
     refunds: bool,
     /// The account and the key's spending as they stand now, where they changed.
     account: Option<Account>,
@@ -90,7 +91,7 @@ impl<'a> Work<'a> {
             micros,
             absorbed: energy - charged,
             released: if closing.is_some() { held.unused() - charged } else { 0 },
-            refunds: closing.is_some_and(|closing| closing.refund),
+            refunds: closing.is_some_and(|closing| closing.refund) && held.used + charged > 0,
             account: None,
             spent: None,
         }
@@ -120,7 +121,8 @@ impl<'a> Work<'a> {
         let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
         let still_reserved = (held.reserved_micros - self.micros).max(0).min(money::cost(rest, price));
         let freed = held.reserved_micros - still_reserved;
-        if self.micros > 0 || freed > 0 {
+        // A refund changes the key's month after the account, so it is locked here: first the key, then the account.
+        if self.micros > 0 || freed > 0 || self.refunds {
             let lineage = &self.charge.caller.key.lineage;
             self.spent = Some(budget::add(tx, lineage, &held.month, self.micros, -freed)?.spent);
         }
@@ -184,9 +186,16 @@ impl<'a> Work<'a> {
             agent_id: self.charge.agent,
             model: self.settlement.model,
             created_at: tx.now(),
+            first_step: held.first_step,
         };
+        // Tools and guardrails have steps in the trace that nothing is settled for, so the trace itself is asked.
+        let last_step = run_steps::table
+            .filter(run_steps::run_id.eq(&self.charge.run))
+            .filter(run_steps::workspace_id.eq(self.workspace))
+            .select(max(run_steps::position))
+            .single_value();
         each!(tx.connection(), |connection| diesel::insert_into(executions::table)
-            .values(row)
+            .values((row, executions::last_step.eq(last_step)))
             .execute(connection))?;
         Ok(())
     }
@@ -203,7 +212,7 @@ impl<'a> Work<'a> {
         };
         let refunded: Option<i64> = own()
             .filter(e::kind.eq(EntryKind::Refund.as_str()))
-            .select(diesel::dsl::max(e::step))
+            .select(max(e::step))
             .get_result(tx.connection())?;
         Ok(own()
             .filter(e::kind.eq(EntryKind::Debit.as_str()))
@@ -239,8 +248,8 @@ impl<'a> Work<'a> {
         if let Some(account) = &self.account {
             account::refresh_state(tx, self.workspace, account)?;
         }
+        let Some(spent) = self.spent else { return Ok(()) };
         let caller = &self.charge.caller;
-        let (Some(spent), Some(_)) = (self.spent, caller.key.budget_cents) else { return Ok(()) };
         let spender = budget::Spender {
             workspace: self.workspace,
             cause: &caller.cause(),
@@ -298,4 +307,5 @@ struct ExecutionRow<'a> {
     agent_id: AgentId,
     model: &'a str,
     created_at: Timestamp,
+    first_step: i64,
 }

@@ -4,11 +4,12 @@
 //! What changes here is seen by the gate within ten seconds.
 
 mod catalogue;
+mod periods;
 mod workspaces;
 
 pub(crate) use catalogue::base_price;
 pub use catalogue::{CatalogueEntry, catalogue, seed_catalogue};
+pub use periods::{cancel_at_period_end, grant_included, renew, set_plan};
 pub use workspaces::{
-    NewWorkspace, WorkspaceRecord, block, create_partner, create_workspace, find, grant_included,
-    list_workspaces, set_plan, unblock,
+    NewWorkspace, WorkspaceRecord, block, create_partner, create_workspace, find, list_workspaces, unblock,
 };

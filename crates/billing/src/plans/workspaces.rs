@@ -1,10 +1,9 @@
 //! Workspaces and partners, as whoever runs the service makes and keeps them.
 
-use crate::ledger::{GrantKind, GrantSource, NewGrant, grant};
 use diesel::prelude::*;
-use model::{Code, Error, GrantId, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
-use store::schema::{energy_accounts, partners, plans, workspaces};
-use store::{Read, Tx, each};
+use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
+use store::schema::{energy_accounts, partners, workspaces};
+use store::{AnyConnection, Read, Tx, each};
 
 /// A workspace to be made.
 #[derive(Debug, Clone)]
@@ -34,7 +33,7 @@ pub struct WorkspaceRecord {
     pub subscription: SubscriptionStatus,
     /// When the period began.
     pub period_start: Option<Timestamp>,
-    /// When the period ends; `None` never does.
+    /// When the period ends.
     pub period_end: Option<Timestamp>,
     /// Whether the period is the last.
     pub cancel_at_period_end: bool,
@@ -46,7 +45,7 @@ pub struct WorkspaceRecord {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = workspaces)]
-struct Row {
+pub(super) struct Row {
     id: WorkspaceId,
     slug: String,
     name: String,
@@ -61,7 +60,7 @@ struct Row {
 }
 
 impl Row {
-    fn record(self) -> Result<WorkspaceRecord> {
+    pub(super) fn record(self) -> Result<WorkspaceRecord> {
         let status = self.subscription_status;
         Ok(WorkspaceRecord {
             id: self.id,
@@ -151,9 +150,23 @@ fn is_slug(text: &str) -> bool {
     text.split('-').all(letters) && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
 }
 
-fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
+pub(super) fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
     let row: Option<Row> =
         workspaces::table.find(id).select(Row::as_select()).first(read.connection()).optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+/// Locks a workspace until the transaction ends, but not for those who only refer to it, as grants do: they have
+/// locked its account, which whoever changes the workspace may want next.
+pub(super) fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
+    let query = workspaces::table.find(id);
+    let row: Option<Row> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).get_result(connection),
+        AnyConnection::Postgres(connection) => {
+            query.select(Row::as_select()).for_no_key_update().get_result(connection)
+        }
+    }
+    .optional()?;
     row.ok_or_else(unknown)?.record()
 }
 
@@ -187,58 +200,6 @@ pub fn list_workspaces(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
     let rows: Vec<Row> =
         workspaces::table.order(workspaces::id.asc()).select(Row::as_select()).load(read.connection())?;
     rows.into_iter().map(Row::record).collect()
-}
-
-/// Puts a workspace on a plan from now on, for a period that ends at `period_end` or not at all. The Energy that
-/// the plan includes is given by [`grant_included`].
-///
-/// # Errors
-/// `validation_error` for a plan that does not exist or a status that only overlays others, `workspace_not_found`.
-pub fn set_plan(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    plan: &str,
-    status: SubscriptionStatus,
-    period_end: Option<Timestamp>,
-) -> Result<WorkspaceRecord> {
-    if status == SubscriptionStatus::EnergyDepleted {
-        return Err(Error::invalid("status", "`energy_depleted` shows what is so, and cannot be set"));
-    }
-    let known: Option<String> =
-        plans::table.find(plan).select(plans::id).first(tx.connection()).optional()?;
-    known.ok_or_else(|| Error::invalid("plan", "is not in the catalogue"))?;
-    let now = tx.now();
-    let changed = diesel::update(workspaces::table.find(workspace))
-        .set((
-            workspaces::plan_id.eq(plan),
-            workspaces::subscription_status.eq(status.as_str()),
-            workspaces::period_start.eq(now),
-            workspaces::period_end.eq(period_end),
-            workspaces::cancel_at_period_end.eq(false),
-            workspaces::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
-}
-
-/// Gives the Energy that the workspace's plan includes, once for each period; it ends with the period. `None`
-/// where the plan includes none or there is no plan.
-///
-/// # Errors
-/// `workspace_not_found`.
-pub fn grant_included(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<GrantId>> {
-    let record = by_id(tx, workspace)?;
-    let (Some(plan), Some(start)) = (record.plan, record.period_start) else { return Ok(None) };
-    let included: i64 = plans::table.find(&plan).select(plans::included_energy).first(tx.connection())?;
-    if included == 0 || record.period_end.is_some_and(|end| end <= tx.now()) {
-        return Ok(None);
-    }
-    let mut new = NewGrant::new(GrantKind::Plan, included);
-    new.expires_at = record.period_end;
-    new.note = Some(format!("Included in the plan {plan}."));
-    let id = format!("{workspace}:{plan}:{}", start.millis());
-    new.source = Some(GrantSource { kind: "plan", id });
-    grant(tx, workspace, &new).map(Some)
 }
 
 /// Cuts a workspace off. The reason is what every request is then told.

@@ -166,7 +166,7 @@ on_both! {
                     let (spent, reserved) = bed.agent_month().await;
                     assert!(spent <= 500 && reserved <= 500, "{spent} and {reserved}");
                 }
-                bed.settle_with(&run, 3, 0, Some(number % 5 == 0)).await.unwrap();
+                bed.settle_with(&run, 3, 0, Some(number.is_multiple_of(5))).await.unwrap();
             })
         });
         join_all(tasks.collect::<Vec<_>>()).await.into_iter().for_each(|done| done.unwrap());

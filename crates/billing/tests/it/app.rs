@@ -3,9 +3,12 @@
 use crate::bed::{Bed, Key};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity};
+use diesel::prelude::*;
+use model::RunId;
 use operation::{Head, Limits, Pipeline, Registry, RequestLog, ResponseBody, Services};
 use serde_json::Value;
 use std::sync::Arc;
+use store::schema::run_steps;
 use testkit::Kind;
 
 pub struct App {
@@ -75,7 +78,37 @@ impl App {
         (status, word("code"), word("param"))
     }
 
-    pub async fn spend(&self, energy: i64) -> model::RunId {
+    /// Writes steps into a run's trace: a call of the model, and behind it tools.
+    pub async fn write_steps(&self, run: &RunId, positions: std::ops::Range<i64>) {
+        let (workspace, now, run) = (self.bed.workspace, self.bed.db().clock().now(), run.clone());
+        let first = positions.start;
+        self.bed
+            .write(move |tx| {
+                for position in positions.clone() {
+                    let (kind, energy) = if position == first { ("model", 20) } else { ("tool", 0) };
+                    diesel::insert_into(run_steps::table)
+                        .values((
+                            run_steps::run_id.eq(&run),
+                            run_steps::position.eq(position),
+                            run_steps::workspace_id.eq(workspace),
+                            run_steps::id.eq(format!("step_{position}")),
+                            run_steps::kind.eq(kind),
+                            run_steps::status.eq("completed"),
+                            run_steps::name.eq("test-model"),
+                            run_steps::input_tokens.eq(11),
+                            run_steps::output_tokens.eq(12),
+                            run_steps::energy.eq(energy),
+                            run_steps::started_at.eq(now),
+                        ))
+                        .execute(tx.connection())?;
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+    }
+
+    pub async fn spend(&self, energy: i64) -> RunId {
         let run = self.bed.run(&self.key);
         self.bed.hold(&run, energy, energy).await.unwrap();
         self.bed.close(&run, 0, energy).await;

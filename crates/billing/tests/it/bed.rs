@@ -3,7 +3,7 @@
 use auth::KeySecret;
 use auth::keys::{self, NewKey, StoredKey};
 use billing::Ledger;
-use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
+use billing::ledger::{GrantKind, NewGrant, budget_changed, check_invariants, grant};
 use billing::plans::{self, NewWorkspace};
 use diesel::prelude::*;
 use model::{
@@ -12,6 +12,7 @@ use model::{
 };
 use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, Settlement};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::schema::{agent_months, energy_accounts, energy_entries, energy_holds, events, key_months};
 use store::{Db, Tx};
@@ -273,6 +274,33 @@ impl Bed {
             .unwrap()
     }
 
+    /// Money spent and reserved by a key in every month, in micros, where there is any.
+    pub async fn months(&self, key: &Key) -> BTreeMap<String, (i64, i64)> {
+        let lineage = key.stored.key.lineage.clone();
+        let rows: Vec<(String, i64, i64)> = self
+            .db()
+            .read(move |read| {
+                Ok(key_months::table
+                    .filter(key_months::lineage_id.eq(lineage))
+                    .select((key_months::month, key_months::spent_micros, key_months::reserved_micros))
+                    .load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        rows.into_iter().map(|(month, spent, reserved)| (month, (spent, reserved))).filter(is_any).collect()
+    }
+
+    /// Sets a key's budget, as `svc key budget` does.
+    pub async fn budget(&self, key: &Key, cents: Option<i64>, cutoff: bool) {
+        let id = key.stored.key.id.clone();
+        self.write(move |tx| {
+            let stored = keys::set_budget(tx, &id, cents, cutoff)?;
+            budget_changed(tx, &stored)
+        })
+        .await
+        .unwrap();
+    }
+
     /// The kinds and amounts of all entries, sorted.
     pub async fn entries(&self) -> Vec<(String, i64)> {
         let workspace = self.workspace;
@@ -311,6 +339,11 @@ impl Bed {
     pub async fn thresholds(&self) -> Vec<i64> {
         self.events().await.iter().map(|event| event["threshold"].as_i64().unwrap()).collect()
     }
+}
+
+/// Whether there is any money in a key's month.
+pub fn is_any((_, (spent, reserved)): &(String, (i64, i64))) -> bool {
+    (*spent, *reserved) != (0, 0)
 }
 
 pub fn refused<T: std::fmt::Debug>(result: Result<T>) -> Code {

@@ -1,8 +1,6 @@
 //! Budgets of keys, and their thresholds.
 
 use crate::bed::{Bed, on_both, refused};
-use auth::keys;
-use billing::ledger::budget_changed;
 use chrono::Duration;
 use model::Code;
 use serde_json::json;
@@ -82,27 +80,63 @@ on_both! {
         bed.hold(&run, 5_000, 1).await.unwrap();
         bed.settle(&run, 0, 60).await;
         assert_eq!(bed.thresholds().await, [50]);
-        let id = key.stored.key.id.clone();
-        let change = |cents: Option<i64>| {
-            let id = id.clone();
-            bed.write(move |tx| {
-                let stored = keys::set_budget(tx, &id, cents, false)?;
-                budget_changed(tx, &stored)
-            })
-        };
         // Six of seven cents are spent.
-        change(Some(7)).await.unwrap();
+        bed.budget(&key, Some(7), false).await;
+        assert_eq!(bed.thresholds().await, [50, 50, 80]);
+        // The same budget again is no news, and neither is its cut-off.
+        bed.budget(&key, Some(7), true).await;
+        bed.budget(&key, Some(7), false).await;
         assert_eq!(bed.thresholds().await, [50, 50, 80]);
         // Six of a hundred are nothing, and later all come again.
-        change(Some(100)).await.unwrap();
+        bed.budget(&key, Some(100), false).await;
         assert_eq!(bed.thresholds().await, [50, 50, 80]);
         bed.settle(&run, 1, 440).await;
         assert_eq!(bed.thresholds().await, [50, 50, 80, 50]);
-        change(None).await.unwrap();
+        bed.budget(&key, None, false).await;
         assert_eq!(bed.thresholds().await.len(), 4);
         // A budget of nothing is used up from the start.
-        change(Some(0)).await.unwrap();
+        bed.budget(&key, Some(0), false).await;
         assert_eq!(bed.thresholds().await, [50, 50, 80, 50, 50, 80, 100]);
+    }
+
+    async fn a_new_budget_reaches_running_work(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(None, false).await;
+        let run = bed.run(&key);
+        assert_eq!(bed.hold(&run, 50, 1).await.unwrap(), 50);
+        assert_eq!(bed.month(&key).await, (0, 0));
+        // The run's copy of the key knows of no budget.
+        bed.budget(&key, Some(10), true).await;
+        assert_eq!(bed.hold(&run, 500, 1).await.unwrap(), 100);
+        assert_eq!(bed.month(&key).await, (0, 100_000));
+        bed.settle(&run, 0, 40).await;
+        assert_eq!(bed.month(&key).await, (40_000, 60_000));
+        bed.budget(&key, Some(20), true).await;
+        assert_eq!(bed.hold(&run, 500, 1).await.unwrap(), 160);
+        // Lowered, it refuses more, and what is set aside stays so.
+        bed.budget(&key, Some(5), true).await;
+        assert_eq!(refused(bed.hold(&run, 500, 20).await), Code::BudgetExceeded);
+        assert_eq!(bed.hold(&run, 160, 20).await.unwrap(), 160);
+        assert_eq!(bed.month(&key).await, (40_000, 160_000));
+        // Without one nothing is set aside in the key's month, and the step costs all that it used.
+        bed.budget(&key, None, true).await;
+        assert_eq!(bed.hold(&run, 300, 1).await.unwrap(), 300);
+        assert_eq!(bed.month(&key).await, (40_000, 0));
+        bed.close(&run, 1, 300).await;
+        assert_eq!(bed.month(&key).await, (340_000, 0));
+        bed.expect(9_660, 0).await;
+    }
+
+    async fn a_budget_set_while_a_run_goes_on_is_told(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(None, false).await;
+        let run = bed.run(&key);
+        bed.hold(&run, 500, 1).await.unwrap();
+        bed.budget(&key, Some(10), false).await;
+        bed.settle(&run, 0, 60).await;
+        assert_eq!(bed.thresholds().await, [50]);
+        bed.close(&run, 1, 40).await;
+        assert_eq!(bed.thresholds().await, [50, 80, 100]);
     }
 
     async fn a_refund_takes_the_money_back(kind: Kind) {

@@ -1,7 +1,9 @@
 //! Grants: how Energy comes, burns, ends and is taken back.
 
 use crate::bed::{Bed, on_both, refused};
-use billing::ledger::{GrantKind, GrantSource, NewGrant, grant, sweep_expired_grants, void_grant};
+use billing::ledger::{
+    GrantKind, GrantSource, NewGrant, adjust, grant, sweep_expired_grants, sweep_pending_grants, void_grant,
+};
 use chrono::Duration;
 use diesel::prelude::*;
 use model::{Code, GrantId, WorkspaceId};
@@ -72,14 +74,17 @@ on_both! {
         assert_eq!(state().await, "ok");
         spend(&bed, 1).await;
         assert_eq!(state().await, "low");
-        // A correction is no recharge: what is low is still measured by the last one.
+        // A correction is no recharge: what is low is measured by what was bought or came with the plan.
         bed.give(NewGrant::new(GrantKind::Adjustment, 1)).await.unwrap();
         assert_eq!(state().await, "ok");
         spend(&bed, 10).await;
         assert_eq!(state().await, "depleted");
-        bed.give(NewGrant::new(GrantKind::Promo, 5)).await.unwrap();
+        // Neither is a gift.
+        bed.give(NewGrant::new(GrantKind::Promo, 9)).await.unwrap();
+        assert_eq!(state().await, "low");
+        bed.give(NewGrant::new(GrantKind::Plan, 5)).await.unwrap();
         assert_eq!(state().await, "ok");
-        bed.expect(5, 0).await;
+        bed.expect(14, 0).await;
     }
 
     async fn the_same_cause_is_granted_once(kind: Kind) {
@@ -190,6 +195,101 @@ on_both! {
                 ("grant".into(), 100),
             ]
         );
+    }
+
+    async fn adjustments_give_and_take(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.workspace;
+        let adjust = async |amount| bed.write(move |tx| adjust(tx, workspace, amount)).await;
+        let end = bed.db().clock().now().plus(Duration::hours(1));
+        bed.give(NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 30) }).await.unwrap();
+        // More lots than are looked at together.
+        for _ in 0..24 {
+            bed.test.clock.advance(Duration::milliseconds(1));
+            bed.give(NewGrant::new(GrantKind::Purchase, 10)).await.unwrap();
+        }
+        let given = adjust(7).await.unwrap().expect("a grant");
+        bed.expect(277, 0).await;
+        let run = bed.run(&bed.key(None, false).await);
+        bed.hold(&run, 20, 20).await.unwrap();
+        // In the order in which grants burn: the gift, the correction, and 218 of what was bought.
+        assert_eq!(adjust(-255).await.unwrap(), None);
+        assert_eq!(remaining(&bed, &given).await, 0);
+        bed.expect(22, 20).await;
+        let error = adjust(-3).await.unwrap_err();
+        assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some("amount")));
+        for amount in [0, i64::MIN, i64::MAX] {
+            assert_eq!(refused(adjust(amount).await), Code::ValidationError, "{amount}");
+        }
+        adjust(-2).await.unwrap();
+        assert_eq!(bed.account().await.2, "depleted");
+        bed.close(&run, 0, 20).await;
+        bed.expect(0, 0).await;
+        let adjusted: Vec<(i64, i64, String)> = bed
+            .db()
+            .read(|read| {
+                Ok(energy_entries::table
+                    .filter(energy_entries::kind.eq("adjust"))
+                    .order(energy_entries::amount.asc())
+                    .select((energy_entries::amount, energy_entries::usd_micros, energy_entries::operation))
+                    .load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        let word = "adjustment".to_owned();
+        assert_eq!(
+            adjusted,
+            [(-255, -218_000, word.clone()), (-2, -2_000, word.clone()), (7, 0, word)],
+            "what was bought is worth what it cost"
+        );
+        let nowhere = bed.write(|tx| billing::ledger::adjust(tx, WorkspaceId(404), -1)).await;
+        assert_eq!(refused(nowhere), Code::WorkspaceNotFound);
+    }
+
+    async fn an_adjustment_takes_nothing_that_has_ended(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.workspace;
+        let end = bed.db().clock().now().plus(Duration::hours(1));
+        bed.give(NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 30) }).await.unwrap();
+        bed.give(NewGrant::new(GrantKind::Purchase, 10)).await.unwrap();
+        bed.test.clock.advance(Duration::hours(1));
+        let error = bed.write(move |tx| adjust(tx, workspace, -11)).await;
+        assert_eq!(refused(error), Code::ValidationError);
+        bed.write(move |tx| adjust(tx, workspace, -10)).await.unwrap();
+        bed.expect(0, 0).await;
+    }
+
+    async fn a_pending_grant_is_given_when_its_time_comes(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let now = bed.db().clock().now();
+        let later = |minutes| Some(now.plus(Duration::minutes(minutes)));
+        let new = NewGrant { effective_at: later(10), ..NewGrant::new(GrantKind::Purchase, 100) };
+        let id = bed.give(new.clone()).await.unwrap();
+        let voided = bed.give(new.clone()).await.unwrap();
+        let workspace = bed.workspace;
+        assert_eq!(bed.write(move |tx| void_grant(tx, workspace, &voided)).await.unwrap(), 0);
+        bed.test.clock.advance(Duration::minutes(10) - Duration::milliseconds(1));
+        assert_eq!(bed.write(sweep_pending_grants).await.unwrap(), 0);
+        bed.expect(0, 0).await;
+        assert_eq!(refused(bed.hold(&bed.run(&bed.key(None, false).await), 1, 1).await), Code::EnergyDepleted);
+        bed.test.clock.advance(Duration::milliseconds(1));
+        assert_eq!(bed.write(sweep_pending_grants).await.unwrap(), 1);
+        assert_eq!(bed.write(sweep_pending_grants).await.unwrap(), 0);
+        bed.expect(100, 0).await;
+        assert_eq!((remaining(&bed, &id).await, bed.account().await.2), (100, "ok".to_owned()));
+        spend(&bed, 60).await;
+        bed.expect(40, 0).await;
+        // What is given later cannot end before, and has no cause that could come twice.
+        let source = GrantSource { kind: "recharge", id: "rch_1".into() };
+        for (new, param) in [
+            (NewGrant { effective_at: later(30), expires_at: later(30), ..new.clone() }, "expires_at"),
+            (NewGrant { effective_at: later(30), source: Some(source), ..new.clone() }, "effective_at"),
+        ] {
+            assert_eq!(bed.give(new).await.unwrap_err().param_name(), Some(param));
+        }
+        // A time that has passed is now.
+        bed.give(NewGrant { effective_at: later(1), ..new }).await.unwrap();
+        bed.expect(140, 0).await;
     }
 
     async fn voiding_takes_what_no_work_holds(kind: Kind) {

@@ -9,6 +9,7 @@
 mod agent_limits;
 mod app;
 mod bed;
+mod books;
 mod budgets;
 mod grants;
 mod holds;

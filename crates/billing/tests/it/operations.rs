@@ -2,14 +2,14 @@
 
 use crate::app::{App, ids, keys, registry};
 use crate::bed::{Key, on_both};
-use billing::ledger::{GrantKind, NewGrant};
+use billing::ledger::{GrantKind, NewGrant, grant, sweep_expired_grants, sweep_pending_grants};
 use billing::plans;
 use chrono::Duration;
 use diesel::prelude::*;
 use model::{Code, Env, Scope, SubscriptionStatus};
 use operation::{Contract, document};
 use serde_json::{Value, json};
-use store::schema::{key_requests, run_steps};
+use store::schema::key_requests;
 
 on_both! {
     async fn me_says_who_the_key_is(kind: Kind) {
@@ -87,7 +87,7 @@ on_both! {
                 "plan": { "id": "starter", "name": "Starter" },
                 "status": "active",
                 "period_start": "2026-01-15T12:00:00.000Z",
-                "period_end": null,
+                "period_end": "2026-02-15T12:00:00.000Z",
                 "cancel_at_period_end": false,
                 "premium_rate": false,
                 "usd_micros_per_1000_energy": 1_000_000,
@@ -152,6 +152,75 @@ on_both! {
         let energy = app.get("/billing/energy").await;
         assert_eq!(energy["grants"][0]["status"], "expired");
         assert_eq!(energy["available"], 1_060);
+        assert_eq!(energy["expiring_next"]["amount"], 100);
+    }
+
+    async fn grants_say_how_they_ended(kind: Kind) {
+        let app = App::new(kind).await;
+        let now = app.bed.db().clock().now();
+        let hour = |hours| Some(now.plus(Duration::hours(hours)));
+        let new = |amount| NewGrant { expires_at: hour(2), ..NewGrant::new(GrantKind::Promo, amount) };
+        let used_up = app.bed.give(new(10)).await.unwrap();
+        app.spend(10).await;
+        let lapsed = app.bed.give(new(20)).await.unwrap();
+        app.spend(5).await;
+        let pending = NewGrant { effective_at: hour(3), ..NewGrant::new(GrantKind::Promo, 30) };
+        let pending = app.bed.give(pending).await.unwrap();
+        let status = async |id: &model::GrantId| {
+            let energy = app.get("/billing/energy").await;
+            let grants = energy["grants"].as_array().unwrap();
+            let grant = grants.iter().find(|grant| grant["id"] == json!(id)).unwrap();
+            (grant["status"].as_str().unwrap().to_owned(), grant["remaining"].as_i64().unwrap())
+        };
+        assert_eq!(status(&used_up).await, ("exhausted".to_owned(), 0));
+        assert_eq!(status(&lapsed).await, ("active".to_owned(), 15));
+        assert_eq!(status(&pending).await, ("pending".to_owned(), 0));
+        app.bed.test.clock.advance(Duration::hours(2));
+        assert_eq!(status(&lapsed).await, ("expired".to_owned(), 15));
+        app.bed.write(sweep_expired_grants).await.unwrap();
+        assert_eq!(status(&used_up).await, ("exhausted".to_owned(), 0));
+        assert_eq!(status(&lapsed).await, ("expired".to_owned(), 0));
+        app.bed.test.clock.advance(Duration::hours(1));
+        app.bed.write(sweep_pending_grants).await.unwrap();
+        assert_eq!(status(&pending).await, ("active".to_owned(), 30));
+    }
+
+    async fn what_ends_next_is_found_behind_a_hundred_grants(kind: Kind) {
+        let app = App::new(kind).await;
+        let now = app.bed.db().clock().now();
+        let workspace = app.bed.workspace;
+        app.bed
+            .write(move |tx| {
+                for _ in 0..100 {
+                    grant(tx, workspace, &NewGrant::new(GrantKind::Promo, 1))?;
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+        let ending = NewGrant { expires_at: Some(now.plus(Duration::days(1))), ..NewGrant::new(GrantKind::Purchase, 7) };
+        let id = app.bed.give(ending).await.unwrap();
+        let energy = app.get("/billing/energy").await;
+        let found = (&energy["expiring_next"]["grant_id"], &energy["expiring_next"]["amount"]);
+        assert_eq!(found, (&json!(id), &json!(7)));
+    }
+
+    async fn only_a_healthy_plan_is_called_depleted(kind: Kind) {
+        let app = App::new(kind).await;
+        let workspace = app.bed.workspace;
+        let due = app.bed.db().clock().now();
+        for (status, until, told) in [
+            (SubscriptionStatus::Sponsored, None, "energy_depleted"),
+            (SubscriptionStatus::Trialing, Some(due.plus(Duration::days(1))), "energy_depleted"),
+            (SubscriptionStatus::PastDue, Some(due), "past_due"),
+            (SubscriptionStatus::Canceled, Some(due.plus(Duration::days(1))), "canceled"),
+        ] {
+            app.bed.write(move |tx| plans::set_plan(tx, workspace, "starter", status, until)).await.unwrap();
+            app.pipeline.directory.forget();
+            let access = app.get("/billing/access").await;
+            assert_eq!((&access["subscription_status"], &access["blocked"]), (&json!(told), &json!(false)));
+            assert_eq!(access["energy"]["state"], "depleted");
+        }
     }
 
     async fn the_ledger_comes_in_pages(kind: Kind) {
@@ -197,28 +266,7 @@ on_both! {
             app.spend(energy).await;
         }
         let run = app.spend(20).await;
-        let (workspace, now, run_id) = (app.bed.workspace, app.bed.db().clock().now(), run.to_string());
-        app.bed
-            .write(move |tx| {
-                diesel::insert_into(run_steps::table)
-                    .values((
-                        run_steps::run_id.eq(&run_id),
-                        run_steps::position.eq(0),
-                        run_steps::workspace_id.eq(workspace),
-                        run_steps::id.eq("step_1"),
-                        run_steps::kind.eq("model"),
-                        run_steps::status.eq("completed"),
-                        run_steps::name.eq("test-model"),
-                        run_steps::input_tokens.eq(11),
-                        run_steps::output_tokens.eq(12),
-                        run_steps::energy.eq(20),
-                        run_steps::started_at.eq(now),
-                    ))
-                    .execute(tx.connection())?;
-                Ok(())
-            })
-            .await
-            .unwrap();
+        app.write_steps(&run, 0..1).await;
         let page = app.page("/billing/executions?limit=2&offset=2&starting_after=exe_ignored").await;
         assert_eq!(page["pagination"], json!({ "page": 2, "limit": 2, "total": 4, "pages": 2 }));
         let all = app.get("/billing/executions").await;
@@ -318,12 +366,59 @@ on_both! {
             of(&app.key),
             json!({
                 "object": "budget", "key_id": app.key.stored.key.id, "key_name": "a key", "env": "live",
-                "limit_cents": 100, "cutoff_enabled": false, "spent_cents": 55, "reserved_cents": 0, "percent": 55,
+                "limit_cents": 100, "cutoff_enabled": false, "cutoff": "all", "spent_cents": 55,
+                "reserved_cents": 0, "percent": 55,
                 "period_start": "2026-01-01T00:00:00.000Z", "period_end": "2026-02-01T00:00:00.000Z",
                 "cap_version": 1,
             })
         );
         assert_eq!((&of(&cutoff)["reserved_cents"], &of(&cutoff)["percent"]), (&json!(10), &json!(0)));
+        // A key that has expired has no budget to watch.
+        let (id, soon) = (cutoff.stored.key.id.clone(), app.bed.db().clock().now().plus(Duration::minutes(1)));
+        app.bed
+            .write(move |tx| {
+                use store::schema::api_keys;
+                diesel::update(api_keys::table.find(&id))
+                    .set(api_keys::expires_at.eq(soon))
+                    .execute(tx.connection())?;
+                Ok(())
+            })
+            .await
+            .unwrap();
+        assert_eq!(app.get("/billing/budgets").await.as_array().unwrap().len(), 2);
+        app.bed.test.clock.advance(Duration::minutes(1));
+        assert_eq!(app.get("/billing/budgets").await.as_array().unwrap().len(), 1);
+    }
+
+    async fn each_attempt_of_a_run_is_an_execution_of_its_own(kind: Kind) {
+        let app = App::new(kind).await;
+        app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
+        let run = app.bed.run(&app.key);
+        app.bed.hold(&run, 100, 1).await.unwrap();
+        app.write_steps(&run.run, 0..3).await;
+        app.bed.settle(&run, 0, 10).await;
+        // The last step of the trace is a tool's, which has no price.
+        app.bed.fail(&run, 1, 20).await;
+        app.bed.reopen(&run).await;
+        app.bed.hold(&run, 100, 1).await.unwrap();
+        app.write_steps(&run.run, 3..5).await;
+        app.bed.test.clock.advance(Duration::milliseconds(1));
+        app.bed.close(&run, 3, 40).await;
+        let mut found = Vec::new();
+        for id in ids(&app.get("/billing/executions").await) {
+            let detail = app.get(&format!("/billing/executions/{id}")).await;
+            let of = |list: &str, name: &str| -> Vec<i64> {
+                detail[list].as_array().unwrap().iter().map(|row| row[name].as_i64().unwrap()).collect()
+            };
+            found.push((detail["status"].clone(), of("steps", "position"), of("entries", "amount")));
+        }
+        assert_eq!(
+            found,
+            [
+                (json!("completed"), vec![3, 4], vec![-40]),
+                (json!("failed"), vec![0, 1, 2], vec![-10, -20, 30]),
+            ]
+        );
     }
 }
 

@@ -84,6 +84,26 @@ on_both! {
         told.sort();
         told.dedup();
         assert_eq!(told.len(), count, "{events:?}");
+        assert_eq!(bed.test.deadlocks().await, 0);
+    }
+
+    async fn runs_that_fail_and_runs_that_end_never_wait_in_a_circle(kind: Kind) {
+        let bed = Arc::new(Bed::with_energy(kind, 100_000).await);
+        let keys = [bed.key(None, false).await, bed.key(Some(1_000), true).await];
+        let tasks = (0..120).map(|number| {
+            let (bed, run) = (bed.clone(), bed.run(&keys[number % 2]));
+            tokio::spawn(async move {
+                bed.hold(&run, 40, 10).await.unwrap();
+                bed.settle(&run, 0, 30).await;
+                match number % 4 {
+                    0 | 1 => bed.fail(&run, 1, 0).await,
+                    _ => bed.close(&run, 1, 5).await,
+                }
+            })
+        });
+        join_all(tasks).await.into_iter().for_each(|done| done.unwrap());
+        bed.expect(100_000 - 60 * 35, 0).await;
+        assert_eq!(bed.test.deadlocks().await, 0);
     }
 
     async fn the_same_step_settled_at_once_is_debited_once(kind: Kind) {

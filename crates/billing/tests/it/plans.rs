@@ -1,6 +1,7 @@
 //! The catalogue, workspaces and partners.
 
 use crate::bed::{Bed, on_both, refused};
+use billing::ledger::sweep_expired_grants;
 use billing::plans::{self, NewWorkspace};
 use chrono::Duration;
 use model::{Code, PartnerId, SubscriptionStatus, WorkspaceId};
@@ -81,15 +82,100 @@ on_both! {
         assert!(first.is_some());
         assert_eq!(included().await, first);
         bed.expect(80_000, 0).await;
-        bed.test.clock.advance(Duration::days(30));
+        // More time for the trial is no other trial.
+        let later = bed.db().clock().now().plus(Duration::days(40));
+        set("pro", SubscriptionStatus::Trialing, Some(later)).await.unwrap();
+        assert_eq!(included().await, first);
+        bed.test.clock.advance(Duration::days(40));
         assert_eq!(included().await, None);
         set("pro", SubscriptionStatus::Active, None).await.unwrap();
-        assert_ne!(included().await, first);
+        let paid = included().await;
+        assert_ne!(paid, first);
+        // The same plan goes on with its period, whatever happens to the payment.
+        let now = bed.db().clock().now();
+        let record = set("pro", SubscriptionStatus::Sponsored, None).await.unwrap();
+        assert_eq!(record.period_end, Some(now.plus_months(1)));
+        assert_eq!(included().await, paid);
+        bed.test.clock.advance(Duration::days(1));
+        set("pro", SubscriptionStatus::PastDue, Some(now)).await.unwrap();
+        assert_eq!(included().await, None);
+        let record = set("pro", SubscriptionStatus::Active, None).await.unwrap();
+        assert_eq!((record.period_start, record.period_end), (Some(now), Some(now.plus_months(1))));
+        assert_eq!(included().await, paid);
+        // Another plan is another period.
+        set("starter", SubscriptionStatus::Active, None).await.unwrap();
+        assert_ne!(included().await, paid);
         set("partner_zero", SubscriptionStatus::Active, None).await.unwrap();
         assert_eq!(included().await, None);
         let unknown = set("gold", SubscriptionStatus::Active, None).await.unwrap_err();
         assert_eq!(unknown.param_name(), Some("plan"));
         let overlay = set("pro", SubscriptionStatus::EnergyDepleted, None).await.unwrap_err();
         assert_eq!(overlay.param_name(), Some("status"));
+        for (status, until) in [
+            (SubscriptionStatus::Trialing, None),
+            (SubscriptionStatus::PastDue, None),
+            (SubscriptionStatus::Active, Some(bed.db().clock().now())),
+        ] {
+            assert_eq!(set("pro", status, until).await.unwrap_err().param_name(), Some("until"), "{status:?}");
+        }
+        let nowhere = bed
+            .write(|tx| plans::set_plan(tx, WorkspaceId(404), "pro", SubscriptionStatus::Active, None))
+            .await;
+        assert_eq!(refused(nowhere), Code::WorkspaceNotFound);
+    }
+
+    async fn plans_are_renewed_and_bring_their_energy(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.workspace;
+        bed.write(move |tx| plans::grant_included(tx, workspace)).await.unwrap();
+        bed.expect(20_000, 0).await;
+        let renew = async || bed.write(plans::renew).await.unwrap();
+        let sweep = async || bed.write(sweep_expired_grants).await.unwrap();
+        let period = async || {
+            let record = bed.db().read(move |read| plans::find(read, &workspace.to_string())).await.unwrap();
+            (record.period_start.unwrap().to_string(), record.period_end.unwrap().to_string())
+        };
+        let hour = bed.db().clock().now();
+        let left = |end: model::Timestamp| Duration::milliseconds(end.millis() - hour.millis());
+        bed.test.clock.advance(left(hour.plus_months(1)) - Duration::milliseconds(1));
+        assert_eq!(renew().await, 0);
+        bed.test.clock.advance(Duration::milliseconds(1));
+        assert_eq!((renew().await, renew().await), (1, 0));
+        sweep().await;
+        // The Energy of the first period has ended with it.
+        bed.expect(20_000, 0).await;
+        assert_eq!(period().await, ("2026-02-15T12:00:00.000Z".to_owned(), "2026-03-15T12:00:00.000Z".to_owned()));
+        // Nobody was there for the next two, so they bring nothing.
+        bed.test.clock.advance(Duration::days(28 + 31 + 5));
+        assert_eq!((renew().await, renew().await), (1, 0));
+        assert_eq!(period().await, ("2026-04-15T12:00:00.000Z".to_owned(), "2026-05-15T12:00:00.000Z".to_owned()));
+        sweep().await;
+        bed.expect(20_000, 0).await;
+        let grants = bed.entries().await.into_iter().filter(|(kind, _)| kind == "grant").count();
+        assert_eq!(grants, 3);
+    }
+
+    async fn a_plan_may_end_with_its_period(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.workspace;
+        let status = async || {
+            let record = bed.db().read(move |read| plans::find(read, &workspace.to_string())).await.unwrap();
+            (record.subscription, record.cancel_at_period_end)
+        };
+        bed.write(move |tx| plans::cancel_at_period_end(tx, workspace)).await.unwrap();
+        assert_eq!(status().await, (SubscriptionStatus::Active, true));
+        bed.test.clock.advance(Duration::days(31));
+        assert_eq!(bed.write(plans::renew).await.unwrap(), 1);
+        assert_eq!(status().await, (SubscriptionStatus::Canceled, true));
+        assert_eq!(bed.write(plans::renew).await.unwrap(), 0);
+        bed.expect(0, 0).await;
+        let again = bed.write(move |tx| plans::cancel_at_period_end(tx, workspace)).await;
+        assert_eq!(refused(again), Code::InvalidState);
+        // Set anew it goes on.
+        let set = bed
+            .write(move |tx| plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None))
+            .await
+            .unwrap();
+        assert!(!set.cancel_at_period_end);
     }
 }

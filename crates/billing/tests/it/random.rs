@@ -1,6 +1,6 @@
 //! Random schedules of runs, grants and time on the real database, against a model that knows only the rules.
 
-use crate::bed::{Bed, Key, PRICE};
+use crate::bed::{Bed, Key, PRICE, is_any};
 use billing::ledger::{GrantKind, NewGrant, sweep_expired_grants, sweep_expired_holds, void_grant};
 use chrono::Duration;
 use diesel::prelude::*;
@@ -8,13 +8,20 @@ use model::{Code, GrantId, Timestamp};
 use operation::ports::Charge;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::schema::energy_grants;
 use testkit::Kind;
 
 /// Runs that a schedule may touch. The odd ones belong to the key with a budget.
 const RUNS: usize = 6;
-/// The budget: 30 cents are 300 Energy.
+/// The budget: 30 cents are 300 Energy at the first price.
 const CAP_CENTS: i64 = 30;
+const MICROS_PER_CENT: i64 = 10_000;
+
+fn cost(energy: i64, price: i64) -> i64 {
+    (energy * price + 999) / 1_000
+}
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -45,6 +52,14 @@ enum Act {
         energy: i64,
     },
     Wait(i64),
+    NextMonth,
+    /// The odd runs' key gets another budget while they go on.
+    Budget {
+        cents: Option<i64>,
+        cutoff: bool,
+    },
+    /// Energy costs something else from now on, for running work too, as when another replica resumes it.
+    Price(i64),
     SweepGrants,
     SweepHolds,
 }
@@ -63,6 +78,10 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(run, energy, refund)| Act::Close { run, energy, refund }),
         4 => (0..RUNS, 0i64..60).prop_map(|(run, energy)| Act::Reopen { run, energy }),
         3 => (0i64..12).prop_map(Act::Wait),
+        1 => Just(Act::NextMonth),
+        2 => (proptest::option::weighted(0.8, 0i64..40), proptest::bool::weighted(0.8))
+            .prop_map(|(cents, cutoff)| Act::Budget { cents, cutoff }),
+        1 => prop_oneof![Just(333), Just(PRICE), Just(PRICE / 2 * 3)].prop_map(Act::Price),
         2 => Just(Act::SweepGrants),
         2 => Just(Act::SweepHolds),
     ]
@@ -86,20 +105,35 @@ struct Run {
     /// What each debit took of each lot, by the lot's place.
     burns: Vec<(usize, i64)>,
     debited: i64,
-    /// Energy that the budget has set aside for it.
-    budgeted: i64,
+    /// What that cost.
+    micros: i64,
+    /// Money that the budget has set aside for it.
+    reserved: i64,
+    /// The month of its first hold.
+    month: Option<String>,
     step: i64,
 }
 
+/// A key's budget.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    cents: Option<i64>,
+    cutoff: bool,
+}
+
 /// The rules, and nothing else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Model {
     lots: Vec<Lot>,
     runs: Vec<Run>,
     balance: i64,
-    /// Energy spent by the key without and the key with a budget.
-    spent: [i64; 2],
+    /// Money spent in each month by the key without and the key with a budget.
+    spent: [BTreeMap<String, i64>; 2],
     absorbed: i64,
+    budget: Budget,
+    price: i64,
+    /// Neither budget nor price has changed, so the budget is kept to the last micro.
+    is_steady: bool,
 }
 
 impl Model {
@@ -133,12 +167,14 @@ impl Model {
             return Ok(wanted);
         }
         let mut target = wanted;
-        if place % 2 == 1 {
-            let others: i64 =
-                self.runs.iter().map(|run| run.budgeted).sum::<i64>() - self.runs[place].budgeted;
-            let cap = CAP_CENTS * 10;
-            let room = cap - self.spent[1] - others;
-            if self.spent[1] >= cap || room < least {
+        let month = self.runs[place].month.clone().unwrap_or_else(|| now.month());
+        let limit = self.budget.cents.filter(|_| place % 2 == 1 && self.budget.cutoff);
+        if let Some(cents) = limit {
+            let limit = cents * MICROS_PER_CENT;
+            let spent = self.spent[1].get(&month).copied().unwrap_or(0);
+            let others = self.reserved_in(1, &month) - self.runs[place].reserved;
+            let room = (limit - spent - others).max(0) * 1_000 / self.price;
+            if spent >= limit || room < least {
                 return Err(Code::BudgetExceeded);
             }
             target = target.min(room.max(unused));
@@ -156,10 +192,16 @@ impl Model {
         }
         self.runs[place].open = true;
         self.touch(place, now);
-        if place % 2 == 1 {
-            self.runs[place].budgeted = self.runs[place].unused;
-        }
-        Ok(self.runs[place].unused)
+        let run = &mut self.runs[place];
+        run.month = Some(month);
+        run.reserved = if limit.is_some() { cost(run.unused, self.price) } else { 0 };
+        Ok(run.unused)
+    }
+
+    /// Money that the runs of a key have set aside in a month.
+    fn reserved_in(&self, key: usize, month: &str) -> i64 {
+        let runs = self.runs.iter().skip(key).step_by(2);
+        runs.filter(|run| run.month.as_deref() == Some(month)).map(|run| run.reserved).sum()
     }
 
     fn touch(&mut self, place: usize, now: Timestamp) {
@@ -169,10 +211,19 @@ impl Model {
     }
 
     fn debit(&mut self, place: usize, energy: i64, now: Timestamp) {
+        if energy == 0 {
+            return;
+        }
         let charged = energy.min(self.runs[place].unused);
         self.absorbed += energy - charged;
         self.balance -= charged;
-        self.spent[place % 2] += charged;
+        // A step costs its price, but never more than what the budget has set aside for the run.
+        let reserved = self.runs[place].reserved;
+        let price = cost(charged, self.price);
+        let micros = if reserved > 0 { price.min(reserved) } else { price };
+        if let Some(month) = self.runs[place].month.clone() {
+            *self.spent[place % 2].entry(month).or_insert(0) += micros;
+        }
         let mut left = charged;
         while left > 0 {
             let lot = (0..self.lots.len())
@@ -190,17 +241,18 @@ impl Model {
         let run = &mut self.runs[place];
         run.unused -= charged;
         run.debited += charged;
-        run.budgeted = run.budgeted.min(run.unused);
-        if energy > 0 {
-            self.touch(place, now);
-        }
+        run.micros += micros;
+        run.reserved = (reserved - micros).max(0).min(cost(run.unused, self.price));
+        self.touch(place, now);
     }
 
     fn close(&mut self, place: usize, refund: bool) {
         let run = std::mem::take(&mut self.runs[place]);
         if refund {
             self.balance += run.debited;
-            self.spent[place % 2] -= run.debited;
+            if let Some(month) = run.month {
+                *self.spent[place % 2].entry(month).or_insert(0) -= run.micros;
+            }
             for (lot, taken) in run.burns {
                 self.lots[lot].left += taken;
             }
@@ -210,7 +262,7 @@ impl Model {
     fn sweep_holds(&mut self, now: Timestamp) {
         for run in self.runs.iter_mut().filter(|run| run.open) {
             if run.expires.is_some_and(|expires| expires <= now) {
-                (run.unused, run.budgeted, run.open) = (0, 0, false);
+                (run.unused, run.reserved, run.open) = (0, 0, false);
             }
         }
     }
@@ -228,7 +280,16 @@ impl Bench {
         let bed = Bed::new(kind).await;
         let keys = [bed.key(None, false).await, bed.key(Some(CAP_CENTS), true).await];
         let charges = (0..RUNS).map(|place| bed.run(&keys[place % 2])).collect();
-        let model = Model { runs: vec![Run::default(); RUNS], ..Model::default() };
+        let model = Model {
+            lots: Vec::new(),
+            runs: vec![Run::default(); RUNS],
+            balance: 0,
+            spent: Default::default(),
+            absorbed: 0,
+            budget: Budget { cents: Some(CAP_CENTS), cutoff: true },
+            price: PRICE,
+            is_steady: true,
+        };
         Self { bed, keys, charges, model }
     }
 
@@ -280,6 +341,7 @@ impl Bench {
                 self.model.debit(run, energy, now);
                 self.model.close(run, refund);
                 self.charges[run] = self.bed.run(&self.keys[run % 2]);
+                self.reprice();
             }
             Act::Reopen { run, energy } => {
                 let step = self.model.runs[run].step;
@@ -290,8 +352,23 @@ impl Bench {
                     self.bed.reopen(&self.charges[run]).await;
                 }
                 self.model.runs[run].step = step + 1;
+                self.model.runs[run].month = Some(now.month());
             }
             Act::Wait(minutes) => self.bed.test.clock.advance(Duration::minutes(minutes)),
+            Act::NextMonth => {
+                let left = now.next_month_start().millis() - now.millis();
+                self.bed.test.clock.advance(Duration::milliseconds(left));
+            }
+            Act::Budget { cents, cutoff } => {
+                self.bed.budget(&self.keys[1], cents, cutoff).await;
+                self.model.budget = Budget { cents, cutoff };
+                self.model.is_steady = false;
+            }
+            Act::Price(price) => {
+                self.model.price = price;
+                self.model.is_steady = false;
+                self.reprice();
+            }
             Act::SweepGrants => {
                 self.bed.write(sweep_expired_grants).await.unwrap();
                 self.model.sweep(now);
@@ -302,6 +379,14 @@ impl Bench {
             }
         }
         self.compare().await;
+    }
+
+    /// Makes all runs cost what Energy costs now.
+    fn reprice(&mut self) {
+        for charge in &mut self.charges {
+            let workspace = Arc::make_mut(&mut charge.caller.workspace);
+            workspace.plan.usd_micros_per_1000_energy = self.model.price;
+        }
     }
 
     async fn compare(&self) {
@@ -320,11 +405,22 @@ impl Bench {
             .unwrap();
         let lots: Vec<(GrantId, i64)> = model.lots.iter().map(|lot| (lot.id.clone(), lot.left)).collect();
         assert_eq!(rows, lots, "what is left of the grants");
-        let micros = |energy: i64| energy * PRICE / 1_000;
-        assert_eq!(self.bed.month(&self.keys[0]).await, (micros(model.spent[0]), 0));
-        let budgeted = model.runs.iter().map(|run| run.budgeted).sum();
-        assert_eq!(self.bed.month(&self.keys[1]).await, (micros(model.spent[1]), micros(budgeted)));
-        assert!(model.spent[1] + budgeted <= CAP_CENTS * 10, "the budget is kept");
+        for (key, spent) in model.spent.iter().enumerate() {
+            let months = spent
+                .keys()
+                .chain(model.runs.iter().skip(key).step_by(2).filter_map(|run| run.month.as_ref()));
+            let expected: BTreeMap<String, (i64, i64)> = months
+                .map(|month| {
+                    let spent = spent.get(month).copied().unwrap_or(0);
+                    (month.clone(), (spent, model.reserved_in(key, month)))
+                })
+                .filter(is_any)
+                .collect();
+            assert_eq!(self.bed.months(&self.keys[key]).await, expected, "the money of key {key}");
+            let kept =
+                expected.values().all(|(spent, reserved)| spent + reserved <= CAP_CENTS * MICROS_PER_CENT);
+            assert!(kept || key == 0 || !model.is_steady, "the budget is kept: {expected:?}");
+        }
     }
 }
 

@@ -4,10 +4,12 @@ use super::output;
 use crate::Config;
 use crate::serve::{backend, open_database};
 use auth::keys::{self, NewKey, StoredKey};
-use billing::ledger::{GrantKind, NewGrant, budget_changed, grant};
+use billing::ledger::{GrantKind, NewGrant, adjust, budget_changed, grant, void_grant};
 use billing::plans::{self, NewWorkspace};
 use clap::{Args, Subcommand};
-use model::{Env, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId};
+use model::{
+    Env, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId,
+};
 use serde_json::{Value, json};
 use store::{Db, Read, Tx};
 
@@ -60,7 +62,10 @@ pub(super) enum WorkspaceCommand {
 
 #[derive(Subcommand)]
 pub(super) enum PlanCommand {
-    /// Put a workspace on a plan.
+    /// Put a workspace on a plan, and give the Energy that it includes.
+    ///
+    /// A plan is monthly and goes on until it is changed: each period brings its Energy, once. Setting the plan that a
+    /// workspace has changes its status or its end and begins no new period.
     Set {
         /// Its id or slug.
         #[arg(long)]
@@ -71,9 +76,13 @@ pub(super) enum PlanCommand {
         /// `active`, `trialing`, `sponsored`, `past_due`, `canceled` or `inactive`.
         #[arg(long, default_value = "active")]
         status: String,
-        /// When the period ends, in RFC 3339; open if not given.
+        /// When the period ends, in RFC 3339; a month after it began if not given. `trialing` and `past_due` need it:
+        /// the trial's end, and the day on which the payment was due. `canceled` without it is over at once.
         #[arg(long)]
         until: Option<String>,
+        /// The period is the last: at its end the plan is cancelled.
+        #[arg(long)]
+        cancel_at_end: bool,
         #[command(flatten)]
         json: Json,
     },
@@ -92,12 +101,36 @@ pub(super) enum EnergyCommand {
         /// `purchase`, `plan`, `promo` or `adjustment`.
         #[arg(long, default_value = "adjustment")]
         kind: String,
+        /// When it is given, in RFC 3339; now if not given.
+        #[arg(long)]
+        from: Option<String>,
         /// When it ends, in RFC 3339.
         #[arg(long)]
         expires: Option<String>,
         /// A word for people.
         #[arg(long)]
         note: Option<String>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Put a workspace's balance right.
+    Adjust {
+        /// Its id or slug.
+        #[arg(long)]
+        workspace: String,
+        /// How much to give, or to take where negative: at most what no running work has set aside.
+        #[arg(long, allow_hyphen_values = true)]
+        amount: i64,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Take back what is left of a grant. What running work has set aside follows when that work has ended.
+    Void {
+        /// The grant's id.
+        grant: String,
+        /// The workspace's id or slug.
+        #[arg(long)]
+        workspace: String,
         #[command(flatten)]
         json: Json,
     },
@@ -237,7 +270,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
 }
 
 pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
-    let PlanCommand::Set { workspace, plan, status, until, json } = command;
+    let PlanCommand::Set { workspace, plan, status, until, cancel_at_end, json } = command;
     let status = SubscriptionStatus::parse(&status)
         .filter(|status| *status != SubscriptionStatus::EnergyDepleted)
         .ok_or_else(|| model::Error::invalid("status", "is not a state of a subscription"))?;
@@ -246,7 +279,12 @@ pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
         .write(move |tx| {
             plans::seed_catalogue(tx)?;
             let id = workspace_id(tx, &workspace)?;
-            plans::set_plan(tx, id, &plan, status, until)
+            let mut changed = plans::set_plan(tx, id, &plan, status, until)?;
+            if cancel_at_end {
+                changed = plans::cancel_at_period_end(tx, id)?;
+            }
+            plans::grant_included(tx, id)?;
+            Ok(changed)
         })
         .await?;
     output::object(&serde_json::to_value(changed)?, json.json);
@@ -254,23 +292,50 @@ pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
 }
 
 pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
-    let EnergyCommand::Grant { workspace, amount, kind, expires, note, json } = command;
-    let kind = GrantKind::parse(&kind)
-        .ok_or_else(|| model::Error::invalid("kind", "must be purchase, plan, promo or adjustment"))?;
-    let new =
-        NewGrant { expires_at: time("expires", expires.as_deref())?, note, ..NewGrant::new(kind, amount) };
-    let made = db
-        .write(move |tx| {
-            let id = workspace_id(tx, &workspace)?;
-            let made = grant(tx, id, &new)?;
-            Ok(json!({ "grant": made, "workspace": id, "amount": new.amount }))
-        })
-        .await?;
-    output::object(&made, json.json);
+    match command {
+        EnergyCommand::Grant { workspace, amount, kind, from, expires, note, json } => {
+            let kind = GrantKind::parse(&kind).ok_or_else(|| {
+                model::Error::invalid("kind", "must be purchase, plan, promo or adjustment")
+            })?;
+            let (effective_at, expires_at) =
+                (time("from", from.as_deref())?, time("expires", expires.as_deref())?);
+            let new = NewGrant { effective_at, expires_at, note, ..NewGrant::new(kind, amount) };
+            let made = db
+                .write(move |tx| {
+                    let id = workspace_id(tx, &workspace)?;
+                    let made = grant(tx, id, &new)?;
+                    Ok(json!({ "grant": made, "workspace": id, "amount": new.amount }))
+                })
+                .await?;
+            output::object(&made, json.json);
+        }
+        EnergyCommand::Adjust { workspace, amount, json } => {
+            let made = db
+                .write(move |tx| {
+                    let id = workspace_id(tx, &workspace)?;
+                    let made = adjust(tx, id, amount)?;
+                    Ok(json!({ "grant": made, "workspace": id, "amount": amount }))
+                })
+                .await?;
+            output::object(&made, json.json);
+        }
+        EnergyCommand::Void { grant, workspace, json } => {
+            let grant = GrantId::parse(&grant).ok_or_else(|| model::Error::not_found("grant"))?;
+            let voided = db
+                .write(move |tx| {
+                    let id = workspace_id(tx, &workspace)?;
+                    let taken = void_grant(tx, id, &grant)?;
+                    Ok(json!({ "grant": grant, "workspace": id, "amount": -taken }))
+                })
+                .await?;
+            output::object(&voided, json.json);
+        }
+    }
     Ok(())
 }
 
 pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
+    let now = db.now();
     match command {
         KeyCommand::List { workspace, json } => {
             let keys = db
@@ -279,12 +344,12 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
                     keys::list(read, workspace)
                 })
                 .await?;
-            output::rows(&keys.iter().map(shown).collect::<Vec<_>>(), json.json);
+            output::rows(&keys.iter().map(|key| shown(key, now)).collect::<Vec<_>>(), json.json);
         }
         KeyCommand::Revoke { key, json } => {
             let id = key_id(&key)?;
             let revoked = db.write(move |tx| keys::revoke(tx, &id)).await?;
-            output::object(&shown(&revoked), json.json);
+            output::object(&shown(&revoked, now), json.json);
         }
         KeyCommand::Budget { key, cents, none: _, cutoff, json } => {
             let id = key_id(&key)?;
@@ -295,7 +360,7 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
                     Ok(changed)
                 })
                 .await?;
-            output::object(&shown(&changed), json.json);
+            output::object(&shown(&changed, now), json.json);
         }
         create @ KeyCommand::Create { .. } => create_key(db, create).await?,
     }
@@ -347,7 +412,8 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
             expires_at,
         };
         let (stored, secret) = keys::create(tx, new)?;
-        let mut row = shown(&stored);
+        budget_changed(tx, &stored)?;
+        let mut row = shown(&stored, tx.now());
         if let Value::Object(fields) = &mut row {
             fields.insert("secret".to_owned(), secret.reveal().into());
         }
@@ -358,9 +424,8 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
 }
 
 /// A key as it is shown: everything but its secret.
-fn shown(stored: &StoredKey) -> Value {
+fn shown(stored: &StoredKey, now: Timestamp) -> Value {
     let key = &stored.key;
-    let status = if stored.revoked_at.is_some() { "revoked" } else { "active" };
     let (owner_type, owner) = match key.owner {
         KeyOwner::Workspace(id) => ("workspace", id.0),
         KeyOwner::Partner(id) => ("partner", id.0),
@@ -371,7 +436,7 @@ fn shown(stored: &StoredKey) -> Value {
         "owner_type": owner_type,
         "owner_id": owner,
         "env": key.env,
-        "status": status,
+        "status": stored.status(now),
         "scopes": key.scopes,
         "rate_limit_rpm": key.rate_limit_rpm,
         "monthly_quota": key.monthly_quota,

@@ -54,6 +54,7 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let new = NewWorkspace { name: "Demo".to_owned(), slug: SLUG.to_owned(), partner: None };
     let workspace = plans::create_workspace(tx, &new)?.id;
     plans::set_plan(tx, workspace, "starter", SubscriptionStatus::Active, None)?;
+    plans::grant_included(tx, workspace)?;
     grant(
         tx,
         workspace,

@@ -164,10 +164,11 @@ testkit::on_both! {
         let (past, next_year) = (Some("2026-01-01T00:00:00Z"), Some("2027-01-01T00:00:00Z"));
         for (status, until, blocked) in [
             (SubscriptionStatus::Active, None, false),
-            (SubscriptionStatus::Active, past, true),
             (SubscriptionStatus::Trialing, next_year, false),
             (SubscriptionStatus::Trialing, past, true),
             (SubscriptionStatus::Sponsored, None, false),
+            (SubscriptionStatus::PastDue, Some("2026-01-14T00:00:00Z"), false),
+            (SubscriptionStatus::PastDue, past, true),
             (SubscriptionStatus::Canceled, next_year, false),
             (SubscriptionStatus::Canceled, past, true),
             (SubscriptionStatus::Inactive, next_year, true),
@@ -188,6 +189,12 @@ testkit::on_both! {
             }
         }
         app.sql(format!("UPDATE workspaces SET plan_id = NULL, subscription_status = 'active' WHERE id = {workspace}")).await;
+        app.get("/me", &key).await.expect_error(403, "workspace_blocked");
+        // A period that is over stops nobody: it is about to be renewed, unless it was the last.
+        set("scale", SubscriptionStatus::Active, None).await.unwrap();
+        app.data.clock.advance(Duration::days(40));
+        app.get("/me", &key).await.expect(200);
+        app.sql(format!("UPDATE workspaces SET cancel_at_period_end = TRUE WHERE id = {workspace}")).await;
         app.get("/me", &key).await.expect_error(403, "workspace_blocked");
         set("scale", SubscriptionStatus::Active, None).await.unwrap();
         app.sql(format!("UPDATE workspaces SET blocked_reason = 'Ceiling of contacts.' WHERE id = {workspace}")).await;

@@ -24,11 +24,12 @@ async fn let_leases_end(db: &Db) {
     assert_eq!(ended.await.unwrap(), (1, 1), "one run and one claim");
 }
 
+/// What the plan `scale` brings.
+const ENERGY: i64 = 450_000;
+
 /// A live key of a fresh workspace with Energy.
 fn new_key(program: &Program) -> Key {
-    let key = program.key("agents:write,agents:read,runs:execute,runs:read,billing:read");
-    program.run(&["energy", "grant", "--workspace", &key.workspace.to_string(), "--amount", "1000000"]);
-    key
+    program.key("agents:write,agents:read,runs:execute,runs:read,billing:read")
 }
 
 /// The states of all holds.
@@ -86,7 +87,7 @@ testkit::on_both! {
         assert!(cost > 0);
         assert_eq!(debits[0]["amount"], -cost);
         let energy = get("/billing/energy").await.expect(200);
-        assert_eq!((&energy["available"], &energy["reserved"]), (&json!(1_000_000 - cost), &json!(0)));
+        assert_eq!((&energy["available"], &energy["reserved"]), (&json!(ENERGY - cost), &json!(0)));
         assert_eq!(holds(db).await, ["settled"]);
         drop(second);
     }

@@ -184,6 +184,20 @@ testkit::on_both! {
         app.post("/runs", &key, json!({ "input": "Hello" })).await.expect(200);
     }
 
+    async fn a_budget_is_whole_again_from_the_first_moment_of_a_month(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.workspace().await;
+        let key = app.key_with(workspace, Env::Live, &["runs:read"], |new| new.budget_cents = Some(5)).await;
+        let month = app.db().now();
+        let left = month.next_month_start().millis() - month.millis();
+        app.data.clock.advance(Duration::milliseconds(left - 1));
+        app.sql(format!("INSERT INTO key_months VALUES ('{}', '2026-01', 50000, 0)", key.id)).await;
+        app.get("/me", &key).await.expect_error(429, "budget_exceeded");
+        // What was remembered two milliseconds ago was another month's.
+        app.data.clock.advance(Duration::milliseconds(1));
+        app.get("/me", &key).await.expect(200);
+    }
+
     async fn a_day_has_so_many_test_runs(kind: Kind) {
         let app = TestApp::new(kind).await;
         let workspace = app.workspace().await;

@@ -7,6 +7,7 @@
     reason = "a test that goes wrong must fail"
 )]
 
+mod admin;
 mod answers;
 mod bad_input;
 mod chaos;

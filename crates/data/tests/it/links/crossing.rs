@@ -1,41 +1,9 @@
 //! Many write links of the same items at once, by all ways in: nobody waits for whoever waits for them.
 
 use super::Library;
-use diesel::prelude::*;
 use serde_json::{Value, json};
-use std::sync::{Arc, Barrier};
-use testkit::{Answer, TestApp};
-
-/// The connections of a test's pool.
-const CONNECTIONS: usize = 4;
-
-#[derive(QueryableByName)]
-struct Flushed {
-    #[diesel(sql_type = diesel::sql_types::Text)]
-    #[expect(dead_code, reason = "asked for the sake of its effect")]
-    done: String,
-}
-
-/// How many deadlocks PostgreSQL has resolved in this database. A connection tells what it counted when it is asked to,
-/// so each of the pool is.
-async fn deadlocks(app: &TestApp) -> i64 {
-    let all = Arc::new(Barrier::new(CONNECTIONS));
-    let flush = || {
-        let all = all.clone();
-        app.db().read(move |read| {
-            all.wait();
-            let sql = "SELECT pg_stat_force_next_flush()::text AS done";
-            diesel::sql_query(sql).load::<Flushed>(read.connection())?;
-            Ok(())
-        })
-    };
-    let (one, two, three, four) = tokio::join!(flush(), flush(), flush(), flush());
-    for done in [one, two, three, four] {
-        done.unwrap();
-    }
-    let sql = "SELECT deadlocks AS n FROM pg_stat_database WHERE datname = current_database()";
-    crate::number(app, sql).await
-}
+use std::sync::Arc;
+use testkit::Answer;
 
 /// Draws numbers that are the same in every run.
 struct Dice(u64);
@@ -104,7 +72,7 @@ impl World {
     }
 
     /// Both ends of all links say the same, and nobody had to begin anew.
-    async fn end(&self, kind: testkit::Kind) {
+    async fn end(&self) {
         for book in &self.books {
             let listed = self.listed(self.library.books, *book, "authors").await;
             for author in &self.authors {
@@ -113,9 +81,7 @@ impl World {
                 assert_eq!(listed.contains(author), back.contains(book), "book {book}, author {author}");
             }
         }
-        if kind == testkit::Kind::Postgres {
-            assert_eq!(deadlocks(&self.library.app).await, 0);
-        }
+        assert_eq!(self.library.app.data.deadlocks().await, 0);
     }
 
     /// What a field of an item points to; `None` for an item that is away.
@@ -229,7 +195,7 @@ testkit::on_both! {
     async fn values_of_both_ends(kind: Kind) {
         let world = World::open(kind).await;
         world.all_at_once(async |world, dice| world.write(dice).await).await;
-        world.end(kind).await;
+        world.end().await;
     }
 
     async fn values_in_bulk(kind: Kind) {
@@ -238,7 +204,7 @@ testkit::on_both! {
             0 => world.write(dice).await,
             _ => world.write_in_bulk(dice).await,
         }).await;
-        world.end(kind).await;
+        world.end().await;
     }
 
     async fn links_and_values(kind: Kind) {
@@ -249,7 +215,7 @@ testkit::on_both! {
             0 => world.write(dice).await,
             _ => world.link(dice).await,
         }).await;
-        world.end(kind).await;
+        world.end().await;
     }
 
     async fn items_that_come_and_go(kind: Kind) {
@@ -259,6 +225,6 @@ testkit::on_both! {
             1 => world.link(dice).await,
             _ => world.send_away(dice).await,
         }).await;
-        world.end(kind).await;
+        world.end().await;
     }
 }

@@ -1,0 +1,83 @@
+//! The command line of whoever runs the service: plans, Energy and keys.
+
+use diesel::prelude::*;
+use serde_json::{Value, json};
+use store::schema::{energy_accounts, events};
+use testkit::Program;
+
+/// A workspace's name on the command line, and what it has.
+struct Desk {
+    program: Program,
+    workspace: String,
+}
+
+impl Desk {
+    async fn new(kind: testkit::Kind) -> Self {
+        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+        let workspace =
+            program.run(&["workspace", "create", "--name", "Acme"])["slug"].as_str().unwrap().to_owned();
+        Self { program, workspace }
+    }
+
+    fn run(&self, command: &[&str], more: &[&str]) -> Value {
+        self.program.run(&[command, &["--workspace", self.workspace.as_str()], more].concat())
+    }
+
+    async fn balance(&self) -> i64 {
+        let query = energy_accounts::table.select(energy_accounts::balance);
+        self.program.data.db.read(move |read| Ok(query.first(read.connection())?)).await.unwrap()
+    }
+}
+
+testkit::on_both! {
+    async fn a_plan_brings_its_energy_once_a_period(kind: Kind) {
+        let desk = Desk::new(kind).await;
+        let set = |more: &[&str]| desk.run(&["plan", "set", "--plan", "starter"], more);
+        let made = set(&[]);
+        assert!(made["period_end"].is_string(), "{made}");
+        assert_eq!(desk.balance().await, 20_000);
+        let ending = set(&["--cancel-at-end"]);
+        assert_eq!(ending["cancel_at_period_end"], true);
+        assert_eq!(ending["period_end"], made["period_end"]);
+        set(&["--status", "past_due", "--until", "2020-01-01T00:00:00Z"]);
+        assert_eq!(set(&[])["period_end"], made["period_end"]);
+        assert_eq!(desk.balance().await, 20_000);
+    }
+
+    async fn energy_is_given_put_right_and_taken_back(kind: Kind) {
+        let desk = Desk::new(kind).await;
+        let given = desk.run(&["energy", "grant", "--kind", "purchase"], &["--amount", "100"]);
+        let grant = given["grant"].as_str().unwrap();
+        assert_eq!(desk.run(&["energy", "adjust"], &["--amount", "-30"])["amount"], -30);
+        assert_eq!(desk.balance().await, 70);
+        assert!(desk.run(&["energy", "adjust"], &["--amount", "5"])["grant"].is_string());
+        let later = desk.run(&["energy", "grant", "--from", "2100-01-01T00:00:00Z"], &["--amount", "100"]);
+        assert!(later["grant"].is_string());
+        assert_eq!(desk.balance().await, 75);
+        assert_eq!(desk.run(&["energy", "void", grant], &[])["amount"], -70);
+        assert_eq!(desk.balance().await, 5);
+    }
+
+    async fn keys_tell_their_budget_and_their_end(kind: Kind) {
+        let desk = Desk::new(kind).await;
+        let create = ["key", "create", "--env", "live", "--scopes", "runs:read"];
+        desk.run(&create, &["--budget-cents", "0", "--cutoff"]);
+        let told: Vec<String> = desk
+            .program
+            .data
+            .db
+            .read(|read| Ok(events::table.select(events::data).order(events::id.asc()).load(read.connection())?))
+            .await
+            .unwrap();
+        let mut steps: Vec<i64> = told
+            .iter()
+            .map(|data| serde_json::from_str::<Value>(data).unwrap()["threshold"].as_i64().unwrap())
+            .collect();
+        steps.sort_unstable();
+        assert_eq!(steps, [50, 80, 100]);
+        desk.run(&create, &["--expires", "2020-01-01T00:00:00Z"]);
+        let statuses: Vec<Value> =
+            desk.run(&["key", "list"], &[]).as_array().unwrap().iter().map(|key| key["status"].clone()).collect();
+        assert_eq!(statuses, [json!("active"), json!("expired")]);
+    }
+}
