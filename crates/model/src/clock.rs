@@ -270,6 +270,8 @@ mod tests {
         assert!(!["", "2025-11", "2024-12", "-12"].into_iter().any(|month| time.is_in_month(month)));
         assert_eq!(time.next_month_start().rfc3339(), "2026-01-01T00:00:00.000Z");
         assert_eq!(time.month_start().rfc3339(), "2025-12-01T00:00:00.000Z");
+        assert_eq!(time.plus_months(2).rfc3339(), "2026-02-28T23:59:59.999Z");
+        assert_eq!(time.plus_months(u32::MAX), time);
     }
 
     #[test]
