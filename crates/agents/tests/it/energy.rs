@@ -4,7 +4,7 @@ use crate::{ask, asked, awaited, begin, call, check_books, give_tool, number, re
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
-use testkit::{Key, OpenAiServer, Script, TestApp, until};
+use testkit::{Answer, Key, OpenAiServer, Script, TestApp, until};
 
 fn reason(run: &Value) -> (&str, &str) {
     (run["status"].as_str().unwrap(), run["incomplete_details"]["reason"].as_str().unwrap_or_default())
@@ -20,6 +20,41 @@ async fn poor(app: &TestApp, energy: i64) -> (Key, Value) {
 async fn available(app: &TestApp, key: &Key) -> (Value, Value) {
     let energy = app.get("/billing/energy", key).await.expect(200);
     (energy["available"].clone(), energy["reserved"].clone())
+}
+
+/// What 1,000 Energy cost, in micros.
+async fn price(app: &TestApp, key: &Key) -> i64 {
+    let sql = "SELECT usd_micros_per_1000_energy AS n FROM plans WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})";
+    number(app, &sql.replace("{}", &key.workspace.to_string())).await
+}
+
+/// A run with 60 Energy that may wait, until another one takes what it would need.
+async fn refused_at_its_turn(app: &TestApp, key: &Key) -> Answer {
+    let run = |conversation: &str| json!({ "input": "Hi", "conversation_id": conversation });
+    let before = app.model.asked().len();
+    for _ in 0..2 {
+        app.model.then(Script::Wait("x".into()));
+    }
+    app.model.usage(0, 2048);
+    let first = begin(app, key, run("c")).await;
+    asked(app, before + 1).await;
+    let rest = async {
+        until("that it waits", async || {
+            let queued = app.get("/runs?status=queued", key).await.expect(200);
+            (queued.as_array().unwrap().len() == 1).then_some(())
+        })
+        .await;
+        let other = begin(app, key, run("d")).await;
+        asked(app, before + 2).await;
+        app.model.release();
+        awaited(app, key, &first, "completed").await;
+        other
+    };
+    let (refused, other) = tokio::join!(ask(app, key, run("c")), rest);
+    app.model.usage(10, 5).release();
+    awaited(app, key, &other, "completed").await;
+    check_books(app, key.workspace).await;
+    refused
 }
 
 testkit::on_both! {
@@ -191,36 +226,20 @@ testkit::on_both! {
 
     async fn a_run_that_is_refused_at_its_turn_says_what_to_do(kind: Kind) {
         let app = TestApp::new(kind).await;
-        let (key, _) = poor(&app, 60).await;
-        let run = |conversation: &str| json!({ "input": "Hi", "conversation_id": conversation });
-        for _ in 0..2 {
-            app.model.then(Script::Wait("x".into()));
+        // Either has 60 Energy: the one is all that there is, the other has no larger budget.
+        let (poor, _) = poor(&app, 60).await;
+        let (rich, _) = with_agent(&app, json!({})).await;
+        let cents = 60 * price(&app, &rich).await / 10_000_000;
+        let capped = app.key_with(rich.workspace, Env::Live, &["runs:execute", "runs:read"], move |new| new.budget_cents = Some(cents)).await;
+        for (key, status, code) in [(&poor, 402, "energy_depleted"), (&capped, 429, "budget_exceeded")] {
+            let refused = refused_at_its_turn(&app, key).await;
+            refused.expect_error(status, code);
+            let error = &refused.body["error"];
+            assert_eq!(error["recharge_url"].is_string(), status == 402, "{}", refused.text);
+            assert_eq!(refused.headers.contains_key("retry-after"), status == 429, "{:?}", refused.headers);
+            let run = app.get(&format!("/runs/{}", error["run_id"].as_str().unwrap()), key).await.expect(200);
+            assert_eq!((&run["error"]["code"], run["error"].as_object().unwrap().len()), (&json!(code), 2));
         }
-        app.model.usage(0, 2048);
-        let first = begin(&app, &key, run("c")).await;
-        asked(&app, 1).await;
-        // It may wait, and then another one takes what it would need.
-        let waiting = ask(&app, &key, run("c"));
-        let rest = async {
-            until("that it waits", async || {
-                let queued = app.get("/runs?status=queued", &key).await.expect(200);
-                (queued.as_array().unwrap().len() == 1).then_some(())
-            }).await;
-            let other = begin(&app, &key, run("d")).await;
-            asked(&app, 2).await;
-            app.model.release();
-            awaited(&app, &key, &first, "completed").await;
-            other
-        };
-        let (refused, other) = tokio::join!(waiting, rest);
-        refused.expect_error(402, "energy_depleted");
-        assert!(refused.body["error"]["recharge_url"].is_string() && refused.body["error"]["run_id"].is_string(), "{}", refused.text);
-        let path = format!("/runs/{}", refused.body["error"]["run_id"].as_str().unwrap());
-        let error = app.get(&path, &key).await.expect(200)["error"].clone();
-        assert_eq!((&error["code"], error.as_object().unwrap().len()), (&json!("energy_depleted"), 2));
-        app.model.usage(10, 5).release();
-        awaited(&app, &key, &other, "completed").await;
-        check_books(&app, key.workspace).await;
     }
 
     async fn the_month_counts_what_goes_on(kind: Kind) {
@@ -242,8 +261,7 @@ testkit::on_both! {
         let server = OpenAiServer::start().await;
         let (key, agent) = with_agent(&app, json!({})).await;
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
-        let price = texts(&app, &format!("SELECT CAST(usd_micros_per_1000_energy AS TEXT) AS t FROM plans WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})", key.workspace)).await;
-        let price: i64 = price[0].as_ref().unwrap().parse().unwrap();
+        let price = price(&app, &key).await;
         // One cent pays for this much.
         let cent = 10_000 * 1000 / price;
         let capped = app.key_with(key.workspace, Env::Live, &["runs:execute", "runs:read"], |new| new.budget_cents = Some(1)).await;
