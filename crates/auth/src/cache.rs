@@ -1,53 +1,107 @@
 //! What was read from the database, remembered for at most ten seconds: the longest that a change made elsewhere can go
 //! unnoticed, on every replica and without any message between them.
 
-use model::Timestamp;
+use model::{Result, Timestamp};
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::Mutex;
 
-/// How long something found is remembered, in milliseconds.
+/// How long something found is remembered at most, in milliseconds.
 const FOUND_MS: i64 = 10_000;
+/// By up to how much less, so that what was found at one time is not read anew at one time.
+const JITTER_MS: u64 = 1_000;
 /// How long it is remembered that something does not exist.
 const MISSING_MS: i64 = 5_000;
-/// More entries than this are never kept: whoever sends many invented keys must not fill the memory.
-const MOST: usize = 50_000;
+/// More than this is never kept of what was found.
+const MOST_FOUND: usize = 50_000;
+/// More than this is never kept of what was not: whoever sends many invented keys must neither fill the memory nor take
+/// the room of those that exist.
+const MOST_MISSING: usize = 10_000;
+/// How often a full memory is searched for what has ended.
+const SWEEP_MS: i64 = 1_000;
+/// How many reads may go on at once.
+const READERS: usize = 64;
 
 /// Values that are remembered for a while. A missing value is remembered too, for less long.
-pub struct Cache<K, V>(RwLock<HashMap<K, Entry<V>>>);
-
-struct Entry<V> {
-    value: Option<Arc<V>>,
-    until_ms: i64,
+pub struct Cache<K, V> {
+    found: RwLock<Memory<K, Arc<V>>>,
+    missing: RwLock<Memory<K, ()>>,
+    /// Held by whoever reads. Keys share them by their hash.
+    readers: [Mutex<()>; READERS],
 }
 
 impl<K: Hash + Eq, V> Cache<K, V> {
     /// Nothing remembered.
     pub fn new() -> Self {
-        Self(RwLock::new(HashMap::new()))
+        Self {
+            found: Memory::new(MOST_FOUND),
+            missing: Memory::new(MOST_MISSING),
+            readers: std::array::from_fn(|_| Mutex::default()),
+        }
     }
 
     /// What is remembered of `key`: a value, or that there is none. `None` where nothing is.
     pub fn get(&self, key: &K, now: Timestamp) -> Option<Option<Arc<V>>> {
-        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        entries.get(key).filter(|entry| now.millis() < entry.until_ms).map(|entry| entry.value.clone())
+        let now = now.millis();
+        let found = self.found.read().unwrap_or_else(PoisonError::into_inner).get(key, now).cloned();
+        if found.is_some() {
+            return Some(found);
+        }
+        self.missing.read().unwrap_or_else(PoisonError::into_inner).get(key, now).map(|()| None)
+    }
+
+    /// What is remembered of `key`, or what `read` gives, which is not begun otherwise. Where many ask for an entry that
+    /// has ended, one reads and the others wait for it.
+    ///
+    /// # Errors
+    /// Those of `read`; nothing is remembered then.
+    pub async fn get_or_read(
+        &self,
+        key: K,
+        now: Timestamp,
+        read: impl Future<Output = Result<Option<V>>>,
+    ) -> Result<Option<Arc<V>>> {
+        if let Some(known) = self.get(&key, now) {
+            return Ok(known);
+        }
+        let reader = self.readers.get(usize::try_from(hash(&key) % READERS as u64).unwrap_or_default());
+        let _reading = match reader {
+            Some(reader) => Some(reader.lock().await),
+            None => None,
+        };
+        if let Some(known) = self.get(&key, now) {
+            return Ok(known);
+        }
+        let value = read.await?.map(Arc::new);
+        self.put(key, value.clone(), now);
+        Ok(value)
+    }
+
+    /// Whether there was such a value when it was last read, however long ago; `false` also where that is forgotten.
+    pub fn was_found(&self, key: &K) -> bool {
+        self.found.read().unwrap_or_else(PoisonError::into_inner).entries.contains_key(key)
     }
 
     /// Remembers a value, or that there is none.
     pub fn put(&self, key: K, value: Option<Arc<V>>, now: Timestamp) {
-        let until_ms = now.millis() + if value.is_some() { FOUND_MS } else { MISSING_MS };
-        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= MOST {
-            entries.retain(|_, entry| now.millis() < entry.until_ms);
+        let now = now.millis();
+        let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = value {
+            let less = i64::try_from(hash(&key) % JITTER_MS).unwrap_or_default();
+            found.put(key, value, now + FOUND_MS - less, now);
+            return;
         }
-        if entries.len() < MOST {
-            entries.insert(key, Entry { value, until_ms });
-        }
+        found.entries.remove(&key);
+        drop(found);
+        let mut missing = self.missing.write().unwrap_or_else(PoisonError::into_inner);
+        missing.put(key, (), now + MISSING_MS, now);
     }
 
     /// Forgets everything, so that what was changed is read anew.
     pub fn clear(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.found.write().unwrap_or_else(PoisonError::into_inner).entries.clear();
+        self.missing.write().unwrap_or_else(PoisonError::into_inner).entries.clear();
     }
 }
 
@@ -57,9 +111,44 @@ impl<K: Hash + Eq, V> Default for Cache<K, V> {
     }
 }
 
+/// A bounded map whose entries end.
+struct Memory<K, T> {
+    entries: HashMap<K, (T, i64)>,
+    most: usize,
+    sweep_at_ms: i64,
+}
+
+impl<K: Hash + Eq, T> Memory<K, T> {
+    fn new(most: usize) -> RwLock<Self> {
+        RwLock::new(Self { entries: HashMap::new(), most, sweep_at_ms: 0 })
+    }
+
+    fn get(&self, key: &K, now: i64) -> Option<&T> {
+        self.entries.get(key).filter(|(_, until_ms)| now < *until_ms).map(|(value, _)| value)
+    }
+
+    fn put(&mut self, key: K, value: T, until_ms: i64, now: i64) {
+        if self.entries.len() >= self.most && now >= self.sweep_at_ms {
+            self.sweep_at_ms = now + SWEEP_MS;
+            self.entries.retain(|_, (_, until_ms)| now < *until_ms);
+        }
+        if self.entries.len() < self.most || self.entries.contains_key(&key) {
+            self.entries.insert(key, (value, until_ms));
+        }
+    }
+}
+
+fn hash(key: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Error;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn entries_are_forgotten() {
@@ -71,5 +160,57 @@ mod tests {
         assert!(cache.get(&"a", now.plus_seconds(10)).is_none());
         assert!(cache.get(&"b", now.plus_seconds(4)).is_some());
         assert!(cache.get(&"b", now.plus_seconds(5)).is_none());
+        assert!(cache.was_found(&"a") && !cache.was_found(&"b"));
+        cache.put("a", None, now);
+        assert!(!cache.was_found(&"a"));
+        assert!(cache.get(&"a", now).unwrap().is_none());
+    }
+
+    #[test]
+    fn entries_of_one_moment_end_apart() {
+        let cache = Cache::new();
+        let now = Timestamp::from_millis(0);
+        (0..100).for_each(|key| cache.put(key, Some(Arc::new(key)), now));
+        let left =
+            |ms: i64| (0..100).filter(|key| cache.get(key, Timestamp::from_millis(ms)).is_some()).count();
+        assert_eq!((left(9_000), left(10_000)), (100, 0));
+        assert!((20..80).contains(&left(9_500)), "{}", left(9_500));
+    }
+
+    #[test]
+    fn what_does_not_exist_takes_no_room_of_what_does() {
+        let cache = Cache::new();
+        let now = Timestamp::from_millis(1_000);
+        (0..MOST_MISSING * 2).for_each(|key| cache.put(key, None::<Arc<()>>, now));
+        assert_eq!(cache.missing.read().unwrap().entries.len(), MOST_MISSING);
+        (0..MOST_FOUND + 1).for_each(|key| cache.put(key, Some(Arc::new(())), now));
+        assert!(cache.get(&7, now).unwrap().is_some());
+        assert_eq!(cache.found.read().unwrap().entries.len(), MOST_FOUND);
+        // What has ended makes room.
+        cache.put(MOST_FOUND, Some(Arc::new(())), now.plus_seconds(10));
+        assert!(cache.get(&MOST_FOUND, now.plus_seconds(10)).unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn one_reads_for_all_who_ask_at_once() {
+        let cache = Cache::new();
+        let now = Timestamp::from_millis(0);
+        let reads = AtomicUsize::new(0);
+        let ask = || {
+            cache.get_or_read("a", now, async {
+                reads.fetch_add(1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                Ok(Some(1))
+            })
+        };
+        let (one, two, three) = tokio::join!(ask(), ask(), ask());
+        assert_eq!(reads.load(Ordering::SeqCst), 1);
+        for answer in [one, two, three] {
+            assert_eq!(answer.unwrap().as_deref(), Some(&1));
+        }
+        // Where it fails, the next one tries.
+        let failed = cache.get_or_read("b", now, async { Err(Error::internal("no database")) });
+        assert!(failed.await.is_err());
+        assert_eq!(cache.get_or_read("b", now, async { Ok(Some(2)) }).await.unwrap().as_deref(), Some(&2));
     }
 }

@@ -31,13 +31,13 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
-        let now = self.db.now();
-        if let Some(known) = self.keys.get(&hash, now) {
-            return Ok(known);
-        }
-        let found = self.db.read(move |read| keys::by_hash(read, hash)).await?.map(Arc::new);
-        self.keys.put(hash, found.clone(), now);
-        Ok(found)
+        let read = self.db.read(move |read| keys::by_hash(read, hash));
+        self.keys.get_or_read(hash, self.db.now(), read).await
+    }
+
+    /// Whether the secret was one of a key when it was last looked up, as far as that is remembered.
+    pub fn was_key(&self, hash: SecretHash) -> bool {
+        self.keys.was_found(&hash)
     }
 
     /// A workspace with its plan.
@@ -45,13 +45,8 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
-        let now = self.db.now();
-        if let Some(known) = self.workspaces.get(&id, now) {
-            return Ok(known);
-        }
-        let found = self.db.read(move |read| load_workspace(read, id)).await?.map(Arc::new);
-        self.workspaces.put(id, found.clone(), now);
-        Ok(found)
+        let read = self.db.read(move |read| load_workspace(read, id));
+        self.workspaces.get_or_read(id, self.db.now(), read).await
     }
 
     /// The workspace with this slug.
@@ -59,24 +54,16 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
-        let now = self.db.now();
         let wanted = slug.to_owned();
-        if let Some(known) = self.slugs.get(&wanted, now) {
-            return Ok(known.map(|id| *id));
-        }
-        let slug = wanted.clone();
-        let found: Option<WorkspaceId> = self
-            .db
-            .read(move |read| {
-                Ok(workspaces::table
-                    .filter(workspaces::slug.eq(slug))
-                    .select(workspaces::id)
-                    .first(read.connection())
-                    .optional()?)
-            })
-            .await?;
-        self.slugs.put(wanted, found.map(Arc::new), now);
-        Ok(found)
+        let read = self.db.read(move |read| {
+            Ok(workspaces::table
+                .filter(workspaces::slug.eq(wanted))
+                .select(workspaces::id)
+                .first(read.connection())
+                .optional()?)
+        });
+        let found = self.slugs.get_or_read(slug.to_owned(), self.db.now(), read).await?;
+        Ok(found.map(|id| *id))
     }
 
     /// The workspaces attributed to a partner, at most the first two: whoever has more must name one.
@@ -84,24 +71,16 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn first_clients(&self, partner: PartnerId) -> Result<Arc<Vec<WorkspaceId>>> {
-        let now = self.db.now();
-        if let Some(Some(known)) = self.clients.get(&partner, now) {
-            return Ok(known);
-        }
-        let found: Vec<WorkspaceId> = self
-            .db
-            .read(move |read| {
-                Ok(workspaces::table
-                    .filter(workspaces::partner_id.eq(partner))
-                    .order(workspaces::id.asc())
-                    .select(workspaces::id)
-                    .limit(2)
-                    .load(read.connection())?)
-            })
-            .await?;
-        let found = Arc::new(found);
-        self.clients.put(partner, Some(found.clone()), now);
-        Ok(found)
+        let read = self.db.read(move |read| {
+            let found: Vec<WorkspaceId> = workspaces::table
+                .filter(workspaces::partner_id.eq(partner))
+                .order(workspaces::id.asc())
+                .select(workspaces::id)
+                .limit(2)
+                .load(read.connection())?;
+            Ok(Some(found))
+        });
+        Ok(self.clients.get_or_read(partner, self.db.now(), read).await?.unwrap_or_default())
     }
 
     /// Forgets everything, so that the next request reads anew: for whoever just changed something here.
@@ -146,7 +125,7 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
     })?;
     let has_plan = plan.is_some();
     let (plan_id, rpm, quota, test_runs, price) =
-        plan.unwrap_or_else(|| ("none".to_owned(), None, None, 0, 0));
+        plan.unwrap_or_else(|| (Plan::NONE.to_owned(), None, None, 0, 0));
     let period = Period { end: period_end, is_last: ends };
     let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period, read.now()));
     let plan = Plan {

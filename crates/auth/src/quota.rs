@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use store::schema::key_requests;
 use store::{Db, Read, Tx, each};
 
@@ -45,27 +45,65 @@ impl Quotas {
         Self { db, state: Mutex::default() }
     }
 
-    /// Counts a request of a key's lineage and gives the month's count with it.
+    /// The requests of a key's lineage in the month of `now`.
     ///
     /// # Errors
     /// When the database fails, which is asked once per key and month.
-    pub async fn count(&self, lineage: &KeyId, workspace: WorkspaceId, now: Timestamp) -> Result<i64> {
-        if let Some(used) = self.count_known(lineage, workspace, now) {
-            return Ok(used);
+    pub async fn used(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
+        let known = self.state_at(now).counts.get(lineage).and_then(|count| count.used);
+        match known {
+            Some(used) => Ok(used),
+            None => self.look_up(lineage, now).await,
         }
+    }
+
+    /// Counts a request of a key's lineage, unless the month has `most` of them already. Says whether it was counted.
+    ///
+    /// # Errors
+    /// When the database fails, which is asked once per key and month.
+    pub async fn count(
+        &self,
+        lineage: &KeyId,
+        workspace: WorkspaceId,
+        most: Option<i64>,
+        now: Timestamp,
+    ) -> Result<bool> {
+        if let Some(counted) = self.count_known(lineage, workspace, most, now) {
+            return Ok(counted);
+        }
+        self.look_up(lineage, now).await?;
+        Ok(self.count_known(lineage, workspace, most, now).unwrap_or(true))
+    }
+
+    async fn look_up(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         let (wanted, month) = (lineage.clone(), now.month());
         let stored = self.db.read(move |read| stored(read, &[wanted], &month)).await?;
-        self.remember(lineage, stored.get(lineage).copied().unwrap_or(0));
-        Ok(self.count_known(lineage, workspace, now).unwrap_or(1))
-    }
-
-    fn remember(&self, lineage: &KeyId, stored: i64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = stored.get(lineage).copied().unwrap_or(0);
+        let mut state = self.state_at(now);
         // Two requests may have asked the database at once; the first answer stays, with what was counted on it.
-        state.counts.entry(lineage.clone()).or_default().used.get_or_insert(stored);
+        Ok(*state.counts.entry(lineage.clone()).or_default().used.get_or_insert(stored))
     }
 
-    fn count_known(&self, lineage: &KeyId, workspace: WorkspaceId, now: Timestamp) -> Option<i64> {
+    fn count_known(
+        &self,
+        lineage: &KeyId,
+        workspace: WorkspaceId,
+        most: Option<i64>,
+        now: Timestamp,
+    ) -> Option<bool> {
+        let mut state = self.state_at(now);
+        let count = state.counts.get_mut(lineage)?;
+        let used = count.used.as_mut()?;
+        if most.is_some_and(|most| *used >= most) {
+            return Some(false);
+        }
+        *used += 1;
+        count.add(now.day(), workspace, 1);
+        Some(true)
+    }
+
+    /// The counters of the month of `now`.
+    fn state_at(&self, now: Timestamp) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !now.is_in_month(&state.month) {
             state.month = now.month();
@@ -73,12 +111,7 @@ impl Quotas {
             state.counts.retain(|_, count| !count.pending.is_empty());
             state.counts.values_mut().for_each(|count| count.used = None);
         }
-        let count = state.counts.get_mut(lineage)?;
-        let used = count.used.as_mut()?;
-        *used += 1;
-        let used = *used;
-        count.add(now.day(), workspace, 1);
-        Some(used)
+        state
     }
 
     /// Writes what was counted since the last call, and reads what other replicas counted. Says whether there was

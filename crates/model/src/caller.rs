@@ -94,6 +94,16 @@ pub struct Plan {
     pub usd_micros_per_1000_energy: i64,
 }
 
+impl Plan {
+    /// Stands in the place of a name where a workspace has no plan.
+    pub const NONE: &'static str = "none";
+
+    /// Whether there is no plan, rather than one without caps.
+    pub fn is_none(&self) -> bool {
+        self.id == Self::NONE
+    }
+}
+
 /// Where a subscription stands (platform-billing.md B.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

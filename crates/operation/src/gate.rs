@@ -3,8 +3,8 @@
 use crate::face::Head;
 use crate::pipeline::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
-use auth::KeySecret;
 use auth::keys::StoredKey;
+use auth::{KeySecret, Window};
 use model::{Caller, Code, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
 use std::sync::Arc;
 
@@ -74,28 +74,23 @@ impl Pipeline {
     }
 
     async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
-        let result = self.known_key(head, progress.came_at).await;
+        let result = self.known_key(head, progress).await;
         if let Err(error) = &result
             && error.code().status() == 401
         {
             // Whoever has no key is counted by address: guessing keys must not be free.
-            let window = self
-                .rates
-                .count(&format!("ip:{}", head.peer), self.limits.anonymous_rpm, progress.came_at)
-                .await;
+            let limit = self.limits.anonymous_rpm;
+            let window = self.rates.count_address(ADDRESS, head.peer, limit, progress.came_at).await;
             progress.window = Some(window);
             if window.exceeded {
-                return Err(Error::new(
-                    Code::RateLimited,
-                    "Too many requests without a valid key from this address.",
-                )
-                .retry_after(window.reset_seconds));
+                return Err(too_many_without_key(window));
             }
         }
         result
     }
 
-    async fn known_key(&self, head: &Head<'_>, now: Timestamp) -> Result<Arc<StoredKey>> {
+    async fn known_key(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
+        let now = progress.came_at;
         let missing = || Error::new(Code::MissingApiKey, "Send `Authorization: Bearer <API key>`.");
         let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
         let header = head.header("authorization").ok_or_else(missing)?.map_err(|_| unknown())?;
@@ -104,8 +99,16 @@ impl Pipeline {
             return Err(missing());
         }
         // A wrong checksum and an unknown key look the same.
-        let secret = KeySecret::parse(secret.trim()).ok_or_else(unknown)?;
-        let stored = self.directory.key(secret.hash()).await?.ok_or_else(unknown)?;
+        let hash = KeySecret::parse(secret.trim()).ok_or_else(unknown)?.hash();
+        // An address that guesses must not keep the database busy. A key that was seen before is let through to be
+        // looked up: behind a proxy it has the same address as whoever guesses.
+        if !self.directory.was_key(hash)
+            && let Some(window) = self.rates.used_up(ADDRESS, head.peer, self.limits.anonymous_rpm, now)
+        {
+            progress.window = Some(window);
+            return Err(too_many_without_key(window));
+        }
+        let stored = self.directory.key(hash).await?.ok_or_else(unknown)?;
         check_usable(&stored, now)?;
         Ok(stored)
     }
@@ -120,7 +123,8 @@ impl Pipeline {
         let limit = match (stored.key.rate_limit_rpm, plan) {
             (Some(key), Some(plan)) => key.min(plan),
             (Some(one), None) | (None, Some(one)) => one,
-            (None, None) if workspace.is_some() => return Ok(()),
+            // A plan may have no cap; having no plan is no plan without a cap.
+            (None, None) if workspace.is_some_and(|workspace| !workspace.plan.is_none()) => return Ok(()),
             (None, None) => self.limits.default_rpm,
         };
         let window = self.rates.count(stored.key.lineage.as_str(), limit, progress.came_at).await;
@@ -185,22 +189,34 @@ impl Pipeline {
         }
     }
 
-    /// Gate 10: requests that get here count against the month.
+    /// Gate 10: requests that pass it count against the month.
     pub(crate) async fn quota(&self, caller: &Caller, progress: &mut Progress) -> Result<()> {
         progress.gate = "quota";
-        let used = self.quotas.count(&caller.key.lineage, caller.workspace_id(), self.now()).await?;
-        if let Some(quota) = caller.monthly_quota().filter(|quota| used > *quota) {
-            let message = format!("The key has used its {quota} requests of this month.");
-            return Err(Error::new(Code::QuotaExceeded, message).retry_after(self.seconds_left_in_month()));
+        let (lineage, now) = (&caller.key.lineage, self.now());
+        let quota = caller.monthly_quota();
+        if let Some(quota) = quota
+            && self.quotas.used(lineage, now).await? >= quota
+        {
+            return Err(self.over_quota(quota));
         }
         progress.gate = "budget";
-        let Some(cap) = caller.key.budget_cents.filter(|_| caller.key.budget_cutoff) else { return Ok(()) };
-        let spent = self.spending.spent_micros(&caller.key.lineage, self.now()).await?;
-        if spent >= cap.saturating_mul(10_000) {
-            let message = "The key has used its Energy budget of this month.";
-            return Err(Error::new(Code::BudgetExceeded, message).retry_after(self.seconds_left_in_month()));
+        if let Some(cap) = caller.key.budget_cents.filter(|_| caller.key.budget_cutoff) {
+            let spent = self.spending.spent_micros(lineage, now).await?;
+            if spent >= cap.saturating_mul(10_000) {
+                let message = "The key has used its Energy budget of this month.";
+                let error = Error::new(Code::BudgetExceeded, message);
+                return Err(error.retry_after(self.seconds_left_in_month()));
+            }
         }
-        Ok(())
+        progress.gate = "quota";
+        let counted = self.quotas.count(lineage, caller.workspace_id(), quota, now).await?;
+        // Others may have taken the last request meanwhile.
+        counted.then_some(()).ok_or_else(|| self.over_quota(quota.unwrap_or_default()))
+    }
+
+    fn over_quota(&self, quota: i64) -> Error {
+        let message = format!("The key has used its {quota} requests of this month.");
+        Error::new(Code::QuotaExceeded, message).retry_after(self.seconds_left_in_month())
     }
 
     fn seconds_left_in_month(&self) -> i64 {
@@ -217,6 +233,14 @@ pub(crate) fn check_usable(stored: &StoredKey, now: Timestamp) -> Result<()> {
         return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
     }
     Ok(())
+}
+
+/// The door at which addresses without a valid key are counted.
+const ADDRESS: &str = "ip";
+
+fn too_many_without_key(window: Window) -> Error {
+    Error::new(Code::RateLimited, "Too many requests without a valid key from this address.")
+        .retry_after(window.reset_seconds)
 }
 
 /// The path's values under the operation's names; `None` where one is not UTF-8.

@@ -66,7 +66,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let loading = config.clone();
     let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
     let rates = match &config.redis_url {
-        Some(url) => RateWindows::shared(url).await.context("SVC_REDIS_URL: Redis does not answer")?,
+        Some(url) => RateWindows::shared(url, &*db.random()).await.context("SVC_REDIS_URL")?,
         None => RateWindows::local(),
     };
     let policy =

@@ -151,8 +151,7 @@ impl Inner {
             return Ok(hook);
         }
         // Guessing must not be free.
-        let caller = format!("hooks:{}", request.peer);
-        let window = self.parts.rates.count(&caller, UNKNOWN_PER_MINUTE, now).await;
+        let window = self.parts.rates.count_address("hooks", request.peer, UNKNOWN_PER_MINUTE, now).await;
         if window.exceeded {
             let message = "Too many requests from this address that name no webhook.";
             return Err(Error::new(Code::RateLimited, message).retry_after(window.reset_seconds));

@@ -1,10 +1,10 @@
 //! How much a key may do: requests per minute, requests per month, and Energy money.
 
 use crate::document::has_rate_headers;
-use auth::RateWindows;
+use auth::{KeySecret, RateWindows};
 use chrono::Duration;
 use futures::future::join_all;
-use model::{Env, SubscriptionStatus, WorkspaceId};
+use model::{Env, SeededRandom, SubscriptionStatus, WorkspaceId};
 use serde_json::{Value, json};
 use testkit::{Answer, TestApp};
 
@@ -100,6 +100,7 @@ testkit::on_both! {
     async fn guessing_keys_is_not_free(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = app.full_key().await;
+        app.get("/me", &key).await.expect(200);
         for batch in 0..10 {
             for answer in join_all((0..30).map(|_| app.ask("GET", "/me").send())).await {
                 answer.expect_error(401, "missing_api_key");
@@ -109,10 +110,75 @@ testkit::on_both! {
         let guess = app.ask("GET", "/me").header("authorization", "Bearer svc_live_guess").send().await;
         guess.expect_error(429, "rate_limited");
         assert_eq!(header(&guess, "retry-after"), Some("60"));
-        // A key that is right is not held up by its neighbours.
+        // A key that is known is not held up by its neighbours.
         app.get("/me", &key).await.expect(200);
         app.data.clock.advance(Duration::seconds(60));
         app.ask("GET", "/me").send().await.expect_error(401, "missing_api_key");
+    }
+
+    async fn an_address_that_guesses_does_not_keep_the_database_busy(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.workspace().await;
+        let known = app.key(workspace, Env::Live, &["runs:read"]).await;
+        app.get("/me", &known).await.expect(200);
+        for _ in 0..10 {
+            join_all((0..30).map(|_| app.ask("GET", "/me").send())).await;
+        }
+        // Well formed, so that only the database could tell them from a key.
+        let invented: Vec<String> = (0..20)
+            .map(|seed| KeySecret::generate(Env::Live, &SeededRandom::new(seed)).reveal().to_owned())
+            .collect();
+        let before = app.db().stats().reads;
+        for secret in &invented {
+            let bearer = format!("Bearer {secret}");
+            let answer = app.ask("GET", "/me").header("authorization", &bearer).send().await;
+            answer.expect_error(429, "rate_limited");
+            assert_eq!(window(&answer), ["300", "0", "60"]);
+        }
+        assert_eq!(app.db().stats().reads, before);
+        // A key that was seen is looked up again, however long ago that was.
+        app.data.clock.advance(Duration::seconds(11));
+        app.get("/me", &known).await.expect(200);
+        app.data.clock.advance(Duration::seconds(49));
+        let bearer = format!("Bearer {}", invented[0]);
+        app.ask("GET", "/me").header("authorization", &bearer).send().await.expect_error(401, "invalid_api_key");
+    }
+
+    async fn without_a_plan_there_is_a_cap(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 0).await;
+        let key = app.key(workspace, Env::Live, &["runs:read"]).await;
+        app.sql(format!("UPDATE workspaces SET plan_id = NULL WHERE id = {workspace}")).await;
+        let blocked = app.get("/me", &key).await;
+        blocked.expect_error(403, "workspace_blocked");
+        assert_eq!(window(&blocked), ["300", "299", "60"]);
+    }
+
+    async fn a_refused_request_costs_nothing_of_the_month(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.workspace().await;
+        let key = app
+            .key_with(workspace, Env::Live, &["runs:read"], |new| {
+                new.monthly_quota = Some(1);
+                new.budget_cents = Some(0);
+            })
+            .await;
+        let me = || app.get("/me", &key);
+        me().await.expect_error(429, "budget_exceeded");
+        app.sql(format!("UPDATE api_keys SET budget_cents = NULL WHERE id = '{}'", key.id)).await;
+        me().await.expect(200);
+        for _ in 0..5 {
+            me().await.expect_error(429, "quota_exceeded");
+        }
+        // Whoever has more afterwards has all of it.
+        app.sql(format!("UPDATE api_keys SET monthly_quota = 3 WHERE id = '{}'", key.id)).await;
+        me().await.expect(200);
+        me().await.expect(200);
+        me().await.expect_error(429, "quota_exceeded");
+        // At once, too, no more get through than there are.
+        app.sql(format!("UPDATE api_keys SET monthly_quota = 8 WHERE id = '{}'", key.id)).await;
+        let answers = join_all((0..12).map(|_| me())).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 5);
     }
 
     async fn a_month_has_so_many_requests(kind: Kind) {
