@@ -39,13 +39,44 @@ pub struct Ask {
 impl Ask {
     fn outcome(&self, status: i64, stored: String, request: String) -> Result<Outcome> {
         // Answers that were stored before there was a seal are JSON.
-        let body = if stored.starts_with('{') {
+        let stored = if stored.starts_with('{') {
             stored
         } else {
             self.seal.open(&place(&self.lineage, &self.key), &stored)?
         };
-        Ok(Outcome { status: u16::try_from(status).unwrap_or(200), body, request })
+        let (headers, body) = read_back(&stored);
+        Ok(Outcome { status: u16::try_from(status).unwrap_or(200), headers, body: body.to_owned(), request })
     }
+}
+
+/// The headers that belong to an answer and come again with it. The others are of the request that they came with.
+const KEPT_HEADERS: [&str; 2] = ["etag", "location"];
+
+/// Headers, a line each, before the body, which begins with a brace.
+fn written_down(headers: &[(&'static str, String)], body: &str) -> String {
+    let mut text = String::with_capacity(body.len() + 64);
+    for (name, value) in headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(name)) {
+        // No line break can be in a header that was sent.
+        if !value.contains(['\r', '\n']) {
+            text.extend([name, ":", value, "\n"]);
+        }
+    }
+    text.push_str(body);
+    text
+}
+
+/// What [`written_down`] wrote.
+fn read_back(mut text: &str) -> (Vec<(&'static str, String)>, &str) {
+    let mut headers = Vec::new();
+    while !text.starts_with('{')
+        && let Some((line, rest)) = text.split_once('\n')
+    {
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        headers
+            .extend(KEPT_HEADERS.into_iter().find(|kept| *kept == name).map(|kept| (kept, value.to_owned())));
+        text = rest;
+    }
+    (headers, text)
 }
 
 /// Where a stored answer belongs: it opens nowhere else.
@@ -69,6 +100,8 @@ pub struct Claim {
 pub struct Outcome {
     /// The HTTP status.
     pub status: u16,
+    /// The answer's own headers, as far as they come again.
+    pub headers: Vec<(&'static str, String)>,
     /// The whole body.
     pub body: String,
     /// The request that produced it.
@@ -231,13 +264,21 @@ pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
     still_ours(held)
 }
 
-/// Stores the outcome, in the transaction that it is the outcome of.
+/// Stores the outcome, in the transaction that it is the outcome of. Of `headers`, which are an answer's own, those
+/// are kept that a repetition has too: `ETag` and `Location`.
 ///
 /// # Errors
 /// When the claim was taken over: the transaction must then fail, and does.
-pub fn finish(tx: &mut Tx, claim: &Claim, status: u16, body: &str) -> Result<()> {
+pub fn finish(
+    tx: &mut Tx,
+    claim: &Claim,
+    status: u16,
+    body: &str,
+    headers: &[(&'static str, String)],
+) -> Result<()> {
     let expires = tx.now().plus_seconds(KEPT_SECONDS);
-    let sealed = claim.seal.seal(&place(&claim.lineage, &claim.key), body, &*tx.random())?;
+    let place = place(&claim.lineage, &claim.key);
+    let sealed = claim.seal.seal(&place, &written_down(headers, body), &*tx.random())?;
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set((
@@ -316,13 +357,25 @@ pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// Forgets outcomes whose time is over. Gives the number of rows.
+/// How many outcomes a transaction forgets, about: it must not keep others waiting.
+const PURGED_AT_ONCE: i64 = 1_000;
+
+/// Forgets outcomes whose time is over, some at a time. Gives their number; zero when there are none left.
 ///
 /// # Errors
 /// When the database fails.
 pub fn purge(tx: &mut Tx) -> Result<usize> {
     let now = tx.now();
-    Ok(diesel::delete(idempotency_keys::table.filter(idempotency_keys::expires_at.le(now)))
+    // Where the first so many end: among those that end in one moment there may be a few more.
+    let last: Option<Timestamp> = idempotency_keys::table
+        .filter(idempotency_keys::expires_at.le(now))
+        .order(idempotency_keys::expires_at.asc())
+        .select(idempotency_keys::expires_at)
+        .offset(PURGED_AT_ONCE - 1)
+        .first(tx.connection())
+        .optional()?;
+    let until = last.unwrap_or(now);
+    Ok(diesel::delete(idempotency_keys::table.filter(idempotency_keys::expires_at.le(until)))
         .execute(tx.connection())?)
 }
 
@@ -336,7 +389,8 @@ fn still_ours(rows: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_header;
+    use super::{parse_header, read_back, written_down};
+    use proptest::prelude::*;
 
     #[test]
     fn headers_are_bare_or_quoted() {
@@ -345,6 +399,28 @@ mod tests {
         assert!(parse_header(&"x".repeat(255)).is_ok());
         for bad in ["", "\"\"", "a\nb", "ü", &"x".repeat(256)] {
             assert_eq!(parse_header(bad).unwrap_err().param_name(), Some("Idempotency-Key"));
+        }
+    }
+
+    #[test]
+    fn other_headers_are_not_kept() {
+        let headers = [("x-request-id", "r".to_owned()), ("etag", "\"1\"".to_owned())];
+        assert_eq!(written_down(&headers, "{}"), "etag:\"1\"\n{}");
+        assert_eq!(written_down(&[("location", "a\r\nb".to_owned())], "{}"), "{}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_down_reads_back(
+            etag in proptest::option::of("[ -~]{0,20}"),
+            location in proptest::option::of("[ -~]{0,20}"),
+            rest in "(?s).{0,40}",
+        ) {
+            let etag = etag.map(|value| ("etag", value));
+            let headers: Vec<_> = etag.into_iter().chain(location.map(|value| ("location", value))).collect();
+            let body = format!("{{{rest}");
+            let text = written_down(&headers, &body);
+            prop_assert_eq!(read_back(&text), (headers, body.as_str()));
         }
     }
 }

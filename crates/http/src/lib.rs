@@ -2,16 +2,17 @@
 
 mod contract;
 mod raw;
+mod request_id;
 mod rest;
 
 pub use contract::Contracts;
+pub use operation::BASE;
 
+use actix_web::guard;
+use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
 use operation::{Pipeline, RawRoute};
 use std::sync::Arc;
-
-/// The path below which the operations live.
-pub const BASE: &str = "/api/v1";
 
 /// All that is served.
 #[derive(Clone)]
@@ -27,21 +28,26 @@ pub struct Face {
 /// Adds a face to an actix application: the API, its documents, the reference page, and what is beside them.
 pub fn configure(config: &mut ServiceConfig, face: &Face) {
     let Face { pipeline, contracts, raw_routes } = face.clone();
-    for route in raw_routes.iter() {
-        raw::mount(config, route);
-    }
+    let document = |name: &str| web::resource(name).guard(guard::Get());
+    let beside = raw_routes.iter().fold(web::scope(""), raw::mount);
     config
         .app_data(Data::from(pipeline))
         .app_data(Data::from(contracts))
-        // First, because routes are tried in their order, and the reference page's is a regular expression.
         .service(
             web::scope(BASE)
-                .route("/openapi.public.json", web::get().to(contract::public))
-                .route("/openapi.partner.json", web::get().to(contract::partner))
+                .service(document("/openapi.public.json").to(contract::public).wrap(from_fn(request_id::set)))
+                .service(
+                    document("/openapi.partner.json").to(contract::partner).wrap(from_fn(request_id::set)),
+                )
                 .default_service(web::to(rest::handle)),
         )
-        .route("/health", web::get().to(contract::health))
-        .route("/docs", web::get().to(contract::to_docs))
-        .service(contract::reference_page())
-        .default_service(web::to(rest::handle));
+        // Behind the API, because routes are tried in their order, and the reference page's is a regular expression.
+        .service(
+            beside
+                .route("/health", web::get().to(contract::health))
+                .route("/docs", web::get().to(contract::to_docs))
+                .service(contract::reference_page())
+                .default_service(web::to(rest::handle))
+                .wrap(from_fn(request_id::set)),
+        );
 }

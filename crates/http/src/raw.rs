@@ -1,33 +1,40 @@
 //! What groups serve beside the API: HTTP in, the route called, HTTP out.
 
 use crate::rest::{check_header_size, read_body};
-use actix_web::HttpRequest;
-use actix_web::HttpResponse;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
-use actix_web::web::{self, Payload, ServiceConfig};
+use actix_web::web::{self, Payload};
+use actix_web::{HttpRequest, HttpResponse, Scope};
+use futures::FutureExt;
 use model::Error;
 use operation::{RawAnswer, RawBody, RawRequest, RawRoute};
 use std::net::{IpAddr, Ipv4Addr};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// Puts a route at its prefix.
-pub(crate) fn mount(config: &mut ServiceConfig, route: &Arc<dyn RawRoute>) {
+pub(crate) fn mount(beside: Scope, route: &Arc<dyn RawRoute>) -> Scope {
     let route = route.clone();
     let pattern = format!("{}{{rest:.*}}", route.prefix());
-    config.route(
+    beside.route(
         &pattern,
         web::to(move |request: HttpRequest, payload: Payload| {
             let route = route.clone();
             async move {
-                match read(&request, payload, &*route).await {
-                    Ok(request) => to_http(route.answer(request).await),
-                    Err(error) => to_http(refusal(&error)),
-                }
+                // What a panic said is logged where it happened.
+                let answer = AssertUnwindSafe(answer(&request, payload, &*route)).catch_unwind().await;
+                to_http(answer.unwrap_or_else(|_| refusal(&Error::internal("a panic"))))
             }
         }),
-    );
+    )
+}
+
+async fn answer(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> RawAnswer {
+    match read(request, payload, route).await {
+        Ok(request) => route.answer(request).await,
+        Err(error) => refusal(&error),
+    }
 }
 
 async fn read(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> model::Result<RawRequest> {

@@ -2,19 +2,28 @@
 
 use crate::BASE;
 use actix_web::body::BodyStream;
+use actix_web::error::PayloadError;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use model::{Code, Error, Result};
 use operation::{Head, Pipeline, Response, ResponseBody};
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// The largest header block (decision 14).
 const HEADER_BYTES: usize = 16 * 1024;
 /// No operation takes a larger body.
 const LARGEST_BODY: u64 = 26 * 1024 * 1024;
+/// No operation takes less.
+const ANY_BODY: u64 = 1024 * 1024;
+/// How long a sender of a body may be silent.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The slowest line that a body may come over, in bytes per second.
+const SLOWEST: u64 = 16 * 1024;
 
 pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Data<Pipeline>) -> HttpResponse {
     let headers = request.headers();
@@ -28,7 +37,7 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         peer: request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip()),
         headers: &lookup,
     };
-    if let Err(error) = check_head(headers, path) {
+    if let Err(error) = check_head(headers, path, &head, &pipeline) {
         return to_http(pipeline.reject(&head, error));
     }
     let admitted = match pipeline.admit(&head).await {
@@ -41,11 +50,15 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
     }
 }
 
-fn check_head(headers: &HeaderMap, path: &str) -> Result<()> {
+fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipeline) -> Result<()> {
     check_header_size(headers)?;
     let announced = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|announced| announced > LARGEST_BODY) {
-        return Err(too_large(LARGEST_BODY));
+    if let Some(announced) = announced.filter(|announced| *announced > ANY_BODY) {
+        // Where there is no operation, the address is wrong and not the size.
+        let limit = pipeline.body_limit(head.method, head.path).map_or(LARGEST_BODY, |limit| limit as u64);
+        if announced > limit {
+            return Err(too_large(limit));
+        }
     }
     if !path.starts_with(BASE) {
         return Err(Error::new(Code::RouteNotFound, "The API lives under /api/v1."));
@@ -62,10 +75,21 @@ pub(crate) fn check_header_size(headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// Reads a body of at most `limit` bytes; of a larger one no more than that is held.
-pub(crate) async fn read_body(mut payload: Payload, limit: usize) -> Result<Bytes> {
+/// Reads a body of at most `limit` bytes; of a larger one no more than that is held. One that stops coming, or comes
+/// more slowly than anybody's line is, is given up.
+pub(crate) async fn read_body<S>(mut payload: S, limit: usize) -> Result<Bytes>
+where
+    S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
+{
     let mut body = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
+    let most = SILENCE + Duration::from_secs(limit as u64 / SLOWEST);
+    let deadline = Instant::now() + most;
+    loop {
+        let silent_until = (Instant::now() + SILENCE).min(deadline);
+        let Ok(chunk) = timeout_at(silent_until, payload.next()).await else {
+            return Err(Error::invalid("body", "did not arrive in time"));
+        };
+        let Some(chunk) = chunk else { return Ok(body.freeze()) };
         let chunk =
             chunk.map_err(|error| Error::invalid("body", format_args!("could not be read: {error}")))?;
         if body.len() + chunk.len() > limit {
@@ -73,7 +97,6 @@ pub(crate) async fn read_body(mut payload: Payload, limit: usize) -> Result<Byte
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body.freeze())
 }
 
 fn too_large(limit: impl std::fmt::Display) -> Error {
@@ -100,5 +123,45 @@ fn to_http(response: Response) -> HttpResponse {
     match response.body {
         ResponseBody::Json(text) => answer.set_body(Bytes::from(text)).map_into_boxed_body(),
         ResponseBody::Events(events) => answer.set_body(BodyStream::new(events)).map_into_boxed_body(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+
+    /// A body that comes in `chunks`, each after a pause.
+    fn slowly(
+        chunks: usize,
+        bytes: usize,
+        pause: Duration,
+    ) -> impl Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin {
+        Box::pin(stream::iter(0..chunks).then(move |_| async move {
+            tokio::time::sleep(pause).await;
+            Ok(Bytes::from(vec![b'x'; bytes]))
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_coming_is_given_up() {
+        let patient = Duration::from_secs(29);
+        assert_eq!(read_body(slowly(3, 10, patient), 1 << 20).await.unwrap().len(), 30);
+        let began = Instant::now();
+        let error = read_body(slowly(1, 10, Duration::from_secs(3600)), 1 << 20).await.unwrap_err();
+        assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some("body")));
+        assert_eq!(began.elapsed(), SILENCE);
+        // A byte now and then does not hold a connection for ever.
+        let began = Instant::now();
+        assert!(read_body(slowly(1000, 1, patient), 1 << 20).await.is_err());
+        assert_eq!(began.elapsed(), SILENCE + Duration::from_secs(64));
+    }
+
+    #[tokio::test]
+    async fn no_more_than_the_limit_is_held() {
+        let fits = read_body(slowly(4, 25, Duration::ZERO), 100).await;
+        assert_eq!(fits.unwrap().len(), 100);
+        let error = read_body(slowly(1, 101, Duration::ZERO), 100).await.unwrap_err();
+        assert_eq!(error.code(), Code::PayloadTooLarge);
     }
 }

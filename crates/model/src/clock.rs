@@ -85,6 +85,11 @@ impl Timestamp {
         self.to_string()
     }
 
+    /// As HTTP headers have it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    pub fn http_date(self) -> String {
+        self.0.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// Reads RFC 3339 with any offset.
     pub fn parse(text: &str) -> Option<Self> {
         let time = DateTime::parse_from_rfc3339(text).ok()?;

@@ -26,6 +26,34 @@ struct Declaration {
     energy: bool,
     ceiling: Option<LitInt>,
     body_mib: Option<LitInt>,
+    deprecated: Option<Deprecation>,
+}
+
+/// `deprecated(since = "…", sunset = "…", alternative = "…")`. The registry checks what is in it.
+struct Deprecation {
+    since: LitStr,
+    sunset: LitStr,
+    alternative: LitStr,
+}
+
+impl Parse for Deprecation {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let inside;
+        syn::parenthesized!(inside in input);
+        let field = |name: &str| -> Result<LitStr> {
+            let found: Ident = inside.parse()?;
+            if found != name {
+                return Err(Error::new(found.span(), "say since, sunset and alternative, in this order"));
+            }
+            inside.parse::<Token![=]>()?;
+            let value = inside.parse()?;
+            inside.parse::<Option<Token![,]>>()?;
+            Ok(value)
+        };
+        let fields =
+            Self { since: field("since")?, sunset: field("sunset")?, alternative: field("alternative")? };
+        if inside.is_empty() { Ok(fields) } else { Err(inside.error("nothing else is known here")) }
+    }
 }
 
 impl Parse for Declaration {
@@ -35,7 +63,8 @@ impl Parse for Declaration {
             return Err(Error::new(method.span(), "begin with get, post, put, patch or delete"));
         }
         let path: LitStr = input.parse()?;
-        let (mut scope, mut energy, mut ceiling, mut body_mib) = (None, false, None, None);
+        let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated) =
+            (None, false, None, None, None);
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -52,11 +81,15 @@ impl Parse for Declaration {
                     input.parse::<Token![=]>()?;
                     body_mib = Some(parse_mib(input)?);
                 }
-                _ => return Err(Error::new(name.span(), "known here: scope, energy, ceiling, body_mib")),
+                "deprecated" => deprecated = Some(input.parse()?),
+                _ => {
+                    let known = "known here: scope, energy, ceiling, body_mib, deprecated";
+                    return Err(Error::new(name.span(), known));
+                }
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, ceiling, body_mib })
+        Ok(Self { method, path, scope, energy, ceiling, body_mib, deprecated })
     }
 }
 
@@ -110,7 +143,12 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
         None => quote!(::std::option::Option::None),
     };
     let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
-
+    let deprecated = match &declaration.deprecated {
+        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
+            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
+        )),
+        None => quote!(::std::option::Option::None),
+    };
     let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
     let mut access = Access::Nothing;
@@ -203,6 +241,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
                     ceiling: #ceiling,
                     body_mib: #body_mib,
                     paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
+                    deprecated: #deprecated,
                     summary: #summary,
                     description: #description,
                     file: file!(),

@@ -14,7 +14,8 @@ pub struct Reply {
     pub status: u16,
     /// What follows the headers.
     pub body: ReplyBody,
-    /// Headers of its own, beside those that every answer has. An `Idempotency-Key` remembers status and body only.
+    /// Headers of its own, beside those that every answer has. Of these an `Idempotency-Key` remembers `etag` and
+    /// `location`.
     pub headers: Vec<(&'static str, String)>,
 }
 

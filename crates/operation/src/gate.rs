@@ -46,6 +46,9 @@ impl Pipeline {
             }
         };
         progress.operation = Some(operation.meta());
+        if let Some(retiring) = &operation.retiring {
+            retiring.check(progress.came_at)?;
+        }
         let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The address is not valid UTF-8."))?;
 
         progress.gate = "workspace";

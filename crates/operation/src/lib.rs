@@ -5,6 +5,8 @@
 //! [`Pipeline::admit`], then hands over the body.
 
 mod answer;
+mod caught;
+mod deprecation;
 mod describe;
 mod events;
 mod face;
@@ -26,6 +28,7 @@ mod stream;
 mod validate;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
+pub use deprecation::Deprecated;
 pub use describe::Describe;
 pub use events::{EventType, object_schema, schema_of};
 pub use face::{Head, Limits, Response, ResponseBody};
@@ -51,6 +54,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use store::{Db, Read, Tx};
+
+/// The path below which the operations live.
+pub const BASE: &str = "/api/v1";
 
 /// Something that the service can do. Implemented by `#[operation]`.
 pub trait Operation: Send + Sync + 'static {

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp, WorkspaceId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::schema::request_logs;
 use store::{AnyConnection, Db, Tx};
 use tokio::sync::{Notify, mpsc, watch};
@@ -50,6 +50,8 @@ pub struct LogRow {
 const WAITING: usize = 16_384;
 const BATCH: usize = 500;
 const EVERY: Duration = Duration::from_millis(250);
+/// How often it is told at most that rows were dropped.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// Where the pipeline drops its rows.
 #[derive(Clone)]
@@ -71,8 +73,8 @@ impl RequestLog {
         let (sender, receiver) = mpsc::channel(WAITING);
         let log =
             Self { sender, dropped: Arc::default(), transactions: Arc::default(), hurry: Arc::default() };
-        let (transactions, hurry) = (log.transactions.clone(), log.hurry.clone());
-        (log, tokio::spawn(write_behind(db, quotas, receiver, transactions, hurry, stop)))
+        let writing = tokio::spawn(write_behind(db, quotas, log.clone(), receiver, stop));
+        (log, writing)
     }
 
     /// Takes a row, or drops it when too many wait.
@@ -99,15 +101,16 @@ impl RequestLog {
 async fn write_behind(
     db: Db,
     quotas: Arc<Quotas>,
+    log: RequestLog,
     mut receiver: mpsc::Receiver<LogRow>,
-    transactions: Arc<AtomicU64>,
-    hurry: Arc<Notify>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let transactions = &log.transactions;
+    let mut drops = Drops::default();
     loop {
         let stopping = tokio::select! {
             () = tokio::time::sleep(EVERY) => false,
-            () = hurry.notified() => false,
+            () = log.hurry.notified() => false,
             _ = stop.wait_for(|stop| *stop) => true,
         };
         loop {
@@ -132,8 +135,27 @@ async fn write_behind(
             }
             Err(error) => tracing::error!(?error, "request counts could not be written; they wait"),
         }
+        drops.tell(log.dropped(), stopping);
         if stopping {
             return;
+        }
+    }
+}
+
+/// What was told of dropped rows.
+#[derive(Default)]
+struct Drops {
+    told: u64,
+    last: Option<Instant>,
+}
+
+impl Drops {
+    /// Tells of those that came since the last time; not at every turn, because those who cause them come in crowds.
+    fn tell(&mut self, dropped: u64, at_last: bool) {
+        let is_soon = self.last.is_some_and(|last| last.elapsed() < TOLD_EVERY);
+        if dropped > self.told && (at_last || !is_soon) {
+            tracing::warn!(rows = dropped - self.told, in_all = dropped, "request log rows were dropped");
+            (self.told, self.last) = (dropped, Some(Instant::now()));
         }
     }
 }
@@ -165,7 +187,10 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
 /// How long rows are kept, in seconds.
 const KEPT_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Deletes rows older than 30 days, some at a time. Gives their number.
+/// How many rows a transaction deletes: it must not keep others waiting.
+const PURGED_AT_ONCE: i64 = 1_000;
+
+/// Deletes rows older than 30 days, some at a time. Gives their number; zero when there are none left.
 ///
 /// # Errors
 /// When the database fails.
@@ -174,7 +199,7 @@ pub fn purge_request_logs(tx: &mut Tx) -> Result<usize> {
     let old: Vec<String> = request_logs::table
         .filter(request_logs::created_at.lt(before))
         .order(request_logs::created_at.asc())
-        .limit(10_000)
+        .limit(PURGED_AT_ONCE)
         .select(request_logs::id)
         .load(tx.connection())?;
     let mut deleted = 0;

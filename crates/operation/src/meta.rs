@@ -1,5 +1,6 @@
 //! What is declared of an operation.
 
+use crate::deprecation::Deprecated;
 use model::Scope;
 use std::fmt;
 
@@ -109,6 +110,8 @@ pub struct Meta {
     pub body_mib: usize,
     /// How its list comes in pages.
     pub paging: Option<Paging>,
+    /// Whether, and when, it will be retired.
+    pub deprecated: Option<Deprecated>,
     /// One line for the contract.
     pub summary: &'static str,
     /// The rest of the doc comment.

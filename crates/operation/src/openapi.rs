@@ -1,5 +1,6 @@
 //! The published contract, made from the registry: OpenAPI 3.1.
 
+use crate::BASE;
 use crate::describe::{Describe, as_json};
 use crate::meta::Meta;
 use crate::registry::{Registered, Registry};
@@ -65,7 +66,7 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
             "description": "Every answer is wrapped in an envelope: `success` first, then `data` or `error`. Unknown response fields must be ignored and unknown enum values tolerated.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
-        "servers": [{ "url": "/api/v1" }],
+        "servers": [{ "url": BASE }],
         "tags": tags.iter().map(|tag| json!({ "name": tag })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
@@ -109,6 +110,12 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         if applies {
             operation.insert(name.into(), true.into());
         }
+    }
+    if let Some(deprecated) = &meta.deprecated {
+        operation.insert("deprecated".into(), true.into());
+        operation.insert("x-deprecated-at".into(), deprecated.since.into());
+        operation.insert("x-sunset".into(), deprecated.sunset.into());
+        operation.insert("x-alternative".into(), deprecated.alternative.into());
     }
     if meta.is_test_restricted() {
         operation.insert("x-svc-test-mode".into(), "restricted".into());
@@ -242,11 +249,15 @@ fn error_statuses(meta: &Meta, describe: &Describe) -> Vec<u16> {
     if meta.method.is_idempotent_by_key() {
         statuses.push(409);
     }
+    if meta.deprecated.is_some() {
+        statuses.push(410);
+    }
     if describe.body.is_some() {
         statuses.extend([413, 415]);
     }
     statuses.extend(&describe.failures);
     statuses.sort_unstable();
+    statuses.dedup();
     statuses
 }
 

@@ -4,19 +4,22 @@
 //! knows no operation's types, so it is compiled once.
 
 use crate::answer::{Reply, ReplyBody};
+use crate::caught::caught;
+use crate::deprecation::Retiring;
 use crate::face::{Head, Limits, Response, ResponseBody};
 use crate::gate::Passed;
 use crate::input::Input;
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
 use crate::raw_route::Chunks;
-use crate::registry::Registry;
+use crate::registry::{Found, Registry};
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
 use crate::{Call, Cx, Services, Speaking};
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Db, Tx};
@@ -55,6 +58,9 @@ pub(crate) struct Progress {
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) allow: Option<String>,
     pub(crate) came_at: Timestamp,
+    retiring: Option<Arc<Retiring>>,
+    /// Why it failed, now or when its answer was stored.
+    code: Option<Code>,
     began: Instant,
     method: String,
     path: String,
@@ -88,13 +94,22 @@ impl Pipeline {
         self.db.now()
     }
 
+    /// The largest body in bytes of the operation at an address; `None` where there is none. For bodies that announce
+    /// their length.
+    pub fn body_limit(&self, method: &str, path: &str) -> Option<usize> {
+        match self.registry.find(method, path) {
+            Found::Operation(operation, ..) => Some(operation.meta().body_limit()),
+            Found::OtherMethods(_) | Found::Nothing => None,
+        }
+    }
+
     /// Checks everything that can be checked without the body.
     ///
     /// # Errors
     /// The response to send, when a gate refused.
     pub async fn admit(&self, head: &Head<'_>) -> std::result::Result<Admitted, Response> {
         let mut progress = self.begin(head);
-        match self.guard(head, &mut progress).await {
+        match caught(self.guard(head, &mut progress)).await {
             Ok(passed) => {
                 let meta = progress.operation;
                 let idempotency_key = head
@@ -136,7 +151,7 @@ impl Pipeline {
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
         let Admitted { passed, mut progress, query, address, idempotency_key, if_match, json, .. } = admitted;
         let request = Request { passed, query, address: address.unwrap_or_default(), if_match, json };
-        match self.execute(request, idempotency_key, body, &mut progress).await {
+        match caught(self.execute(request, idempotency_key, body, &mut progress)).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
         }
@@ -169,6 +184,7 @@ impl Pipeline {
                     progress.gate = "operation";
                     match self.call_once(call, request.caller(), &ask, progress).await? {
                         Once::Reply(reply) => return Ok(reply),
+                        Once::Failed(error) => return Err(error),
                         Once::Replay(outcome) => return Ok(replay(outcome, progress)),
                         Once::InProgress => {}
                     }
@@ -260,7 +276,8 @@ impl Pipeline {
         let mut cx = Cx::new(self.db.clone(), caller.clone(), self.services.clone());
         cx.claim = Some(claim.clone());
         let cx = Arc::new(cx);
-        let mut working = work(cx.clone());
+        // What panics gives its claim up like anything that fails.
+        let mut working = pin!(caught(work(cx.clone())));
         // In this task and not beside it: a request that is dropped must not keep its claim alive.
         let result = tokio::select! {
             result = &mut working => result,
@@ -271,13 +288,16 @@ impl Pipeline {
             return result;
         }
         let to_store = match &result {
-            Ok(reply) => Some((reply.status, reply.text()?.to_owned())),
-            Err(error) if is_deterministic(error) => Some(error_reply(error, &caller.request)),
+            Ok(reply) => Some((reply.status, reply.text()?.to_owned(), reply.headers.clone())),
+            Err(error) if is_deterministic(error) => {
+                let (status, body) = error_reply(error, &caller.request);
+                Some((status, body, Vec::new()))
+            }
             Err(_) => None,
         };
         self.db
             .write(move |tx| match &to_store {
-                Some((status, body)) => idempotency::finish(tx, &claim, *status, body),
+                Some((status, body, headers)) => idempotency::finish(tx, &claim, *status, body, headers),
                 None => idempotency::release(tx, &claim),
             })
             .await?;
@@ -299,6 +319,8 @@ impl Pipeline {
             operation: None,
             workspace: None,
             allow: None,
+            retiring: self.registry.retiring(head.method, head.path),
+            code: None,
             began: Instant::now(),
             came_at,
             method: cut(head.method, 10),
@@ -309,7 +331,8 @@ impl Pipeline {
         }
     }
 
-    fn refuse(&self, progress: Progress, error: Error) -> Response {
+    fn refuse(&self, mut progress: Progress, error: Error) -> Response {
+        progress.code = Some(error.code());
         if let Some(cause) = error.cause() {
             tracing::error!(request_id = %progress.request, code = error.code().as_str(), ?cause, "a request failed");
         }
@@ -337,6 +360,9 @@ impl Pipeline {
         if let Some(allow) = &progress.allow {
             headers.push(("allow", allow.clone()));
         }
+        if let Some(retiring) = &progress.retiring {
+            headers.extend(retiring.headers(progress.came_at));
+        }
         if let Some(original) = &progress.original_request {
             headers.push(("idempotent-replayed", "true".to_owned()));
             headers.push(("original-request-id", original.clone()));
@@ -344,7 +370,7 @@ impl Pipeline {
         let status = reply.status;
         let body = match reply.body {
             ReplyBody::Whole(text) => {
-                self.log.push(progress.row(status, error));
+                self.log.push(progress.row(status));
                 ResponseBody::Json(text)
             }
             ReplyBody::Events(events) => {
@@ -362,13 +388,13 @@ impl Pipeline {
         let scope = progress.operation.and_then(|meta| meta.scope);
         let key = progress.key.as_ref().map(|stored| stored.key.id.clone());
         let key = key.map(|key| KeyWatch { db: self.db.clone(), key, scope });
-        let row = LastingRow::new(self.log.clone(), progress.row(200, None));
+        let row = LastingRow::new(self.log.clone(), progress.row(200));
         Sending::new(events, request, key, row, &self.limits).chunks()
     }
 }
 
 impl Progress {
-    fn row(self, status: u16, error: Option<&Error>) -> LogRow {
+    fn row(self, status: u16) -> LogRow {
         LogRow {
             id: self.request.as_str().to_owned(),
             created_at: self.came_at,
@@ -378,8 +404,8 @@ impl Progress {
             method: self.method,
             path: self.path,
             status: i64::from(status),
-            code: error.map(|error| error.code().as_str()),
-            gate: error.map(|_| self.gate),
+            code: self.code.map(Code::as_str),
+            gate: self.code.map(|_| self.gate),
             livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
             latency_us: i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX),
             energy: self.energy,
@@ -429,6 +455,8 @@ impl Request {
 
 enum Once {
     Reply(Reply),
+    /// It failed, and is remembered as failed.
+    Failed(Error),
     Replay(Outcome),
     InProgress,
 }
@@ -444,11 +472,12 @@ fn once_in_transaction(tx: &mut Tx, ask: &Ask, work: impl FnOnce(&mut Tx) -> Res
         Ok(reply) => reply,
         Err(error) if is_deterministic(&error) => {
             let (status, body) = error_reply(&error, &ask.request);
-            Reply::new(status, body)
+            idempotency::finish(tx, &claim, status, &body, &[])?;
+            return Ok(Once::Failed(error));
         }
         Err(error) => return Err(error),
     };
-    idempotency::finish(tx, &claim, reply.status, reply.text()?)?;
+    idempotency::finish(tx, &claim, reply.status, reply.text()?, &reply.headers)?;
     Ok(Once::Reply(reply))
 }
 
@@ -475,8 +504,17 @@ fn worth_retrying(code: Code) -> bool {
 }
 
 fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
+    progress.gate = "idempotency";
+    progress.code = if outcome.status < 400 { None } else { stored_code(&outcome.body) };
     progress.original_request = Some(outcome.request);
-    Reply::new(outcome.status, outcome.body)
+    Reply { headers: outcome.headers, ..Reply::new(outcome.status, outcome.body) }
+}
+
+/// The code in an error's body.
+fn stored_code(body: &str) -> Option<Code> {
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    let code = body.pointer("/error/code")?.as_str()?;
+    Code::ALL.iter().copied().find(|known| known.as_str() == code)
 }
 
 /// The status and the body of an error's answer.

@@ -1,11 +1,12 @@
 //! All operations, found by method and path.
 
+use crate::deprecation::Retiring;
 use crate::describe::Describe;
 use crate::meta::{Meta, Method};
 use crate::validate::Checks;
 use crate::{EventType, Operation};
 use model::{Error, Result};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// An area of the contract: a set of operations that belong together.
 pub trait Domain {
@@ -31,6 +32,7 @@ pub struct Registered {
     /// The area it belongs to.
     pub area: &'static str,
     checks: OnceLock<Checks>,
+    pub(crate) retiring: Option<Arc<Retiring>>,
 }
 
 impl Registered {
@@ -57,6 +59,7 @@ impl Registered {
 pub struct Registry {
     operations: Vec<Registered>,
     event_types: Vec<EventType>,
+    any_retiring: bool,
     router: matchit::Router<Vec<usize>>,
 }
 
@@ -99,7 +102,9 @@ impl Registry {
             return Err(Error::internal(format!("two operations are called {}", meta.id)));
         }
         let place = self.operations.len();
-        self.operations.push(Registered { operation, area, checks: OnceLock::new() });
+        let retiring = Retiring::of(meta)?.map(Arc::new);
+        self.any_retiring |= retiring.is_some();
+        self.operations.push(Registered { operation, area, checks: OnceLock::new(), retiring });
         let pattern = positional(meta.path);
         if let Ok(found) = self.router.at_mut(&pattern)
             && let Some(first) = found.value.first().and_then(|first| self.operations.get(*first))
@@ -128,6 +133,15 @@ impl Registry {
     /// The operation with this id.
     pub fn by_id(&self, id: &str) -> Option<&Registered> {
         self.operations.iter().find(|operation| operation.meta().id == id)
+    }
+
+    /// What is said on every answer of an operation that will be retired, or was.
+    pub(crate) fn retiring(&self, method: &str, path: &str) -> Option<Arc<Retiring>> {
+        // Asked before the key is known and for every request, and nearly always there is none.
+        match self.any_retiring.then(|| self.find(method, path))? {
+            Found::Operation(operation, ..) => operation.retiring.clone(),
+            Found::OtherMethods(_) | Found::Nothing => None,
+        }
     }
 
     pub(crate) fn find(&self, method: &str, path: &str) -> Found<'_> {

@@ -261,11 +261,11 @@ fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
             }
         })
         .every("idempotency.purge", seconds(600), |job| async move {
-            job.db.write(auth::idempotency::purge).await?;
+            while job.db.write(auth::idempotency::purge).await? > 0 {}
             Ok(())
         })
         .every("request_logs.purge", seconds(3600), |job| async move {
-            job.db.write(operation::purge_request_logs).await?;
+            while job.db.write(operation::purge_request_logs).await? > 0 {}
             Ok(())
         })
         .every("database.tidy", seconds(3600), |job| async move {

@@ -97,7 +97,7 @@ impl RunEngine {
     ) -> Result<bool> {
         // Whoever may make a run may answer what it asks.
         let reply = answer::reply(self.shown(tx, row.clone(), true)?, still_running)?;
-        match idempotency::finish(tx, claim, reply.status, reply.text()?) {
+        match idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers) {
             Ok(()) => Ok(true),
             Err(error) if error.code() == Code::IdempotencyInProgress => Ok(false),
             Err(error) => Err(error),

@@ -63,7 +63,7 @@ pub async fn import_items(
         let import = start(tx, &shapes, &author, collection_id, &origin, &settings)?;
         if let Some(claim) = &claim {
             let reply = Created(import.clone()).reply()?;
-            idempotency::finish(tx, claim, reply.status, reply.text()?)?;
+            idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers)?;
         }
         Ok(import)
     });

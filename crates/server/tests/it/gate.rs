@@ -73,6 +73,9 @@ testkit::on_both! {
         wrong.send(&app).await.expect_error(405, "method_not_allowed");
         next_minute();
         wrong.method = "POST";
+        wrong.send(&app).await.expect_error(413, "payload_too_large");
+        next_minute();
+        wrong.body.truncate(1 << 20);
         wrong.send(&app).await.expect_error(404, "workspace_not_found");
         next_minute();
         wrong.workspace = workspace.to_string();
@@ -82,9 +85,6 @@ testkit::on_both! {
         wrong.send(&app).await.expect_error(403, "missing_scope");
         next_minute();
         app.sql(format!("UPDATE api_keys SET scopes = 'runs:execute' WHERE id = '{}'", key.id)).await;
-        wrong.send(&app).await.expect_error(413, "payload_too_large");
-        next_minute();
-        wrong.body.truncate(1 << 20);
         let param = wrong.send(&app).await.expect_error(400, "validation_error");
         assert_eq!(param.as_deref(), Some("Idempotency-Key"));
         next_minute();

@@ -1,13 +1,15 @@
 //! What areas may use and few do: headers of their own, data that they printed, large and optional bodies, and addresses
 //! beside the API. Shown on operations made for it, behind the same front door.
 
-use crate::document::well_formed;
+use crate::document::{has_rate_headers, well_formed};
 use actix_web::{App, HttpServer};
 use bytes::Bytes;
+use chrono::Duration;
+use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use futures::StreamExt;
-use model::Result;
+use model::{Caller, Env, Result, Timestamp};
 use operation::{
-    Body, BoxFuture, Contract, Describe, Domain, FromInput, IfMatch, Input, Json, Operations, PageNumber,
+    Body, BoxFuture, Contract, Cx, Describe, Domain, FromInput, IfMatch, Input, Json, Operations, PageNumber,
     Pipeline, RawAnswer, RawCreated, RawPageList, RawRequest, RawRoute, RawRows, Registry, With, document,
     operation,
 };
@@ -80,13 +82,82 @@ fn search_shelves(page: PageNumber, filter: Filter) -> Result<RawPageList<Shelf,
     Ok(RawPageList::of(page, rows, 41, Exact { total_is_exact: true }))
 }
 
+/// List the old shelves
+#[operation(
+    get "/shelves/old",
+    scope = "runs:read",
+    deprecated(since = "2026-01-10", sunset = "2026-07-20", alternative = "GET /shelves/search")
+)]
+fn list_old_shelves() -> Result<Json<bool>> {
+    Ok(Json(true))
+}
+
+/// Keep a shelf
+#[operation(post "/shelves/kept", scope = any_key)]
+fn keep_shelf(tx: &mut Tx) -> Result<With<Json<String>>> {
+    let now = tx.now().to_string();
+    let headers =
+        vec![("etag", "\"9\"".to_owned()), ("location", "/shelves/1".to_owned()), ("x-once", now.clone())];
+    Ok(With { answer: Json(now), headers })
+}
+
+/// An input that cannot be read.
+#[derive(Debug, Clone)]
+struct Fragile;
+
+impl FromInput for Fragile {
+    fn from_input(_: &Input<'_>, _: &'static str) -> Result<Self> {
+        panic!("hidden-in-a-panic")
+    }
+
+    fn describe(_: &mut Describe, _: &'static str) {}
+}
+
+/// Break while the input is read
+#[operation(get "/broken/input", scope = any_key)]
+fn break_input(fragile: Fragile) -> Result<Json<bool>> {
+    let _ = fragile;
+    Ok(Json(true))
+}
+
+/// Break without a database
+#[operation(get "/broken/plain", scope = any_key)]
+fn break_plain(caller: &Caller) -> Result<Json<bool>> {
+    let broken: Option<bool> = caller.idempotency_key.as_ref().map(|_| true);
+    Ok(Json(broken.expect("hidden-in-a-panic")))
+}
+
+/// Break in a transaction
+#[operation(post "/broken/transaction", scope = any_key)]
+fn break_transaction(tx: &mut Tx) -> Result<Json<bool>> {
+    panic!("hidden-in-a-panic at {}", tx.now())
+}
+
+/// Break outside
+#[operation(post "/broken/outside", scope = any_key)]
+async fn break_outside(cx: &Cx) -> Result<Json<bool>> {
+    let now = cx.db.read(|read| Ok(read.now())).await?;
+    panic!("hidden-in-a-panic at {now}")
+}
+
 struct Shelves;
 
 impl Domain for Shelves {
     const AREA: &'static str = "Shelves";
 
     fn operations() -> Operations {
-        vec![Box::new(ReadVersion), Box::new(MakeShelf), Box::new(ChangeShelf), Box::new(SearchShelves)]
+        vec![
+            Box::new(ReadVersion),
+            Box::new(MakeShelf),
+            Box::new(ChangeShelf),
+            Box::new(SearchShelves),
+            Box::new(ListOldShelves),
+            Box::new(KeepShelf),
+            Box::new(BreakInput),
+            Box::new(BreakPlain),
+            Box::new(BreakTransaction),
+            Box::new(BreakOutside),
+        ]
     }
 }
 
@@ -104,6 +175,7 @@ impl RawRoute for Echo {
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         Box::pin(async move {
+            assert_ne!(request.rest, "panic", "hidden-in-a-panic");
             let told = json!({
                 "method": request.method, "rest": request.rest, "query": request.query,
                 "signature": request.header("x-signature"), "peer": request.peer,
@@ -245,6 +317,131 @@ testkit::on_both! {
         assert_eq!(filter["style"], "deepObject");
         let answer = &told["responses"]["200"]["content"]["application/json"]["schema"];
         assert_eq!(answer["properties"]["total_is_exact"]["type"], "boolean");
+    }
+
+    async fn a_panic_is_an_error_like_any_other(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let mut broken = Vec::new();
+        for (method, path) in [
+            ("GET", "/broken/input"),
+            ("GET", "/broken/plain"),
+            ("POST", "/broken/transaction"),
+            ("POST", "/broken/outside"),
+        ] {
+            let ask = || bed.client.ask(method, path).key(&bed.key);
+            broken.push((path, ask().send().await));
+            // What panics leaves no claim behind that a resend would wait for.
+            for _ in 0..2 {
+                broken.push((path, ask().header("idempotency-key", path).send().await));
+            }
+        }
+        for (path, answer) in &broken {
+            answer.expect_error(500, "internal_error");
+            has_rate_headers(answer, path);
+            assert!(!answer.text.contains("hidden"), "{}", answer.text);
+        }
+        let beside = bed.client.ask_beside("GET", "/echo/panic").send().await;
+        assert_eq!(beside.status, 500);
+        assert!(beside.headers["x-request-id"].starts_with("req_") && !beside.text.contains("hidden"));
+        bed.get("/shelves/version").await.expect(200);
+
+        let data = bed.app.stop().await;
+        let logged = data.db.read(|read| {
+            use store::schema::request_logs as log;
+            let rows: Vec<(String, Option<String>, Option<String>)> = log::table
+                .filter(log::status.eq(500))
+                .select((log::id, log::code, log::gate))
+                .load(read.connection())?;
+            Ok(rows)
+        });
+        let logged = logged.await.unwrap();
+        assert_eq!(logged.len(), broken.len());
+        for (path, answer) in &broken {
+            let row = logged.iter().find(|row| row.0 == answer.headers["x-request-id"]).expect("a row");
+            let gate = if *path == "/broken/input" { "body" } else { "operation" };
+            assert_eq!((row.1.as_deref(), row.2.as_deref()), (Some("internal_error"), Some(gate)), "{path}");
+        }
+    }
+
+    async fn a_deprecated_operation_says_so_until_its_end(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let workspace = bed.key.workspace;
+        let narrow = bed.app.key(workspace, Env::Live, &["agents:read"]).await;
+        let slow = bed.app.key_with(workspace, Env::Live, &["runs:read"], |new| new.rate_limit_rpm = Some(1)).await;
+        let ask = || bed.client.ask("GET", "/shelves/old");
+        let answers = async || {
+            bed.app.data.clock.advance(Duration::seconds(61));
+            [
+                (200, ask().key(&bed.key).send().await),
+                (401, ask().send().await),
+                (403, ask().key(&narrow).send().await),
+                (200, ask().key(&slow).send().await),
+                (429, ask().key(&slow).send().await),
+                (400, ask().header("x-filler", &"x".repeat(17 * 1024)).send().await),
+            ]
+        };
+        let sunset = "Mon, 20 Jul 2026 00:00:00 GMT";
+        for (status, answer) in answers().await {
+            assert_eq!(answer.status, status, "{}", answer.text);
+            assert_eq!((answer.headers["deprecation"].as_str(), answer.headers["sunset"].as_str()), ("true", sunset));
+            let link = "</docs/>; rel=\"deprecation\"; type=\"text/html\"; title=\"GET /shelves/search\"";
+            assert_eq!(answer.headers["link"], link);
+        }
+        assert!(!bed.get("/shelves/search").await.headers.contains_key("deprecation"));
+        let post = bed.client.ask("POST", "/shelves/old").key(&bed.key).send().await;
+        post.expect_error(405, "method_not_allowed");
+        assert!(!post.headers.contains_key("deprecation"));
+
+        let told = &bed.document["paths"]["/shelves/old"]["get"];
+        assert_eq!(told["deprecated"], true);
+        assert_eq!((&told["x-deprecated-at"], &told["x-sunset"]), (&json!("2026-01-10"), &json!("2026-07-20")));
+        assert_eq!(told["x-alternative"], "GET /shelves/search");
+        assert!(told["responses"].get("410").is_some());
+        assert!(bed.document["paths"]["/shelves"]["post"].get("deprecated").is_none());
+
+        let end = Timestamp::parse("2026-07-20T00:00:00Z").unwrap();
+        let left = Duration::milliseconds(end.millis() - bed.app.db().now().millis());
+        bed.app.data.clock.advance(left - Duration::milliseconds(1));
+        ask().key(&bed.key).send().await.expect(200);
+        bed.app.data.clock.advance(Duration::milliseconds(1));
+        let retired = ask().key(&bed.key).send().await;
+        retired.expect_error(410, "endpoint_retired");
+        assert!(retired.body["error"]["message"].as_str().unwrap().contains("GET /shelves/search"));
+        assert_eq!(retired.headers["link"], "</api/v1/shelves/search>; rel=\"successor-version\"");
+        assert_eq!(retired.headers["sunset"], sunset);
+        ask().send().await.expect_error(401, "missing_api_key");
+    }
+
+    async fn a_repetition_has_the_headers_of_the_answer(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let ask = || bed.client.ask("POST", "/shelves/kept").key(&bed.key).header("idempotency-key", "once").send();
+        let first = ask().await;
+        assert!(first.headers.contains_key("x-once"));
+        let again = ask().await;
+        assert_eq!((again.expect(200), &again.headers["idempotent-replayed"]), (first.expect(200), &"true".to_owned()));
+        for name in ["etag", "location"] {
+            assert_eq!(again.headers[name], first.headers[name]);
+        }
+        assert!(!again.headers.contains_key("x-once"));
+    }
+
+    async fn a_body_that_is_announced_too_large_is_refused_first(kind: Kind) {
+        let bed = Bed::new(kind).await;
+        let announce = async |path: &str, length: usize| {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            let mut stream = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
+            let head = format!("POST /api/v1{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.unwrap();
+            String::from_utf8_lossy(&answer[9..]).into_owned()
+        };
+        // Nothing of it was sent, and no key.
+        assert_eq!(announce("/shelves", (3 << 20) + 1).await, "413");
+        assert_eq!(announce("/shelves", 3 << 20).await, "401");
+        assert_eq!(announce("/shelves/kept", (1 << 20) + 1).await, "413");
+        assert_eq!(announce("/nowhere", (1 << 20) + 1).await, "401");
+        assert_eq!(announce("/nowhere", 27 << 20).await, "413");
     }
 
     async fn what_is_beside_the_api(kind: Kind) {

@@ -1,13 +1,14 @@
 //! What surrounds the operations: the request log, the published documents, the reference page, health.
 
+use auth::RateWindows;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::{Env, Timestamp};
-use operation::purge_request_logs;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use store::Db;
-use store::schema::request_logs;
-use testkit::{Answer, TestApp};
+use store::schema::{idempotency_keys, request_logs};
+use testkit::{Answer, TestApp, TestDb};
 
 /// A row of the request log: every column.
 type Row = (
@@ -37,6 +38,42 @@ async fn logged(db: &Db) -> Vec<Row> {
     })
     .await
     .unwrap()
+}
+
+/// Adds 2,500 rows and 2,500 outcomes.
+async fn many_rows(data: &TestDb) -> Db {
+    let now = data.db.now();
+    let added = data.db.write(move |tx| {
+        for number in 0..2_500 {
+            diesel::insert_into(request_logs::table)
+                .values((
+                    request_logs::id.eq(format!("req_{number}")),
+                    request_logs::created_at.eq(now),
+                    request_logs::method.eq("GET"),
+                    request_logs::path.eq("/me"),
+                    request_logs::status.eq(200),
+                    request_logs::latency_us.eq(1),
+                    request_logs::energy.eq(0),
+                    request_logs::replayed.eq(false),
+                ))
+                .execute(tx.connection())?;
+            diesel::insert_into(idempotency_keys::table)
+                .values((
+                    idempotency_keys::lineage_id.eq("key_x"),
+                    idempotency_keys::key.eq(number.to_string()),
+                    idempotency_keys::fingerprint.eq(vec![0; 32]),
+                    idempotency_keys::request_id.eq("req_x"),
+                    idempotency_keys::state.eq("done"),
+                    idempotency_keys::fence.eq(1),
+                    idempotency_keys::lease_until.eq(now),
+                    idempotency_keys::expires_at.eq(now.plus_seconds(24 * 3600 + number / 1_000)),
+                ))
+                .execute(tx.connection())?;
+        }
+        Ok(())
+    });
+    added.await.unwrap();
+    data.db.clone()
 }
 
 /// `GET` outside `/api/v1`.
@@ -99,12 +136,54 @@ testkit::on_both! {
             }
         }
 
-        // Kept for 30 days.
-        data.clock.advance(Duration::days(30));
-        assert_eq!(data.db.write(purge_request_logs).await.unwrap(), 0);
-        data.clock.advance(Duration::milliseconds(1));
-        assert!(data.db.write(purge_request_logs).await.unwrap() >= answers.len());
-        assert!(logged(&data.db).await.is_empty());
+    }
+
+    async fn what_is_remembered_is_logged_like_the_first(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let ask = || {
+            let new = json!({ "name": "Assistant" });
+            app.ask("POST", "/agents").key(&key).header("idempotency-key", "once").json(&new).send()
+        };
+        let answers = [ask().await, ask().await];
+        for answer in &answers {
+            assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("name_taken")));
+        }
+        let rows = logged(&app.stop().await.db).await;
+        let told = answers.map(|answer| {
+            let row = rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row");
+            (row.0.7, row.1.0.clone().unwrap(), row.1.1.clone().unwrap(), row.1.5)
+        });
+        let row = |gate: &str, replayed| (409, "name_taken".to_owned(), gate.to_owned(), replayed);
+        assert_eq!(told, [row("operation", false), row("idempotency", true)]);
+    }
+
+    async fn rows_and_outcomes_are_kept_as_long_as_promised(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let made = app.ask("POST", "/agents").key(&key).header("idempotency-key", "once");
+        made.json(&json!({ "name": "Second" })).send().await.expect(201);
+        // More than one transaction deletes.
+        let data = app.stop().await;
+        let many = many_rows(&data).await;
+        let app = TestApp::start(data, many, RateWindows::local(), None).await;
+        let left = async || {
+            let outcomes = app.db().read(|read| {
+                Ok(idempotency_keys::table.count().get_result::<i64>(read.connection())?)
+            });
+            (logged(app.db()).await.len(), outcomes.await.unwrap())
+        };
+        let (rows, outcomes) = left().await;
+        assert!(rows > 2_500 && outcomes == 2_501, "{rows} {outcomes}");
+        app.data.clock.advance(Duration::hours(23));
+        app.service.jobs.run_due().await.unwrap();
+        assert_eq!(left().await, (rows, outcomes));
+        app.data.clock.advance(Duration::hours(2));
+        app.service.jobs.run_due().await.unwrap();
+        assert_eq!(left().await, (rows, 0));
+        app.data.clock.advance(Duration::days(29));
+        app.service.jobs.run_due().await.unwrap();
+        assert_eq!(left().await.0, 0);
     }
 
     async fn secrets_are_nowhere_in_the_database(kind: Kind) {
@@ -149,6 +228,32 @@ async fn documents_are_public_and_cacheable() {
             assert_eq!(again.headers["etag"], etag);
         }
         assert_eq!(get(&app, &path, "if-none-match: \"other\"\r\n").await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_a_request_id() {
+    let app = TestApp::new(testkit::Kind::Sqlite).await;
+    let mut seen = BTreeSet::new();
+    for (method, path) in [
+        ("GET", "/api/v1/openapi.public.json"),
+        ("GET", "/api/v1/openapi.partner.json"),
+        ("POST", "/api/v1/openapi.public.json"),
+        ("GET", "/health"),
+        ("POST", "/health"),
+        ("GET", "/docs"),
+        ("GET", "/docs/"),
+        ("GET", "/docs/nothing.js"),
+        ("GET", "/d/nothing"),
+        ("GET", "/f/nothing"),
+        ("POST", "/hooks/nothing"),
+        ("GET", "/"),
+        ("GET", "/somewhere"),
+        ("GET", "/api/v1/me"),
+    ] {
+        let answer = app.ask_beside(method, path).send().await;
+        let id = answer.headers.get("x-request-id").unwrap_or_else(|| panic!("{method} {path}"));
+        assert!(id.starts_with("req_") && seen.insert(id.clone()), "{method} {path}: {id}");
     }
 }
 

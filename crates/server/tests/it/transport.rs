@@ -104,6 +104,13 @@ testkit::on_both! {
             let asking = app.ask("POST", "/runs").key(&key).header(name, value).json(&json!({ "input": "Hello" }));
             check(&format!("{name}: {value}"), &asking.send().await, expected);
         }
+        // What the HTTP library does not take at all, it refuses itself, before there is anything of ours.
+        for headers in [format!("x-filler: {}\r\n", "x".repeat(140_000)), "x: y\r\n".repeat(97)] {
+            let request = format!("GET /api/v1/me HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+            let answer = app.raw(request.as_bytes()).await;
+            assert_eq!((answer.status, answer.text.as_str()), (431, ""));
+            assert!(!answer.headers.contains_key("x-request-id"));
+        }
         // Announced, and never sent: it is refused before anything is read.
         let announced = b"POST /api/v1/runs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\nconnection: close\r\n\r\n";
         check("100 MB announced", &app.raw(announced).await, (413, "payload_too_large", None));
