@@ -15,6 +15,6 @@ pub use cache::Cache;
 pub use directory::Directory;
 pub use quota::Quotas;
 pub use rate::{RateWindows, Window};
-pub use seal::Seal;
+pub use seal::{Seal, is_sealed_under};
 pub use secret::{KeySecret, SecretHash};
 pub use spending::Spending;

@@ -4,10 +4,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use diesel::prelude::*;
 use model::{Error, Random, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 use std::fmt;
+use store::schema::installation;
+use store::{Tx, each};
 
 /// Seals and opens, signs and verifies.
 pub struct Seal {
@@ -46,6 +49,11 @@ impl Seal {
         hmac::verify(&self.signer, &signed(place, text), signature).is_ok()
     }
 
+    /// Tells this key from others, and says nothing else of it.
+    pub fn mark(&self) -> String {
+        STANDARD.encode(self.sign("installation", "secret key"))
+    }
+
     /// Seals `secret` for `place` (such as `agent_tool:7:weather`): it opens nowhere else.
     ///
     /// # Errors
@@ -76,6 +84,22 @@ impl Seal {
             .map_err(|_| broken())?;
         String::from_utf8(plain.to_vec()).map_err(|_| broken())
     }
+}
+
+/// Whether what a database holds is sealed under the key with this [`Seal::mark`]. The first key that is asked about is
+/// the one, from then on.
+///
+/// # Errors
+/// When the database fails.
+pub fn is_sealed_under(tx: &mut Tx, mark: &str) -> Result<bool> {
+    const NAME: &str = "secret_key_mark";
+    let row = (installation::name.eq(NAME), installation::value.eq(mark));
+    each!(tx.connection(), |connection| diesel::insert_into(installation::table)
+        .values(row)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    let known: String = installation::table.find(NAME).select(installation::value).first(tx.connection())?;
+    Ok(known == mark)
 }
 
 /// No place has a NUL, so no other place and text make the same bytes.

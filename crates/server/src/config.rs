@@ -40,8 +40,8 @@ pub struct Config {
     #[arg(long, env = "SVC_REDIS_URL", global = true, value_name = "URL", hide_env_values = true)]
     pub redis_url: Option<String>,
 
-    /// 32 bytes in base64, under which secrets are sealed. All replicas need the same. Default: made once, in the
-    /// data folder.
+    /// 32 bytes in base64, under which secrets are sealed. All replicas need the same, and PostgreSQL needs one.
+    /// Default, with SQLite: made once, in the data folder.
     #[arg(long, env = "SVC_SECRET_KEY", global = true, value_name = "BASE64", hide_env_values = true)]
     pub secret_key: Option<String>,
 
@@ -84,6 +84,17 @@ pub struct Config {
     #[arg(long, env = "SVC_OPENAI_CONTEXT", global = true, value_name = "TOKENS", default_value = "32768")]
     pub openai_context: i64,
 
+    /// Requests per minute of a key without a cap of its own in a workspace without a plan.
+    #[arg(
+        long,
+        env = "SVC_DEFAULT_RPM",
+        global = true,
+        value_name = "N",
+        default_value = "300",
+        value_parser = clap::value_parser!(i64).range(1..=1_000_000)
+    )]
+    pub default_rpm: i64,
+
     /// What is logged, such as `info` or `info,svc_operation=debug`.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
@@ -108,17 +119,22 @@ impl Config {
     }
 }
 
-/// Makes the settings of the file the defaults of `command`, below environment variables and flags.
+/// Makes the settings of the file the defaults of `command`, below environment variables and flags. A variable that is
+/// set to nothing counts as not set.
 ///
 /// # Errors
 /// When the file cannot be read, or has a setting that does not exist.
 pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
-    let Some(path) = config_path() else { return Ok(command) };
     let known: Vec<String> = command
         .get_arguments()
         .filter(|argument| argument.get_env().is_some())
         .map(|argument| argument.get_id().to_string())
         .collect();
+    command = command.mut_args(|argument| {
+        let is_empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if is_empty { argument.env(None::<&'static str>) } else { argument }
+    });
+    let Some(path) = config_path() else { return Ok(command) };
     for (name, value) in read_file(&path)? {
         anyhow::ensure!(known.contains(&name), "{}: there is no setting `{name}`", path.display());
         command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
@@ -138,7 +154,7 @@ fn config_path() -> Option<PathBuf> {
             return Some(PathBuf::from(path));
         }
     }
-    std::env::var_os("SVC_CONFIG").map(PathBuf::from)
+    std::env::var_os("SVC_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn read_file(path: &Path) -> anyhow::Result<BTreeMap<String, String>> {

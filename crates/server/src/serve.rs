@@ -2,19 +2,24 @@
 
 use crate::compose::{Service, ServiceParts};
 use crate::{Config, demo, tiers};
+use actix_web::dev::Server;
 use actix_web::{App, HttpServer};
 use anyhow::Context;
-use auth::{RateWindows, Seal};
+use auth::{RateWindows, Seal, is_sealed_under};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use egress::{Connector, Policy};
+use events::Delivering;
+use jobs::Running;
 use model::{Clock, Random, SystemClock, SystemRandom};
 use operation::Limits;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::{Backend, Db, Options};
 use tokio::runtime::Handle;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -54,14 +59,47 @@ pub(crate) fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Result<()> {
-    let began = std::time::Instant::now();
-    let migrated = Db::migrate(&backend(&config)?).map_err(cause)?;
+    let began = Instant::now();
+    let backend = backend(&config)?;
+    let migrated = Db::migrate(&backend).map_err(cause)?;
     for name in &migrated {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
+    let seal = seal(&config, &backend)?;
+    check_key(&db, &seal).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
     let config = Arc::new(config);
+    let service = compose(&config, db, seal, runtime).await?;
+
+    let face = service.face();
+    let app = move || App::new().configure(|app| http_face::configure(app, &face));
+    // Signals are ours: requests are the first of several that get their time.
+    let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(config.shutdown_seconds);
+    if let Some(workers) = config.workers {
+        server = server.workers(workers.max(1));
+    }
+    let server = server.bind(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
+    let mut signals = StopSignals::listen()?;
+    let background = (service.jobs.start(), service.deliveries.start());
+    let mut server = server.run();
+    tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
+    if let Some(welcome) = welcome {
+        welcome.print();
+    }
+    tokio::select! {
+        ended = &mut server => return Ok(ended?),
+        () = signals.arrive() => {}
+    }
+    tracing::info!("stopping");
+    tokio::select! {
+        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped,
+        () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),
+    }
+}
+
+/// The service that is configured.
+async fn compose(config: &Arc<Config>, db: Db, seal: Seal, runtime: Handle) -> anyhow::Result<Service> {
     // Loading the model takes seconds of computing, which must not stop the runtime.
     let loading = config.clone();
     let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
@@ -71,61 +109,94 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     };
     let policy =
         Policy::allowing(config.allow_outbound.iter().map(String::as_str)).context("SVC_ALLOW_OUTBOUND")?;
-    let service = Service::new(ServiceParts {
+    let parts = ServiceParts {
         db,
         tiers,
         connector: Connector::new(policy)?,
-        seal: seal(&config)?,
+        seal,
         objects: data::files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
         rates,
         base_url: config.base_url(),
-        limits: Limits::default(),
+        limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
         runtime,
-    })
-    .map_err(cause)?;
+    };
+    Service::new(parts).map_err(cause)
+}
 
-    let face = service.face();
-    let patience = Duration::from_secs(config.shutdown_seconds);
-    let app = move || App::new().configure(|app| http_face::configure(app, &face));
-    let mut server = HttpServer::new(app).shutdown_timeout(config.shutdown_seconds);
-    if let Some(workers) = config.workers {
-        server = server.workers(workers.max(1));
-    }
-    let server = server.bind(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
-    let running = service.jobs.start();
-    let delivering = service.deliveries.start();
-    tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
-    if let Some(welcome) = welcome {
-        welcome.print();
-    }
-    server.run().await?;
-
-    tracing::info!("stopping");
-    let aborted = running.stop(patience).await;
+/// Ends what goes on: requests, jobs, deliveries, runs. They share `patience`: who comes later has what is left of it.
+async fn stop(
+    server: Server,
+    (jobs, deliveries): (Running, Delivering),
+    service: Service,
+    patience: Duration,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + patience;
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let handle = server.handle();
+    let ((), ended) = tokio::join!(handle.stop(true), server);
+    ended?;
+    let aborted = jobs.stop(left()).await;
     if !aborted.is_empty() {
         tracing::warn!(jobs = aborted.len(), "jobs were stopped; they run again");
     }
     // What the last requests told is delivered by whoever serves next, or by ourselves then.
-    delivering.stop(patience).await;
-    service.stop(patience).await;
+    deliveries.stop(left()).await;
+    service.stop(left()).await;
     Ok(())
 }
 
-/// The key under which secrets are sealed: configured, or made once and kept in the data folder.
-fn seal(config: &Config) -> anyhow::Result<Seal> {
+/// The signals that ask the service to stop.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn arrive(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// The key under which secrets are sealed: configured, or kept in the data folder, where one is made for a database that
+/// has this process only.
+fn seal(config: &Config, backend: &Backend) -> anyhow::Result<Seal> {
     let text = match &config.secret_key {
         Some(text) => text.clone(),
         None => {
             let path = config.data_dir.join("secret.key");
-            match std::fs::read_to_string(&path) {
-                Ok(text) => text,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_key(&path)?,
-                Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+            match (std::fs::read_to_string(&path), backend) {
+                (Ok(text), _) => text,
+                (Err(error), Backend::Sqlite(_)) if error.kind() == ErrorKind::NotFound => make_key(&path)?,
+                (Err(error), Backend::Postgres(_)) if error.kind() == ErrorKind::NotFound => anyhow::bail!(
+                    "SVC_SECRET_KEY is not set. With PostgreSQL all replicas share one key: make it once with \
+                     `head -c 32 /dev/urandom | base64`, and give it to each of them"
+                ),
+                (Err(error), _) => return Err(error).with_context(|| format!("reading {}", path.display())),
             }
         }
     };
     let key = STANDARD.decode(text.trim()).context("the secret key is not base64")?;
     Seal::new(&key).map_err(cause)
+}
+
+/// Refuses a key other than the one that this database's secrets were sealed under: its callers would be the first to
+/// notice. The first start tells the database its key's mark.
+async fn check_key(db: &Db, seal: &Seal) -> anyhow::Result<()> {
+    let mark = seal.mark();
+    let is_known = db.write(move |tx| is_sealed_under(tx, &mark)).await.map_err(cause)?;
+    anyhow::ensure!(
+        is_known,
+        "SVC_SECRET_KEY (or secret.key in the data folder) is not the key under which this database's secrets were \
+         sealed. Start with the earlier one: what was sealed cannot be opened otherwise"
+    );
+    Ok(())
 }
 
 fn make_key(path: &Path) -> anyhow::Result<String> {

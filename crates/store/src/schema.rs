@@ -429,6 +429,13 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    installation (name) {
+        name -> Text,
+        value -> Text,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     plans,
     partners,

@@ -202,18 +202,14 @@ impl TestApp {
 
     /// A partner, and a key of it with `scopes`; `clients` workspaces are attributed to it.
     pub async fn partner_key(&self, env: Env, scopes: &[&str], clients: &[WorkspaceId]) -> (PartnerId, Key) {
-        use diesel::{ExpressionMethods, RunQueryDsl};
         let clients = clients.to_vec();
         let attributed = clients.clone();
         let partner: PartnerId = self
             .db()
             .write(move |tx| {
-                let partner = plans::create_partner(tx, "Partner")?;
+                let partner = plans::create_partner(tx, "Partner")?.id;
                 for client in &attributed {
-                    diesel::update(store::schema::workspaces::table)
-                        .filter(store::schema::workspaces::id.eq(client))
-                        .set(store::schema::workspaces::partner_id.eq(partner))
-                        .execute(tx.connection())?;
+                    plans::attribute(tx, *client, Some(partner))?;
                 }
                 Ok(partner)
             })

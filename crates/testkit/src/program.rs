@@ -58,6 +58,23 @@ impl Program {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// Runs a command that fails; gives what it says.
+    pub fn fails(&self, arguments: &[&str]) -> String {
+        Self::failure(self.command(&self.listen).args(arguments))
+    }
+
+    /// The same with a setting.
+    pub fn fails_with(&self, name: &str, value: &str, arguments: &[&str]) -> String {
+        Self::failure(self.command(&self.listen).env(name, value).args(arguments))
+    }
+
+    fn failure(command: &mut Command) -> String {
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{told}");
+        told
+    }
+
     /// A live key of a fresh workspace on the plan `scale`, made on the command line.
     pub fn key(&self, scopes: &str) -> Key {
         let workspace = self.run(&["workspace", "create", "--name", "Program"])["id"].to_string();
@@ -91,6 +108,8 @@ impl Program {
         };
         let mut command = Command::new(self.binary);
         command.env("SVC_DATABASE_URL", database).env("SVC_DATA_DIR", self.folder.path());
+        // PostgreSQL's replicas share one, which is not made up.
+        command.env("SVC_SECRET_KEY", "c3ZjLXRlc3RraXQtc2VjcmV0LWtleS0zMi1ieXRlcyE=");
         command.env("SVC_LISTEN", listen).env("SVC_LOG", "warn").stdin(Stdio::null());
         for tier in ["FAST", "BALANCED", "ADVANCED"] {
             command.env(format!("SVC_MODEL_{tier}"), "openai:x");

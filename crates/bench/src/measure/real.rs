@@ -128,6 +128,8 @@ impl Real {
             .arg("serve")
             .env("SVC_DATABASE_URL", database)
             .env("SVC_DATA_DIR", bench.folder.path())
+            // 32 zeros: with PostgreSQL none is made up.
+            .env("SVC_SECRET_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
             .env("SVC_LISTEN", &address)
             .env("SVC_LOG", "warn")
             .envs(settings.iter().map(|(name, value)| (name, value)))

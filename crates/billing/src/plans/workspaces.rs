@@ -1,8 +1,9 @@
 //! Workspaces and partners, as whoever runs the service makes and keeps them.
 
+use super::partners::expect_partner;
 use diesel::prelude::*;
 use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
-use store::schema::{energy_accounts, partners, workspaces};
+use store::schema::{energy_accounts, workspaces};
 use store::{AnyConnection, Read, Tx, each};
 
 /// A workspace to be made.
@@ -10,7 +11,8 @@ use store::{AnyConnection, Read, Tx, each};
 pub struct NewWorkspace {
     /// What people call it, 1 to 80 characters.
     pub name: String,
-    /// Its name in addresses: 3 to 40 lower-case letters and digits, with single hyphens between them.
+    /// Its name in addresses: 3 to 40 lower-case letters and digits, at least one a letter, with single hyphens between
+    /// them.
     pub slug: String,
     /// The partner that it is attributed to.
     pub partner: Option<PartnerId>,
@@ -86,13 +88,11 @@ impl Row {
 pub fn create_workspace(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
     let name = checked_name(&new.name)?;
     if !is_slug(&new.slug) {
-        let rule = "must be 3 to 40 lower-case letters or digits, with single hyphens between them";
+        let rule = "must be 3 to 40 lower-case letters or digits, at least one a letter, with single hyphens between them";
         return Err(Error::invalid("slug", rule));
     }
     if let Some(partner) = new.partner {
-        let known: Option<PartnerId> =
-            partners::table.find(partner).select(partners::id).first(tx.connection()).optional()?;
-        known.ok_or_else(|| Error::invalid("partner", "is not the id of a partner"))?;
+        expect_partner(tx, partner)?;
     }
     let now = tx.now();
     let id: Option<WorkspaceId> = each!(tx.connection(), |connection| {
@@ -133,7 +133,7 @@ pub fn create_workspace(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceReco
     by_id(tx, id)
 }
 
-fn checked_name(name: &str) -> Result<&str> {
+pub(super) fn checked_name(name: &str) -> Result<&str> {
     let name = name.trim();
     if (1..=80).contains(&name.chars().count()) && !name.contains('\0') {
         Ok(name)
@@ -142,12 +142,16 @@ fn checked_name(name: &str) -> Result<&str> {
     }
 }
 
-/// `^[a-z0-9](-?[a-z0-9]){2,39}$`
+/// `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not digits only.
 fn is_slug(text: &str) -> bool {
     let letters = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    text.split('-').all(letters) && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
+    // A number would be taken for an id.
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    has_letter
+        && text.split('-').all(letters)
+        && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
 }
 
 pub(super) fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
@@ -170,7 +174,7 @@ pub(super) fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
     row.ok_or_else(unknown)?.record()
 }
 
-fn unknown() -> Error {
+pub(super) fn unknown() -> Error {
     Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
 }
 
@@ -230,21 +234,6 @@ fn set_reason(tx: &mut Tx, workspace: WorkspaceId, reason: Option<&str>) -> Resu
     if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
 }
 
-/// Makes a partner.
-///
-/// # Errors
-/// `validation_error` for a name that is blank or longer than 80 characters.
-pub fn create_partner(tx: &mut Tx, name: &str) -> Result<PartnerId> {
-    let name = checked_name(name)?;
-    let now = tx.now();
-    Ok(each!(tx.connection(), |connection| {
-        diesel::insert_into(partners::table)
-            .values((partners::name.eq(name), partners::created_at.eq(now)))
-            .returning(partners::id)
-            .get_result(connection)
-    })?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::is_slug;
@@ -255,7 +244,20 @@ mod tests {
         for good in ["abc", "a-b-c", "0a9", "acme-corp-2", &longest] {
             assert!(is_slug(good), "{good}");
         }
-        for bad in ["", "ab", "a-b", "-abc", "abc-", "a--bc", "Abc", "ab_c", "äbc", &"a".repeat(41)] {
+        for bad in [
+            "",
+            "ab",
+            "a-b",
+            "-abc",
+            "abc-",
+            "a--bc",
+            "Abc",
+            "ab_c",
+            "äbc",
+            "12345",
+            "1-2-3",
+            &"a".repeat(41),
+        ] {
             assert!(!is_slug(bad), "{bad}");
         }
     }

@@ -51,7 +51,7 @@ on_both! {
             .write(move |tx| {
                 let partner = plans::create_partner(tx, "Agency")?;
                 let new = NewKey {
-                    owner: KeyOwner::Partner(partner),
+                    owner: KeyOwner::Partner(partner.id),
                     ..NewKey::of_workspace("Partner", workspace, Env::Live, vec![Scope::RunsExecute])
                 };
                 Ok(keys::create(tx, new)?.0)

@@ -29,7 +29,7 @@ on_both! {
 
     async fn workspaces_are_made_found_and_blocked(kind: Kind) {
         let bed = Bed::new(kind).await;
-        let partner = bed.write(|tx| plans::create_partner(tx, " Agency ")).await.unwrap();
+        let partner = bed.write(|tx| plans::create_partner(tx, " Agency ")).await.unwrap().id;
         let made = bed
             .write(move |tx| plans::create_workspace(tx, &NewWorkspace { partner: Some(partner), ..new("bee-2") }))
             .await

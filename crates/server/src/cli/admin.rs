@@ -1,6 +1,7 @@
 //! Workspaces, plans, Energy and keys: what the dashboard will do, for whoever has the machine.
 
 use super::output;
+use super::partner::{Attribution, attribute};
 use crate::Config;
 use crate::serve::{backend, open_database};
 use auth::keys::{self, NewKey, StoredKey};
@@ -17,7 +18,7 @@ use store::{Db, Read, Tx};
 pub(super) struct Json {
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 #[derive(Subcommand)]
@@ -41,6 +42,8 @@ pub(super) enum WorkspaceCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Say which partner's keys may operate a workspace. They notice within 10 seconds.
+    Attribute(Attribution),
     /// Cut a workspace off: every operation answers `workspace_blocked`.
     Block {
         /// Its id or slug.
@@ -247,6 +250,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                 workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
             output::rows(&rows, json.json);
         }
+        WorkspaceCommand::Attribute(attribution) => attribute(db, attribution).await?,
         WorkspaceCommand::Block { workspace, reason, json } => {
             let changed = db
                 .write(move |tx| {
@@ -397,7 +401,11 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
     let made = db.write(move |tx: &mut Tx| {
         let owner = match (&workspace, partner) {
             (Some(workspace), _) => KeyOwner::Workspace(workspace_id(tx, workspace)?),
-            (None, partner) => KeyOwner::Partner(PartnerId(partner.unwrap_or_default())),
+            (None, partner) => {
+                let partner = PartnerId(partner.unwrap_or_default());
+                plans::expect_partner(tx, partner)?;
+                KeyOwner::Partner(partner)
+            }
         };
         let new = NewKey {
             name: name.clone(),
@@ -448,7 +456,7 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
     })
 }
 
-fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
+pub(super) fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
     Ok(plans::find(read, text)?.id)
 }
 

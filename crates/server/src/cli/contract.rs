@@ -17,6 +17,9 @@ pub(super) struct Openapi {
     /// The table of events (docs/events.md).
     #[arg(long, conflicts_with_all = ["partner", "table"])]
     events: bool,
+    /// Print JSON, as the documents are anyway.
+    #[arg(long, conflicts_with_all = ["table", "events"])]
+    json: bool,
 }
 
 pub(super) fn print(arguments: &Openapi) -> anyhow::Result<()> {
@@ -48,6 +51,9 @@ pub fn table(registry: &Registry) -> String {
         }
         if meta.is_test_restricted() {
             flags.push("restricted");
+        }
+        if meta.deprecated.is_some() {
+            flags.push("deprecated");
         }
         let columns = [
             meta.id,

@@ -4,6 +4,7 @@ mod admin;
 mod contract;
 mod events_document;
 mod output;
+mod partner;
 mod tail;
 
 pub use contract::table;
@@ -11,6 +12,7 @@ pub use events_document::events_document;
 
 use crate::config::{Config, read_config};
 use crate::serve;
+use anyhow::Context;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -30,12 +32,18 @@ enum Command {
     /// Serve the API.
     Serve(Serve),
     /// Bring the database to the newest schema. `serve` does so by itself.
-    Migrate,
+    Migrate {
+        #[command(flatten)]
+        json: admin::Json,
+    },
     /// Print the contract.
     Openapi(contract::Openapi),
     /// Workspaces.
     #[command(subcommand)]
     Workspace(admin::WorkspaceCommand),
+    /// Partners.
+    #[command(subcommand)]
+    Partner(partner::PartnerCommand),
     /// Plans.
     #[command(subcommand)]
     Plan(admin::PlanCommand),
@@ -67,8 +75,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    start_logging(&cli.config.log);
-    match run(cli) {
+    match start_logging(&cli.config.log).and_then(|()| run(cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
@@ -78,13 +85,15 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let config = cli.config;
     match cli.command {
         Command::Serve(arguments) => serve::run(config, arguments.demo),
-        Command::Migrate => {
-            let done = Db::migrate(&serve::backend(&config)?).map_err(serve::cause)?;
-            tracing::info!(migrations = done.len(), "the database is up to date");
+        Command::Migrate { json } => {
+            let applied = Db::migrate(&serve::backend(&config)?).map_err(serve::cause)?;
+            let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
+            output::rows(&rows, json.json);
             Ok(())
         }
         Command::Openapi(arguments) => contract::print(&arguments),
         Command::Workspace(command) => admin::run(&config, |db| admin::workspace(db, command)),
+        Command::Partner(command) => admin::run(&config, |db| partner::partner(db, command)),
         Command::Plan(command) => admin::run(&config, |db| admin::plan(db, command)),
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
         Command::Events(tail::EventsCommand::Tail(arguments)) => {
@@ -95,11 +104,20 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 }
 
 /// Readable on a terminal, JSON otherwise. On standard error, so that what a command prints can be piped.
-fn start_logging(filter: &str) {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+fn start_logging(filter: &str) -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).context("SVC_LOG cannot be read")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if std::io::stderr().is_terminal() { builder.init() } else { builder.json().init() }
+    if std::io::stderr().is_terminal() {
+        builder.init();
+    } else {
+        builder.json().init();
+    }
+    // A panic is a line of the log like any other fault.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(place, said = panic.payload_as_str(), "a panic");
+    }));
+    Ok(())
 }
 
 #[expect(clippy::print_stderr, reason = "an error of the command line is for the person who typed it")]

@@ -24,6 +24,7 @@ mod kill_import;
 mod kill_inbound;
 mod limits;
 mod processes;
+mod program;
 mod redis;
 mod runs;
 mod seams;

@@ -1,0 +1,67 @@
+//! Partners, for whoever has the machine.
+
+use super::admin::{Json, workspace_id};
+use super::output;
+use billing::plans;
+use clap::{Args, Subcommand};
+use model::{PartnerId, Result};
+use store::Db;
+
+#[derive(Subcommand)]
+pub(super) enum PartnerCommand {
+    /// Create a partner. Its keys are made by `svc key create --partner`.
+    Create {
+        /// Its name, 1 to 80 characters.
+        #[arg(long)]
+        name: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// List all partners.
+    List {
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct Attribution {
+    /// Its id or slug.
+    workspace: String,
+    /// The partner whose keys may operate it from now on.
+    #[arg(long, required_unless_present = "none", conflicts_with = "none")]
+    partner: Option<i64>,
+    /// End the attribution: no partner's key operates it any more.
+    #[arg(long)]
+    none: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+pub(super) async fn partner(db: Db, command: PartnerCommand) -> Result<()> {
+    match command {
+        PartnerCommand::Create { name, json } => {
+            let made = db.write(move |tx| plans::create_partner(tx, &name)).await?;
+            output::object(&serde_json::to_value(made)?, json.json);
+        }
+        PartnerCommand::List { json } => {
+            let partners = db.read(plans::list_partners).await?;
+            let rows =
+                partners.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            output::rows(&rows, json.json);
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn attribute(db: Db, attribution: Attribution) -> Result<()> {
+    let Attribution { workspace, partner, none: _, json } = attribution;
+    let changed = db
+        .write(move |tx| {
+            let id = workspace_id(tx, &workspace)?;
+            plans::attribute(tx, id, partner.map(PartnerId))
+        })
+        .await?;
+    output::object(&serde_json::to_value(changed)?, json.json);
+    Ok(())
+}
