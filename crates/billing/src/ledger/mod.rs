@@ -8,7 +8,7 @@
 //! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
 //! for each other in a circle.
 //!
-//! What a run costs in statements: four for its first hold, and nine to settle its only step and close it.
+//! What a run costs in statements: four for its first hold, and ten to settle its only step and close it.
 
 mod account;
 mod agent_month;
