@@ -126,7 +126,7 @@ impl<'a> Work<'a> {
             let lineage = &self.charge.caller.key.lineage;
             self.spent = Some(budget::add(tx, lineage, &held.month, self.micros, -freed)?.spent);
         }
-        // A refund comes back to the agent, when the account is locked already.
+        // Also where only a refund will come back to the agent: then the account is locked already.
         if self.charged > 0 || self.refunds {
             agent_month::add(tx, self.charge, &held.month, self.charged)?;
         }
