@@ -100,6 +100,13 @@ pub struct With<A> {
     pub headers: Vec<(&'static str, String)>,
 }
 
+impl<A> With<A> {
+    /// An answer that shows a version of something, which [`crate::IfMatch`] takes back.
+    pub fn etag(version: i64, answer: A) -> Self {
+        Self { answer, headers: vec![("etag", format!("\"{version}\""))] }
+    }
+}
+
 impl<A: Answer> Answer for With<A> {
     fn reply(self) -> Result<Reply> {
         let mut reply = self.answer.reply()?;

@@ -4,8 +4,9 @@ use crate::Describe;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
-use model::{Caller, Error, Result};
+use model::{Caller, Code, Error, Result};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use std::any::Any;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -112,6 +113,23 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
 /// sent, and for `*`, which any version fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IfMatch(pub Option<i64>);
+
+impl IfMatch {
+    /// Refuses a change that was made for another version than `current`. `body` is what the body names as
+    /// `expected_version`.
+    ///
+    /// # Errors
+    /// `version_conflict`, with the current version.
+    pub fn refuse_stale(self, body: Option<i64>, current: i64) -> Result<()> {
+        let named = [(self.0, "If-Match"), (body, "expected_version")];
+        let stale = named.into_iter().find(|(named, _)| named.is_some_and(|named| named != current));
+        let Some((_, param)) = stale else { return Ok(()) };
+        let message = format!("It was changed meanwhile and is at version {current}; read it again.");
+        Err(Error::new(Code::VersionConflict, message)
+            .param(param)
+            .with("details", json!({ "version": current })))
+    }
+}
 
 impl FromInput for IfMatch {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {

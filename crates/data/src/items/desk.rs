@@ -96,7 +96,7 @@ pub(crate) type Shown = With<RawJson<Item>>;
 /// # Errors
 /// When what is stored is damaged.
 pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<Shown> {
-    Ok(With { answer: RawJson::new(printed(shape, row)?), headers: vec![etag(row)] })
+    Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
 }
 
 /// The answer that shows an item that was created.
@@ -104,12 +104,7 @@ pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<Shown> {
 /// # Errors
 /// When what is stored is damaged.
 pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
-    Ok(With { answer: RawCreated::new(printed(shape, row)?), headers: vec![etag(row)] })
-}
-
-/// `If-Match` takes it back.
-pub(crate) fn etag(row: &ItemRow) -> (&'static str, String) {
-    ("etag", format!("\"{}\"", row.version))
+    Ok(With::etag(row.version, RawCreated::new(printed(shape, row)?)))
 }
 
 fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {

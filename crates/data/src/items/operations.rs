@@ -54,7 +54,7 @@ pub fn get_item(
     };
     let mut text = String::with_capacity(row.data.as_str().len() + 512);
     wanted.printer(read, &shapes.0, &shape, None, &[&row])?.print(&row, &mut text)?;
-    Ok(With { answer: RawJson::new(text), headers: vec![desk::etag(&row)] })
+    Ok(With::etag(row.version, RawJson::new(text)))
 }
 
 /// Change the given fields

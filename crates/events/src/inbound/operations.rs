@@ -12,7 +12,9 @@ use super::sample;
 use super::token;
 use super::verification::Secrets;
 use model::{Caller, Code, Error, InboundWebhookId, JsonText, Metadata, Random, Result, WorkspaceId};
-use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
+use operation::{
+    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Query, State, With, operation,
+};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
@@ -91,19 +93,26 @@ pub fn create_inbound_webhook(
 }
 
 /// One inbound webhook
+///
+/// The `ETag` is its version; send it as `If-Match` with a change that must not overwrite another.
 #[operation(get "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn get_inbound_webhook(
     read: &mut Read,
     caller: &Caller,
     Path(inbound_webhook_id): Path<InboundWebhookId>,
     receiver: State<Receiver>,
-) -> Result<Json<InboundWebhook>> {
+) -> Result<With<Json<InboundWebhook>>> {
     let row = queries::webhook(read, caller.workspace_id(), &inbound_webhook_id)?;
     let mut webhook = show(row, &receiver.0, read)?;
     if webhook.capture {
         webhook.sample = sample::sampled(read, (webhook.workspace_id, &webhook.id))?;
     }
-    Ok(Json(webhook))
+    Ok(shown(webhook))
+}
+
+/// A webhook with its version, which `If-Match` takes back.
+fn shown(webhook: InboundWebhook) -> With<Json<InboundWebhook>> {
+    With::etag(webhook.version, Json(webhook))
 }
 
 /// How a change is to be made.
@@ -117,7 +126,8 @@ pub struct InboundChangeQuery {
 
 /// Change verification, mapping or target
 ///
-/// With `dry_run=true` nothing is changed, and the answer has a `preview` of the mapping.
+/// With `dry_run=true` nothing is changed, and the answer has a `preview` of the mapping. With `expected_version` or
+/// `If-Match` the change is refused where the webhook was changed meanwhile.
 #[operation(patch "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn update_inbound_webhook(
     tx: &mut Tx,
@@ -125,17 +135,15 @@ pub fn update_inbound_webhook(
     Path(inbound_webhook_id): Path<InboundWebhookId>,
     Query(query): Query<InboundChangeQuery>,
     Body(patch): Body<InboundWebhookPatch>,
+    if_match: IfMatch,
     receiver: State<Receiver>,
-) -> Result<Json<InboundWebhook>> {
+) -> Result<With<Json<InboundWebhook>>> {
     let is_dry = query.dry_run.unwrap_or_default();
     if patch.sample.is_some() && !is_dry {
         return Err(Error::invalid("sample", "is only for `dry_run=true`"));
     }
     let row = queries::locked(tx, caller.workspace_id(), &inbound_webhook_id)?;
-    if patch.expected_version.is_some_and(|expected| expected != row.version) {
-        let message = format!("The webhook was changed meanwhile: it is at version {}.", row.version);
-        return Err(Error::new(Code::VersionConflict, message).param("expected_version"));
-    }
+    if_match.refuse_stale(patch.expected_version, row.version)?;
     let (sample, reprocess) = (patch.sample.clone(), patch.reprocess_failed.unwrap_or_default());
     let changed = Changed::of(&row, patch, &receiver.0)?;
     let unchanged = changed.is(&row, &receiver.0)?;
@@ -147,7 +155,7 @@ pub fn update_inbound_webhook(
         let hook = receiver.0.compile(would_be.clone())?;
         let mut webhook = show(would_be, &receiver.0, tx)?;
         webhook.preview = Some(preview(tx, &hook, sample, &*random)?);
-        return Ok(Json(webhook));
+        return Ok(shown(webhook));
     }
     if reprocess {
         let of = Of { workspace: row.workspace_id, webhook: row.id.clone() };
@@ -155,7 +163,7 @@ pub fn update_inbound_webhook(
         tx.enqueue(REPROCESS, Some(&format!("{REPROCESS}:{}", row.id)), &of, now)?;
     }
     if unchanged {
-        return Ok(Json(show(row, &receiver.0, tx)?));
+        return Ok(shown(show(row, &receiver.0, tx)?));
     }
     let stored = Stored {
         name: &changed.name,
@@ -166,7 +174,7 @@ pub fn update_inbound_webhook(
     };
     let next = queries::update(tx, &row, stored)?;
     forget_after(tx, &receiver);
-    Ok(Json(show(next, &receiver.0, tx)?))
+    Ok(shown(show(next, &receiver.0, tx)?))
 }
 
 fn preview(

@@ -8,8 +8,10 @@ use super::{check, endpoints, signing};
 use crate::log::Catalogue;
 use auth::{Seal, keys};
 use egress::Connector;
-use model::{Caller, Code, Error, JsonText, Patch, Result, WebhookEndpointId};
-use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Rows, State, operation};
+use model::{Caller, Error, JsonText, Patch, Result, WebhookEndpointId};
+use operation::{
+    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With, operation,
+};
 use serde::Serialize;
 use serde_json::Value;
 use store::{Read, Tx};
@@ -127,35 +129,36 @@ impl Fresh {
 }
 
 /// One subscription
+///
+/// The `ETag` is its version; send it as `If-Match` with a change that must not overwrite another.
 #[operation(get "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn get_webhook_endpoint(
     read: &mut Read,
     caller: &Caller,
     Path(endpoint_id): Path<WebhookEndpointId>,
     seal: State<Seal>,
-) -> Result<Json<WebhookEndpoint>> {
+) -> Result<With<Json<WebhookEndpoint>>> {
     let row = endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
-    Ok(Json(endpoints::show(read, row, &seal.0)?))
+    Ok(With::etag(row.version, Json(endpoints::show(read, row, &seal.0)?)))
 }
 
 /// Change a subscription
 ///
-/// With `expected_version` the change is refused where the endpoint was changed meanwhile.
+/// With `expected_version` or `If-Match` the change is refused where the endpoint was changed meanwhile.
+#[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 #[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn update_webhook_endpoint(
     tx: &mut Tx,
     caller: &Caller,
     Path(endpoint_id): Path<WebhookEndpointId>,
     Body(patch): Body<WebhookEndpointPatch>,
+    if_match: IfMatch,
     catalogue: State<Catalogue>,
     seal: State<Seal>,
     connector: State<Connector>,
-) -> Result<Json<WebhookEndpoint>> {
+) -> Result<With<Json<WebhookEndpoint>>> {
     let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
-    if patch.expected_version.is_some_and(|expected| expected != row.version) {
-        let message = format!("The endpoint was changed meanwhile: it is at version {}.", row.version);
-        return Err(Error::new(Code::VersionConflict, message).param("expected_version"));
-    }
+    if_match.refuse_stale(patch.expected_version, row.version)?;
     let before = row.clone();
     if let Some(url) = patch.url {
         check::url(&connector.0, &url)?;
@@ -195,7 +198,7 @@ pub fn update_webhook_endpoint(
         Some(EndpointStatus::Disabled) => disable(tx, &mut row)?,
         None => {}
     }
-    Ok(Json(endpoints::show(tx, row, &seal.0)?))
+    Ok(With::etag(row.version, Json(endpoints::show(tx, row, &seal.0)?)))
 }
 
 /// Unsubscribe

@@ -28,6 +28,15 @@ testkit::on_both! {
         let changed = app.patch(&path, &key, patch.clone()).await.expect(200);
         assert_eq!((&changed["description"], &changed["version"]), (&Value::Null, &json!(2)));
         app.patch(&path, &key, patch).await.expect_error(409, "version_conflict");
+        let matching = async |version: &str| {
+            let patch = app.ask("PATCH", &path).key(&key).header("if-match", version).json(&json!({ "description": "d" }));
+            patch.send().await
+        };
+        let stale = matching("\"1\"").await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("If-Match"));
+        let fresh = matching("\"2\"").await;
+        assert_eq!((&fresh.expect(200)["version"], fresh.headers["etag"].as_str()), (&json!(3), "\"3\""));
+        assert_eq!(app.get(&path, &key).await.headers["etag"], "\"3\"");
 
         let off = app.post(&format!("{path}/disable"), &key, json!({})).await.expect(200);
         assert_eq!((&off["status"], &off["disabled_reason"]), (&json!("disabled"), &json!("manual")));

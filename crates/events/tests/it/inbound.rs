@@ -190,6 +190,14 @@ testkit::on_both! {
         assert_eq!(authorized("first").await, 202);
         let stale = app.patch(&at(&webhook), &key, change).await;
         assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("expected_version"));
+        let matching = async |version: &str| {
+            let patch = app.ask("PATCH", &at(&webhook)).key(&key).header("if-match", version);
+            patch.json(&json!({ "name": "Renamed" })).send().await
+        };
+        assert_eq!(matching("\"1\"").await.expect_error(409, "version_conflict").as_deref(), Some("If-Match"));
+        let fresh = matching("\"2\"").await;
+        assert_eq!((&fresh.expect(200)["version"], fresh.headers["etag"].as_str()), (&json!(2), "\"2\""));
+        assert_eq!(app.get(&at(&webhook), &key).await.headers["etag"], "\"2\"");
         // What changes nothing makes no version.
         let same = app.patch(&at(&webhook), &key, json!({ "name": "Renamed" })).await.expect(200);
         assert_eq!(same, changed);
