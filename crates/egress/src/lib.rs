@@ -31,7 +31,7 @@ pub use connector::Connector;
 pub use dial::{Resolver, SystemResolver};
 pub use error::Error;
 pub use http::{HeaderMap, HeaderName, Method};
-pub use message::{Limits, Oversize, Request, Response, Streaming};
+pub use message::{Limits, Oversize, Request, Response, Streaming, frames_message};
 pub use policy::{AllowRule, Policy, RuleError};
 pub use url::Url;
 pub use url_rules::{Ports, UrlRules};

@@ -124,8 +124,9 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Headers that say where a message goes, where it ends or how the connection is used.
-fn frames_message(name: &HeaderName) -> bool {
+/// Headers that say where a message goes, where it ends or how the connection is used: none that a request may set.
+#[must_use]
+pub fn frames_message(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
         "host"

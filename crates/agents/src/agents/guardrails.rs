@@ -15,6 +15,8 @@ const LARGEST_PATTERN: usize = 1 << 20;
 pub enum GuardrailStage {
     /// At the input of a run, before the model sees it.
     Input,
+    /// At the arguments of a tool's call, before it is made.
+    ToolCall,
     /// At what a tool brought, before the model sees it.
     ToolResult,
     /// At what the model says, before anybody sees it.
@@ -26,6 +28,7 @@ impl GuardrailStage {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Input => "input",
+            Self::ToolCall => "tool_call",
             Self::ToolResult => "tool_result",
             Self::Output => "output",
         }
@@ -44,18 +47,26 @@ pub enum GuardrailKind {
     Pii,
     /// A text longer than `max_characters`.
     MaxLength,
+    /// Texts that try to give the model instructions, at `input` and `tool_result`.
+    PromptInjection,
+    /// An answer that is not JSON, at `output`. Answers that must fit a schema are not looked at: a wrong one is sent back.
+    Json,
 }
 
 /// What happens when a guardrail finds something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardrailAction {
-    /// The run ends as `incomplete` with the reason `guardrail`; a tool's result is withheld, and the run goes on.
+    /// The run ends as `incomplete` with the reason `guardrail`. A tool's call is not made and a tool's result withheld,
+    /// which the model is told, and the run goes on.
     Block,
     /// What was found is masked; a text that is too long is cut.
     Mask,
     /// The whole text becomes `replacement`.
     Replace,
+    /// The run ends as `incomplete` with the reason `handoff` and the agent's `fallback_message` as its output. The
+    /// agent's `handoff` must be enabled.
+    Handoff,
     /// Nothing: the finding is in the run's steps.
     Flag,
 }
@@ -91,7 +102,7 @@ pub struct GuardrailWord(pub String);
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
     /// Where it looks.
-    #[schema(min_items = 1, max_items = 3)]
+    #[schema(min_items = 1, max_items = 4)]
     pub on: Vec<GuardrailStage>,
     /// What it looks for.
     #[serde(rename = "type")]
@@ -120,15 +131,24 @@ pub struct Guardrail {
     pub replacement: Option<String>,
 }
 
-/// Checks what a schema cannot say.
-pub(crate) fn check(guardrails: &[Guardrail]) -> Result<()> {
-    let errors =
-        guardrails.iter().enumerate().flat_map(|(place, guardrail)| guardrail.errors(place)).collect();
-    Error::all_invalid(errors).map_or(Ok(()), Err)
+/// Checks what a schema cannot say. `hands_off` says whether the agent may leave a conversation to people.
+pub(crate) fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
+    let errors = guardrails.iter().enumerate().flat_map(|(place, guardrail)| {
+        let at = move |name: &str| format!("guardrails[{place}].{name}");
+        let mut errors = guardrail.field_errors(&at);
+        errors.extend(guardrail.place_errors(&at));
+        if guardrail.action == GuardrailAction::Handoff && !hands_off {
+            let rule = "can be `handoff` only where `handoff.enabled` is true";
+            errors.push(FieldError::new(at("action"), rule));
+        }
+        errors
+    });
+    Error::all_invalid(errors.collect()).map_or(Ok(()), Err)
 }
 
 impl Guardrail {
-    fn errors(&self, place: usize) -> Vec<FieldError> {
+    /// Fields that its kind or action needs or does not have.
+    fn field_errors(&self, at: &impl Fn(&str) -> String) -> Vec<FieldError> {
         let kind = self.kind;
         let fields = [
             ("pattern", self.pattern.is_some(), kind == GuardrailKind::Regex, true, "`regex`"),
@@ -149,7 +169,6 @@ impl Guardrail {
                 "the action `replace`",
             ),
         ];
-        let at = |name: &str| format!("guardrails[{place}].{name}");
         let mut errors = Vec::new();
         for (name, is_given, belongs, is_needed, with) in fields {
             if is_given && !belongs {
@@ -160,6 +179,32 @@ impl Guardrail {
         }
         if let Some(Err(error)) = self.pattern.as_deref().map(pattern) {
             errors.push(FieldError::new(at("pattern"), format_args!("cannot be used: {error}")));
+        }
+        errors
+    }
+
+    /// Places where its kind cannot look, and actions that it cannot take there.
+    fn place_errors(&self, at: &impl Fn(&str) -> String) -> Vec<FieldError> {
+        use GuardrailStage::{Input, Output, ToolCall, ToolResult};
+        let places: &[GuardrailStage] = match self.kind {
+            GuardrailKind::Json => &[Output],
+            GuardrailKind::PromptInjection => &[Input, ToolResult],
+            _ => &[Input, ToolCall, ToolResult, Output],
+        };
+        let wrong = self.on.iter().enumerate().filter(|(_, stage)| !places.contains(stage));
+        let mut errors: Vec<FieldError> = wrong
+            .map(|(place, _)| {
+                let named: Vec<String> = places.iter().map(|stage| format!("`{}`", stage.as_str())).collect();
+                let rule = format!("must be {} for this type", named.join(" or "));
+                FieldError::new(at(&format!("on[{place}]")), rule)
+            })
+            .collect();
+        if self.kind == GuardrailKind::Json && self.action == GuardrailAction::Mask {
+            errors.push(FieldError::new(at("action"), "cannot be `mask`: there is nothing to mask"));
+        }
+        if self.on.contains(&ToolCall) && self.action == GuardrailAction::Replace {
+            let rule = "cannot be `replace` on `tool_call`: a text cannot stand for arguments";
+            errors.push(FieldError::new(at("action"), rule));
         }
         errors
     }

@@ -2,6 +2,7 @@
 
 use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
+use super::tools::AgentTool;
 use crate::providers::{Tier, Tiers};
 use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,12 @@ pub struct Agent {
     pub version: i64,
     /// The version that runs: always the current one.
     pub published_version: i64,
+    /// The MCP servers that it may use: none, because there are no integrations to connect to yet.
+    #[schema(value_type = Vec<Object>)]
+    pub mcp_servers: Vec<Value>,
+    /// Its tools, by name, where one agent is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<AgentTool>>,
     /// The caller's own notes.
     pub metadata: Metadata,
     /// When it was created.
@@ -146,6 +153,9 @@ pub struct NewAgent {
     /// `draft` (off) or `active`; `draft` if not given.
     #[serde(default)]
     pub status: Option<NewAgentStatus>,
+    /// Whether its first version is published. Every version of an agent is, so this changes nothing.
+    #[serde(default)]
+    pub publish: Option<bool>,
     /// The caller's own notes.
     #[serde(default)]
     pub metadata: Option<Metadata>,
@@ -283,6 +293,8 @@ impl AgentRow {
             is_default: self.is_default,
             version: self.version,
             published_version: self.version,
+            mcp_servers: Vec::new(),
+            tools: None,
             metadata: self.metadata.parse()?,
             created_at: self.created_at,
             updated_at: self.updated_at,

@@ -2,9 +2,12 @@
 
 use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::queries::{self, Fresh};
+use super::tools::ToolRow;
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
-use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
+use operation::{
+    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Query, State, With, operation,
+};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
@@ -57,51 +60,59 @@ pub fn create_agent(
 }
 
 /// Agent detail
+///
+/// With its tools. The `ETag` is the agent's version; send it as `If-Match` with a change that must not overwrite another.
 #[operation(get "/agents/{agentId}", scope = "agents:read")]
 pub fn get_agent(
     read: &mut Read,
     caller: &Caller,
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
-) -> Result<Json<Agent>> {
-    Ok(Json(queries::live_agent(read, caller.workspace_id(), agent_id)?.agent(&tiers.0)?))
+) -> Result<With<Json<Agent>>> {
+    let row = queries::live_agent(read, caller.workspace_id(), agent_id)?;
+    let tools = queries::tools(read, agent_id)?.into_iter().map(ToolRow::tool);
+    let tools = tools.collect::<Result<Vec<_>>>()?;
+    Ok(shown(Agent { tools: Some(tools), ..row.agent(&tiers.0)? }))
+}
+
+/// An agent with its version, which `If-Match` takes back.
+fn shown(agent: Agent) -> With<Json<Agent>> {
+    With::etag(agent.version, Json(agent))
 }
 
 /// Change an agent; every change is a new version
 ///
-/// A request that changes nothing makes no version. With `expected_version` the change is refused where the agent
-/// was changed meanwhile.
+/// A request that changes nothing makes no version. With `expected_version` or `If-Match` the change is refused where the
+/// agent was changed meanwhile.
 #[operation(patch "/agents/{agentId}", scope = "agents:write")]
 pub fn update_agent(
     tx: &mut Tx,
     caller: &Caller,
     Path(agent_id): Path<AgentId>,
     Body(patch): Body<AgentPatch>,
+    if_match: IfMatch,
     tiers: State<Tiers>,
-) -> Result<Json<Agent>> {
+) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     if patch.name.is_some() {
         queries::lock_names(tx, caller.workspace_id())?;
     }
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
-    if patch.expected_version.is_some_and(|expected| expected != row.version) {
-        let message = format!("The agent was changed meanwhile: it is at version {}.", row.version);
-        return Err(Error::new(Code::VersionConflict, message).param("expected_version"));
-    }
+    if_match.refuse_stale(patch.expected_version, row.version)?;
     let before = row.settings()?;
     let mut settings = before.clone();
     let name = patch.name.as_deref().map_or(row.name.clone(), |name| name.trim().to_owned());
     let metadata = patch.metadata.as_ref().map_or(row.metadata.clone(), JsonText::of);
     patch.apply(&mut settings)?;
     if name == row.name && settings == before && metadata == row.metadata {
-        return Ok(Json(row.agent(&tiers.0)?));
+        return Ok(shown(row.agent(&tiers.0)?));
     }
     if name != row.name {
         queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;
     }
     let next = queries::write_next(tx, &row, &name, &settings, &metadata)?;
     queries::keep_version(tx, Some(caller), &next, None)?;
-    Ok(Json(next.agent(&tiers.0)?))
+    Ok(shown(next.agent(&tiers.0)?))
 }
 
 /// Delete an agent

@@ -24,7 +24,7 @@ pub enum MemoryMode {
 }
 
 /// How much an agent remembers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
     /// What it remembers.
@@ -32,11 +32,17 @@ pub struct Memory {
     /// The last messages of the conversation that it sees in full.
     #[schema(minimum = 2, maximum = 200)]
     pub max_messages: i64,
+    /// Facts that it is told in every run, whatever else it remembers: at most 2,048 bytes of UTF-8.
+    #[schema(max_length = 2048)]
+    pub pinned: Option<String>,
 }
+
+/// The most bytes of pinned facts.
+const MOST_PINNED: usize = 2048;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { mode: MemoryMode::Summary, max_messages: 40 }
+        Self { mode: MemoryMode::Summary, max_messages: 40, pinned: None }
     }
 }
 
@@ -175,7 +181,7 @@ pub struct Settings {
     #[serde(default)]
     #[schema(required = true)]
     pub handoff: Handoff,
-    /// What people in channels are told when it fails; `null` is nothing.
+    /// What people in channels are told when it fails, and what a run says that a guardrail hands off; `null` is nothing.
     #[serde(default)]
     #[schema(required = true)]
     pub fallback_message: Option<String>,
@@ -221,7 +227,7 @@ impl NewAgent {
             timeout_seconds: self.timeout_seconds.unwrap_or(defaults.timeout_seconds),
             energy_limit_per_run: self.energy_limit_per_run,
             energy_limit_monthly: self.energy_limit_monthly,
-            memory: self.memory.unwrap_or_default(),
+            memory: self.memory.clone().unwrap_or_default(),
             response_format: self.response_format.clone().unwrap_or_default(),
             guardrails: self.guardrails.clone().unwrap_or_default(),
             reply: self.reply.unwrap_or_default(),
@@ -269,7 +275,11 @@ impl Settings {
         if self.reply.debounce_seconds > self.reply.max_wait_seconds {
             return Err(Error::invalid("reply.debounce_seconds", "must not be above `max_wait_seconds`"));
         }
-        guardrails::check(&self.guardrails)?;
+        if self.memory.pinned.as_ref().is_some_and(|pinned| pinned.len() > MOST_PINNED) {
+            let rule = format!("must have at most {MOST_PINNED} bytes");
+            return Err(Error::invalid("memory.pinned", rule));
+        }
+        guardrails::check(&self.guardrails, self.handoff.enabled)?;
         self.response_format.check()
     }
 }

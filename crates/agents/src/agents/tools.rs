@@ -7,12 +7,12 @@
 use super::SkillRef;
 use super::model::Agent;
 use super::queries;
-use crate::providers::Tiers;
+use crate::providers::{Tiers, ToolSpec, estimated_tool_tokens};
 use auth::Seal;
 use diesel::prelude::*;
 use egress::{Connector, UrlRules};
 use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, Timestamp, WorkspaceId};
-use operation::schema_rules;
+use operation::schema_rules::{self, Schema};
 use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -78,6 +78,10 @@ pub struct AgentTool {
     pub max_calls_per_run: i64,
     /// The longest time of a call, in seconds.
     pub timeout_seconds: i64,
+    /// Whether a writing call may be made again with the same arguments in one run.
+    pub repeatable: bool,
+    /// A guess of the tokens that it adds to every prompt, rather too high.
+    pub token_estimate: i64,
     /// When it was attached.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -104,6 +108,30 @@ pub struct ToolSettings {
     pub max_calls_per_run: i64,
     /// The longest time of a call, in seconds.
     pub timeout_seconds: i64,
+    /// Whether a writing call may be made again with the same arguments in one run.
+    #[serde(default)]
+    pub repeatable: bool,
+}
+
+impl ToolSettings {
+    /// The schema of the arguments as the model is told it: without those that are fixed.
+    pub(crate) fn told_parameters(&self) -> Value {
+        let mut told = self.parameters.clone();
+        if let Some(properties) = told.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !self.fixed_arguments.contains_key(name));
+        }
+        if let Some(required) = told.get_mut("required").and_then(Value::as_array_mut) {
+            required
+                .retain(|name| !name.as_str().is_some_and(|name| self.fixed_arguments.contains_key(name)));
+        }
+        told
+    }
+
+    /// What the model is told of it under a name.
+    pub(crate) fn spec(&self, name: &str) -> ToolSpec {
+        let (description, parameters) = (self.description.clone(), self.told_parameters());
+        ToolSpec { name: name.to_owned(), description, parameters }
+    }
 }
 
 /// A tool as it is stored.
@@ -147,6 +175,7 @@ impl ToolRow {
 
     pub(crate) fn tool(self) -> Result<AgentTool> {
         let settings = self.settings()?;
+        let token_estimate = estimated_tool_tokens(&[settings.spec(&self.name)]);
         Ok(AgentTool {
             id: self.name.clone(),
             object: "agent_tool",
@@ -160,6 +189,8 @@ impl ToolRow {
             approval: settings.approval,
             max_calls_per_run: settings.max_calls_per_run,
             timeout_seconds: settings.timeout_seconds,
+            repeatable: settings.repeatable,
+            token_estimate,
             created_at: self.created_at,
             updated_at: self.updated_at,
         })
@@ -197,6 +228,10 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 60)]
     timeout_seconds: Option<i64>,
+    /// Whether a writing call may be made again with the same arguments in one run; `false` if not given: a repeated
+    /// call is not made, and the model is given the first result again.
+    #[serde(default)]
+    repeatable: Option<bool>,
 }
 
 /// How an `http` tool is to be called.
@@ -255,6 +290,9 @@ impl NewTool {
             return Err(Error::invalid("parameters.type", "must be `object`"));
         }
         check_url(&self.http.url, checks.connector)?;
+        let fixed_arguments = self.fixed_arguments.unwrap_or_default();
+        check_fixed(&fixed_arguments, &parameters)?;
+        check_places(&self.http.url, &fixed_arguments, &parameters)?;
         let headers = self.http.headers.unwrap_or_default();
         check_headers(&headers)?;
         let sealed_headers = if headers.is_empty() {
@@ -266,7 +304,7 @@ impl NewTool {
         Ok(ToolSettings {
             description: self.description,
             parameters,
-            fixed_arguments: self.fixed_arguments.unwrap_or_default(),
+            fixed_arguments,
             http: HttpTool {
                 method: self.http.method.unwrap_or(HttpMethod::Post).as_str().to_owned(),
                 url: self.http.url,
@@ -276,6 +314,7 @@ impl NewTool {
             approval: self.approval,
             max_calls_per_run: self.max_calls_per_run.unwrap_or(30),
             timeout_seconds: self.timeout_seconds.unwrap_or(15),
+            repeatable: self.repeatable.unwrap_or_default(),
         })
     }
 }
@@ -311,36 +350,70 @@ fn check_url(url: &str, connector: &Connector) -> Result<()> {
         .map_err(|error| Error::invalid("http.url", format_args!("cannot be called: {error}")))
 }
 
+/// The most bytes of fixed arguments, as JSON.
+const MOST_FIXED: usize = 16 * 1024;
+
+/// Checks that fixed arguments are not too large, and fit what the parameters say of them.
+fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
+    if serde_json::to_string(fixed)?.len() > MOST_FIXED {
+        let rule = format!("must not be larger than {MOST_FIXED} bytes");
+        return Err(Error::invalid("fixed_arguments", rule));
+    }
+    for (name, value) in fixed {
+        let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
+        if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
+            let rule = format!("does not fit its schema in `parameters`: {problem}");
+            return Err(Error::invalid(format!("fixed_arguments.{name}"), rule));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each `{place}` of the address is an argument that somebody gives.
+fn check_places(url: &str, fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
+    let declared = |name: &str| {
+        let property = parameters.get("properties").and_then(|all| all.get(name));
+        property.is_some() || fixed.contains_key(name)
+    };
+    let mut rest = url;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let place = behind.split_once('}').filter(|(name, _)| !before.contains('}') && !name.contains('{'));
+        let Some((name, behind)) = place else {
+            return Err(Error::invalid("http.url", "must have a `}` for each `{`, and none within another"));
+        };
+        if !declared(name) {
+            let name = name.escape_debug();
+            let rule =
+                format!("has the place `{{{name}}}`, which is neither in `parameters.properties` nor fixed");
+            return Err(Error::invalid("http.url", rule));
+        }
+        rest = behind;
+    }
+    if rest.contains('}') {
+        return Err(Error::invalid("http.url", "must have a `{` for each `}`"));
+    }
+    Ok(())
+}
+
 fn check_headers(headers: &BTreeMap<String, String>) -> Result<()> {
-    const RESERVED: [&str; 8] = [
-        "host",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "upgrade",
-        "te",
-        "trailer",
-        "proxy-authorization",
-    ];
     if headers.len() > 10 {
         return Err(Error::invalid("http.headers", "must have at most 10 headers"));
     }
     let mut seen = BTreeSet::new();
     for (name, value) in headers {
+        let wrong = |rule: &str| Err(Error::invalid(format!("http.headers.{name}"), rule));
         let lower = name.to_ascii_lowercase();
-        if !seen.insert(lower.clone()) {
-            return Err(Error::invalid(format!("http.headers.{name}"), "stands there twice"));
+        if !egress::HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !egress::frames_message(&name)) {
+            return wrong("is not a header that can be set");
         }
-        let is_token = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-        if !is_token || RESERVED.contains(&lower.as_str()) {
-            return Err(Error::invalid(format!("http.headers.{name}"), "is not a header that can be set"));
+        if ["x-svc-", "webhook-", "proxy-"].iter().any(|prefix| lower.starts_with(prefix)) {
+            return wrong("is set by the service or belongs to the connection");
+        }
+        if !seen.insert(lower) {
+            return wrong("stands there twice: letter case makes no other header");
         }
         if value.len() > 4096 || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-            return Err(Error::invalid(
-                format!("http.headers.{name}"),
-                "must be visible ASCII of at most 4096 bytes",
-            ));
+            return wrong("must be visible ASCII of at most 4096 bytes");
         }
     }
     Ok(())

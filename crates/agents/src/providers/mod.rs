@@ -79,15 +79,17 @@ pub enum Role {
 }
 
 /// A message of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
     /// Who says it.
     pub role: Role,
     /// The text.
     pub content: String,
     /// What the model wants called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// Which call this is the result of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
 }
 
@@ -328,9 +330,9 @@ impl TierSetup {
         self.routes.first().map(|route| route.label.clone()).unwrap_or_default()
     }
 
-    /// Tokens that prompt and answer may have together.
+    /// Tokens that prompt and answer may have together, whichever route answers.
     pub fn context_tokens(&self) -> i64 {
-        self.routes.first().map_or(8192, |route| route.context_tokens)
+        self.routes.iter().map(|route| route.context_tokens).min().unwrap_or(8192)
     }
 
     /// Asks the tier's model, and where it is unavailable or silent the ones to fall back on. Each may use an equal share
@@ -392,21 +394,33 @@ fn estimated_usage(prompt: &Prompt, completion: &Completion) -> Usage {
 /// tokenizers know common characters and spell rare ones byte by byte: one token for a character of two bytes
 /// (Greek, Cyrillic, Hebrew, Arabic), two for one of three (Chinese, Japanese, Korean, Indic), and four for the rest.
 fn text_tokens(text: &str) -> i64 {
-    let mut sixths: i64 = 0;
-    for byte in text.bytes() {
-        sixths += match byte {
-            b' ' => 1,
-            byte if byte.is_ascii_alphabetic() => 2,
-            b'0'..=b'9' => 6,
-            0x00..=0x7f => 4,
-            0xc0..=0xdf => 6,
-            0xe0..=0xef => 12,
-            0xf0..=0xff => 24,
-            // The rest of a character that was counted with its first byte.
-            _ => 0,
-        };
+    text.bytes().map(sixths).sum::<i64>() / 6 + 1
+}
+
+/// The sixths of a token that a byte counts for.
+fn sixths(byte: u8) -> i64 {
+    match byte {
+        b' ' => 1,
+        byte if byte.is_ascii_alphabetic() => 2,
+        b'0'..=b'9' => 6,
+        0x00..=0x7f => 4,
+        0xc0..=0xdf => 6,
+        0xe0..=0xef => 12,
+        0xf0..=0xff => 24,
+        // The rest of a character that was counted with its first byte.
+        _ => 0,
     }
-    sixths / 6 + 1
+}
+
+/// The longest beginning of a text that adds at most so many tokens by our guess.
+pub(crate) fn beginning(text: &str, tokens: i64) -> &str {
+    let mut left = tokens.max(0).saturating_mul(6);
+    let end = text.bytes().position(|byte| {
+        left -= sixths(byte);
+        left < 0
+    });
+    // The bytes behind a character's first count for nothing, so it ends before a character.
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 /// A guess of the tokens of messages that is rather too high.
@@ -450,6 +464,20 @@ mod tests {
         let usage = Usage { input_tokens: 100, cached_tokens: 50, output_tokens: 10, reasoning_tokens: 5 };
         assert_eq!(prices.energy(usage), 1);
         assert_eq!(prices.energy(Usage { output_tokens: 51, ..Usage::default() }), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn beginnings_are_as_long_as_they_may_be(text in ".{0,80}", tokens in 0i64..60) {
+            let kept = beginning(&text, tokens);
+            prop_assert!(text.starts_with(kept));
+            let sixths_of = |text: &str| text.bytes().map(sixths).sum::<i64>();
+            prop_assert!(sixths_of(kept) <= tokens * 6);
+            if let Some(next) = text[kept.len()..].chars().next() {
+                let longer = format!("{kept}{next}");
+                prop_assert!(sixths_of(&longer) > tokens * 6);
+            }
+        }
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl RunEngine {
         let row = queries::by_id(tx, caller.workspace_id(), id)?;
         conversation::lock(tx, conversation::key(&row))?;
         let mut row = queries::locked(tx, row.workspace_id, id)?;
-        if agents::live_agent(tx, row.workspace_id, row.agent_id)?.status()? != AgentStatus::Active {
+        let status = agents::live_agent(tx, row.workspace_id, row.agent_id)?.status()?;
+        if status != AgentStatus::Active && !row.options()?.draft {
             return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
         }
         // Its place in the conversation is behind it, so it cannot wait for another turn.

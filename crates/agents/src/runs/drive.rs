@@ -11,11 +11,9 @@ use super::tools::Called;
 use super::trace::StepRow;
 use super::turn::Entered;
 use super::work::{Asking, Ended, Ending, Start, Work};
-use crate::agents::guardrails::GuardrailStage;
 use crate::providers::{Answered, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +35,7 @@ impl Course {
         match start {
             Start::Fold(fold) => Self::Fold(fold),
             Start::Answer(asking) => Self::Ask(asking),
-            Start::Blocked => Self::End(Ending::Incomplete("guardrail", None), 0),
+            Start::Over(ending) => Self::End(ending, 0),
         }
     }
 }
@@ -66,9 +64,9 @@ impl RunEngine {
 
     async fn drive_steps(&self, work: Work, start: Option<Start>, claim: Option<Claim>) -> Result<Ended> {
         let mut work = Arc::new(work);
+        let start = start.or_else(|| work.over.clone().map(Start::Over));
         let mut course = match start {
             Some(start) => Course::of(start),
-            None if work.blocked => Course::of(Start::Blocked),
             None if !work.pending.is_empty() => self.take_up(&mut work).await?,
             None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
             None => match self.await_turn(&mut work).await? {
@@ -107,12 +105,14 @@ impl RunEngine {
 
     /// Takes in what the model said, as far as guardrails let it through.
     fn take_answer(&self, work: &mut Work, mut answered: Answered, energy: i64) -> Next {
-        let report = work.plan.guards.look_at(GuardrailStage::Output, &mut answered.completion.text);
+        let has_schema = work.plan.answer.is_some();
+        let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
         work.tell_answer(&answered.completion.text);
         let next = judge::take_answer(work, answered, energy);
-        let Some(report) = report else { return next };
-        self.note(work, GuardrailStage::Output, &json!({}), &report);
-        if report.blocked { Next::End(Ending::Incomplete("guardrail", None)) } else { next }
+        match self.note_all(work, found) {
+            Some(ending) => Next::End(ending),
+            None => next,
+        }
     }
 
     /// Calls tools and tells the model what they brought.
@@ -150,15 +150,15 @@ impl RunEngine {
         changed.pending = held_back;
         let mut found = Vec::new();
         for mut step in done {
-            let report = changed.plan.guards.look_at_result(&mut step);
-            found.extend(report.map(|report| (step.position, report)));
+            found.extend(changed.plan.guards.look_at_result(&mut step));
             changed.hear_tool(&step);
             changed.steps.push(step);
         }
-        for (position, report) in found {
-            self.note(changed, GuardrailStage::ToolResult, &json!({ "position": position }), &report);
+        match self.note_all(changed, found) {
+            Some(ending) => Ok(Course::End(ending, 0)),
+            None if waits => Ok(Course::Wait),
+            None => self.go_on(work, 0).await,
         }
-        if waits { Ok(Course::Wait) } else { self.go_on(work, 0).await }
     }
 
     /// Begins the next model step, as far as limits let it.

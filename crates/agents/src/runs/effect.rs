@@ -14,6 +14,11 @@ pub(super) fn arguments_of(call: &ToolCall) -> Value {
     serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into())
 }
 
+/// What stands in the place of arguments that guardrails withheld. A call with them is not made.
+pub(super) fn withheld() -> Value {
+    json!({ "withheld": "by a guardrail" })
+}
+
 /// Names an effect: the same tool with the same arguments in the same run, however the model spelt them.
 pub(super) fn key(row: &RunRow, tool: &str, arguments: &Value) -> String {
     let canonical = serde_json::to_string(&(row.id.as_str(), tool, sorted(arguments))).unwrap_or_default();

@@ -39,7 +39,7 @@ impl RunEngine {
 
     fn fold_for(&self, work: &Work) -> Option<Fold> {
         let (settings, memory) = (&work.plan.settings, &work.memory);
-        let told = prompt::instructions(settings, work.plan.spec_tokens, memory);
+        let told = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
         let others = work.plan.spec_tokens + estimated_tokens(&told) + estimated_tokens(&work.said);
         let context = self.tiers().get(tier_of(&work.row)).context_tokens();
         memory.fold(settings, others, context, self.tiers().fast.context_tokens())

@@ -1,21 +1,17 @@
 //! Guardrails at work: what they find in a text, and what becomes of it.
 
+use super::effect;
 use super::engine::RunEngine;
+use super::finder::{self, Finder, plain};
 use super::step::step_at;
 use super::trace::{StepKind, StepRow, ToolOutput};
-use super::work::Work;
-use crate::agents::guardrails::{
-    Guardrail, GuardrailAction, GuardrailKind, GuardrailStage, GuardrailWord, PiiKind, pattern,
-};
-use model::{Error, JsonText, Result};
-use regex::Regex;
+use super::work::{Ending, Work};
+use crate::agents::Settings;
+use crate::agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
+use crate::providers::{Completion, ToolCall};
+use model::{JsonText, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::net::Ipv4Addr;
-use std::sync::LazyLock;
-
-/// What stands in the place of what was masked, where it has no name of its own.
-const MASK: &str = "***";
+use serde_json::{Value, json};
 
 /// An agent's guardrails, ready to look.
 #[derive(Default)]
@@ -29,25 +25,22 @@ struct Guard {
     replacement: String,
 }
 
-enum Finder {
-    Pattern(Regex),
-    Personal(PiiKind, Regex),
-    Longer(usize),
-}
-
-/// What guardrails made of a text.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+/// What guardrails made of a value.
+#[derive(Debug, PartialEq)]
+struct Verdict {
     /// What is left of it.
-    pub(super) text: String,
-    pub(super) report: Report,
+    value: Value,
+    report: Report,
 }
 
 /// What guardrails found, as stored in a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Report {
-    /// Whether the text goes no further.
+    /// Whether what they looked at goes no further.
     pub(super) blocked: bool,
+    /// Whether the run ends, to be gone on with by people.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) handoff: bool,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -63,17 +56,47 @@ pub(super) struct Finding {
     pub(super) matches: usize,
 }
 
+/// What guardrails found, and where.
+pub(super) struct Found {
+    pub(super) stage: GuardrailStage,
+    /// What of several it was, as the step tells it.
+    pub(super) at: Value,
+    pub(super) report: Report,
+}
+
+impl Report {
+    /// How a run ends in which this was found, if it ends.
+    pub(super) fn ending(&self, stage: GuardrailStage, settings: &Settings) -> Option<Ending> {
+        if self.handoff {
+            return Some(Ending::Incomplete("handoff", settings.fallback_message.clone()));
+        }
+        // Without a tool's call or result the run can go on.
+        let ends = matches!(stage, GuardrailStage::Input | GuardrailStage::Output);
+        (self.blocked && ends).then_some(Ending::Incomplete("guardrail", None))
+    }
+}
+
 impl RunEngine {
     /// Adds what guardrails found to a run's steps. It is written with what follows.
-    pub(super) fn note(&self, work: &mut Work, stage: GuardrailStage, input: &Value, report: &Report) {
+    pub(super) fn note(&self, work: &mut Work, found: &Found) {
         let now = self.db().clock().now();
         let mut step = step_at(now, &*self.db().random(), work, StepKind::Guardrail);
         "completed".clone_into(&mut step.status);
-        stage.as_str().clone_into(&mut step.name);
-        step.input = Some(JsonText::of(input));
-        step.output = Some(JsonText::of(report));
+        found.stage.as_str().clone_into(&mut step.name);
+        step.input = Some(JsonText::of(&found.at));
+        step.output = Some(JsonText::of(&found.report));
         step.completed_at = Some(now);
         work.steps.push(step);
+    }
+
+    /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
+    pub(super) fn note_all(&self, work: &mut Work, found: Vec<Found>) -> Option<Ending> {
+        let mut ending = None;
+        for found in found {
+            self.note(work, &found);
+            ending = ending.or_else(|| found.report.ending(found.stage, &work.plan.settings));
+        }
+        ending
     }
 }
 
@@ -89,213 +112,136 @@ impl Guards {
 
     /// Looks at a text, and leaves of it what may go further: nothing where it is blocked.
     pub(super) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<Report> {
-        let verdict = self.look(stage, text)?;
-        *text = if verdict.report.blocked { String::new() } else { verdict.text };
-        Some(verdict.report)
+        look_at(self.on(stage), text)
+    }
+
+    /// Looks at what the model says and at the calls that it asks for, and leaves of them what may go further. With
+    /// `has_schema` its form is judged otherwise, and a wrong one sent back.
+    pub(super) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<Found> {
+        // What comes with calls is no answer yet.
+        let is_judged = answer.tool_calls.is_empty() && !has_schema;
+        let stage = GuardrailStage::Output;
+        let guards = self.on(stage).filter(|(_, guard)| is_judged || guard.kind != GuardrailKind::Json);
+        let said = look_at(guards, &mut answer.text).map(|report| Found { stage, at: json!({}), report });
+        let calls = answer.tool_calls.iter_mut().filter_map(|call| {
+            let at = json!({ "tool": call.name });
+            let report = self.look_at_call(call)?;
+            Some(Found { stage: GuardrailStage::ToolCall, at, report })
+        });
+        said.into_iter().chain(calls).collect()
+    }
+
+    /// Looks at the arguments of a call, and leaves of them what may be sent.
+    fn look_at_call(&self, call: &mut ToolCall) -> Option<Report> {
+        let arguments = effect::arguments_of(call);
+        let Verdict { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
+        if report.blocked {
+            call.arguments = effect::withheld().to_string();
+        } else if value.is_object() && value != arguments {
+            call.arguments = value.to_string();
+        } else if value != arguments {
+            // What was cut is no object any more, and nothing that a tool could be called with.
+            report.blocked = true;
+            call.arguments = effect::withheld().to_string();
+        }
+        Some(report)
     }
 
     /// Looks at what a tool brought, and leaves of it what the model may see.
-    pub(super) fn look_at_result(&self, step: &mut StepRow) -> Option<Report> {
+    pub(super) fn look_at_result(&self, step: &mut StepRow) -> Option<Found> {
+        let stage = GuardrailStage::ToolResult;
+        self.on(stage).next()?;
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
-        let text = match &output.result {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+        let Verdict { value, report } = look(self.on(stage), output.result)?;
+        output = if report.blocked {
+            ToolOutput::error("the result was withheld by a guardrail")
+        } else {
+            ToolOutput { ok: output.ok, result: value }
         };
-        let verdict = self.look(GuardrailStage::ToolResult, &text)?;
-        if verdict.report.blocked {
-            output = ToolOutput::error("the result was withheld by a guardrail");
-        } else if verdict.text != text {
-            // What was masked in JSON is JSON still where only texts were masked.
-            let read =
-                if output.result.is_string() { None } else { serde_json::from_str(&verdict.text).ok() };
-            output.result = read.unwrap_or(Value::String(verdict.text));
-        }
         step.output = Some(JsonText::of(&output));
-        Some(verdict.report)
+        Some(Found { stage, at: json!({ "position": step.position }), report })
     }
 
-    /// Looks at a text. `None` where nothing was found.
-    fn look(&self, stage: GuardrailStage, text: &str) -> Option<Verdict> {
-        let mut verdict = Verdict { text: text.to_owned(), report: Report::default() };
-        for (place, guard) in self.0.iter().enumerate().filter(|(_, guard)| guard.on.contains(&stage)) {
-            let (matches, masked) = guard.masked(&verdict.text);
-            if matches == 0 {
-                continue;
-            }
-            let finding = Finding { guardrail: place, kind: guard.kind, action: guard.action, matches };
-            verdict.report.findings.push(finding);
-            match guard.action {
-                GuardrailAction::Flag => {}
-                GuardrailAction::Mask => verdict.text = masked,
-                GuardrailAction::Replace => verdict.text.clone_from(&guard.replacement),
-                GuardrailAction::Block => {
-                    verdict.report.blocked = true;
-                    break;
-                }
-            }
-        }
-        (!verdict.report.findings.is_empty()).then_some(verdict)
+    /// The guardrails that look there, with their places.
+    fn on(&self, stage: GuardrailStage) -> impl Iterator<Item = (usize, &Guard)> {
+        self.0.iter().enumerate().filter(move |(_, guard)| guard.on.contains(&stage))
     }
+}
+
+fn look_at<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, text: &mut String) -> Option<Report> {
+    let mut guards = guards.peekable();
+    guards.peek()?;
+    let Verdict { value, report } = look(guards, Value::String(text.clone()))?;
+    *text = if report.blocked { String::new() } else { plain(&value).into_owned() };
+    Some(report)
+}
+
+/// Looks at a value. `None` where nothing was found.
+fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) -> Option<Verdict> {
+    let mut report = Report::default();
+    for (place, guard) in guards {
+        let (matches, masked) = guard.masked(&value);
+        if matches == 0 {
+            continue;
+        }
+        report.findings.push(Finding { guardrail: place, kind: guard.kind, action: guard.action, matches });
+        match guard.action {
+            GuardrailAction::Flag => {}
+            GuardrailAction::Mask => value = masked,
+            GuardrailAction::Replace => value = Value::String(guard.replacement.clone()),
+            GuardrailAction::Block => report.blocked = true,
+            GuardrailAction::Handoff => (report.blocked, report.handoff) = (true, true),
+        }
+        if report.blocked {
+            break;
+        }
+    }
+    (!report.findings.is_empty()).then_some(Verdict { value, report })
 }
 
 impl Guard {
     fn new(guardrail: &Guardrail) -> Result<Self> {
-        let finders = match guardrail.kind {
-            GuardrailKind::Regex => {
-                vec![Finder::Pattern(pattern(guardrail.pattern.as_deref().unwrap_or_default())?)]
-            }
-            GuardrailKind::Blocklist => {
-                vec![Finder::Pattern(words(guardrail.words.as_deref().unwrap_or_default())?)]
-            }
-            GuardrailKind::Pii => {
-                let all = PERSONAL.as_ref().map_err(|error| Error::internal(error.clone()))?;
-                let wanted = |kind| guardrail.pii.as_ref().is_none_or(|kinds| kinds.contains(&kind));
-                let wanted = all.iter().filter(|(kind, _)| wanted(*kind));
-                wanted.map(|(kind, pattern)| Finder::Personal(*kind, pattern.clone())).collect()
-            }
-            GuardrailKind::MaxLength => {
-                let most = guardrail.max_characters.unwrap_or(i64::MAX);
-                vec![Finder::Longer(usize::try_from(most).unwrap_or(usize::MAX))]
-            }
-        };
         Ok(Self {
             on: guardrail.on.clone(),
             kind: guardrail.kind,
             action: guardrail.action,
-            finders,
+            finders: finder::finders(guardrail)?,
             replacement: guardrail.replacement.clone().unwrap_or_default(),
         })
     }
 
-    /// How often something was found, and the text without it.
-    fn masked(&self, text: &str) -> (usize, String) {
-        let mut text = text.to_owned();
+    /// How often something was found, and the value without it.
+    fn masked(&self, value: &Value) -> (usize, Value) {
         let mut matches = 0;
+        let mut left = value.clone();
         for finder in &self.finders {
-            text = match finder {
-                Finder::Pattern(pattern) => mask(pattern, &text, MASK, |_| true, &mut matches),
-                Finder::Personal(kind, pattern) => {
-                    mask(pattern, &text, mask_of(*kind), |found| is_personal(*kind, found), &mut matches)
-                }
-                Finder::Longer(most) => match text.char_indices().nth(*most) {
-                    Some((end, _)) => {
-                        matches += 1;
-                        text.get(..end).unwrap_or_default().to_owned()
-                    }
-                    None => text,
-                },
-            };
+            left = finder.masked(left, &mut matches);
         }
-        (matches, text)
-    }
-}
-
-fn mask(
-    pattern: &Regex,
-    text: &str,
-    with: &str,
-    counts: impl Fn(&str) -> bool,
-    matches: &mut usize,
-) -> String {
-    let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
-        let found = found.get(0).map_or("", |whole| whole.as_str());
-        // What matches nothing, as `x*` does between letters, has found nothing.
-        if found.is_empty() || !counts(found) {
-            return found.to_owned();
-        }
-        *matches += 1;
-        with.to_owned()
-    });
-    replaced.into_owned()
-}
-
-/// Whole words, whatever the case. A word that begins or ends with a sign has no edge there.
-fn words(words: &[GuardrailWord]) -> Result<Regex> {
-    let edge = |letter: Option<char>| {
-        if letter.is_some_and(|c| c.is_alphanumeric() || c == '_') { r"\b" } else { "" }
-    };
-    let choices: Vec<String> = words
-        .iter()
-        .map(|GuardrailWord(word)| {
-            let word = word.trim();
-            format!("{}{}{}", edge(word.chars().next()), regex::escape(word), edge(word.chars().last()))
-        })
-        .collect();
-    regex::RegexBuilder::new(&choices.join("|"))
-        .case_insensitive(true)
-        .size_limit(16 << 20)
-        .build()
-        .map_err(Error::internal)
-}
-
-/// The patterns of personal data, compiled when first needed.
-static PERSONAL: LazyLock<std::result::Result<Vec<(PiiKind, Regex)>, regex::Error>> =
-    LazyLock::new(|| PiiKind::ALL.into_iter().map(|kind| Ok((kind, personal(kind)?))).collect());
-
-fn personal(kind: PiiKind) -> std::result::Result<Regex, regex::Error> {
-    let pattern = match kind {
-        PiiKind::Email => r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
-        PiiKind::Iban => r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b",
-        PiiKind::Card => r"\b\d(?:[ -]?\d){12,18}\b",
-        PiiKind::Ip => r"\b\d{1,3}(?:\.\d{1,3}){3}\b",
-        PiiKind::Phone => {
-            r"(?:\+|\b00)\d[\d ()./-]{5,17}\d\b|\b0\d[\d ()/-]{5,14}\d\b|\(?\b\d{3}\)?[ .-]\d{3}[ .-]\d{4}\b"
-        }
-    };
-    Regex::new(pattern)
-}
-
-fn mask_of(kind: PiiKind) -> &'static str {
-    match kind {
-        PiiKind::Email => "[email]",
-        PiiKind::Iban => "[iban]",
-        PiiKind::Card => "[card]",
-        PiiKind::Ip => "[ip]",
-        PiiKind::Phone => "[phone]",
-    }
-}
-
-/// What a pattern cannot tell: whether check digits fit.
-fn is_personal(kind: PiiKind, found: &str) -> bool {
-    match kind {
-        PiiKind::Email | PiiKind::Phone => true,
-        PiiKind::Ip => found.parse::<Ipv4Addr>().is_ok(),
-        PiiKind::Card => {
-            let digits = found.chars().rev().filter_map(|letter| letter.to_digit(10));
-            let sum: u32 = digits
-                .enumerate()
-                .map(|(place, digit)| if place % 2 == 0 { digit } else { digit * 2 / 10 + digit * 2 % 10 })
-                .sum();
-            sum.is_multiple_of(10)
-        }
-        PiiKind::Iban => {
-            let letters: Vec<char> = found.chars().filter(|letter| *letter != ' ').collect();
-            let moved = letters.iter().skip(4).chain(letters.iter().take(4));
-            let rest = moved.filter_map(|letter| letter.to_digit(36)).fold(0u64, |rest, value| {
-                let shifted = if value < 10 { rest * 10 } else { rest * 100 };
-                (shifted + u64::from(value)) % 97
-            });
-            rest == 1
-        }
+        (matches, left)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
-    fn look(rules: Value, text: &str) -> Option<Verdict> {
+    fn guards(rules: Value) -> Guards {
         let rules: Vec<Guardrail> = serde_json::from_value(rules).unwrap();
-        crate::agents::guardrails::check(&rules).unwrap();
-        Guards::new(&rules).unwrap().look(GuardrailStage::Input, text)
+        crate::agents::guardrails::check(&rules, true).unwrap();
+        Guards::new(&rules).unwrap()
+    }
+
+    fn look(rules: Value, text: &str) -> Option<(String, Report)> {
+        let mut text = text.to_owned();
+        let report = guards(rules).look_at(GuardrailStage::Input, &mut text)?;
+        Some((text, report))
     }
 
     fn masked(rule: Value, text: &str) -> String {
         let mut rule = rule;
         rule["on"] = json!(["input"]);
         rule["action"] = json!("mask");
-        look(json!([rule]), text).map_or_else(|| text.to_owned(), |verdict| verdict.text)
+        look(json!([rule]), text).map_or_else(|| text.to_owned(), |(text, _)| text)
     }
 
     #[test]
@@ -349,12 +295,82 @@ mod tests {
             { "on": ["input"], "type": "blocklist", "words": ["email"], "action": "block" },
             { "on": ["input"], "type": "max_length", "max_characters": 1, "action": "replace", "replacement": "x" },
         ]);
-        let verdict = look(rules.clone(), "a@b.example c@d.example").unwrap();
-        assert!(verdict.report.blocked);
-        let found: Vec<_> = verdict.report.findings.iter().map(|one| (one.guardrail, one.matches)).collect();
+        let (text, report) = look(rules.clone(), "a@b.example c@d.example").unwrap();
+        assert!(report.blocked && text.is_empty());
+        let found: Vec<_> = report.findings.iter().map(|one| (one.guardrail, one.matches)).collect();
         assert_eq!(found, [(0, 2), (1, 2), (2, 2)]);
-        let verdict = look(rules, "hello").unwrap();
-        assert_eq!((verdict.text.as_str(), verdict.report.blocked), ("x", false));
+        let (text, report) = look(rules, "hello").unwrap();
+        assert_eq!((text.as_str(), report.blocked), ("x", false));
+    }
+
+    fn called(rules: Value, arguments: &str) -> (String, Option<Report>) {
+        let mut call = ToolCall { id: String::new(), name: "t".into(), arguments: arguments.to_owned() };
+        let report = guards(rules).look_at_call(&mut call);
+        (call.arguments, report)
+    }
+
+    #[test]
+    fn every_text_of_arguments_is_looked_at_as_it_reads() {
+        let rule = |kind: Value, action: &str| {
+            let mut rule = kind;
+            rule["on"] = json!(["tool_call"]);
+            rule["action"] = json!(action);
+            json!([rule])
+        };
+        let words = json!({ "type": "blocklist", "words": ["bomb"] });
+        let masked = called(rule(words.clone(), "mask"), r#"{ "a": ["x\nbomb", 7], "bomb": null }"#).0;
+        assert_eq!(masked, r#"{"a":["x\n***",7],"***":null}"#);
+        let card = r#"{"card":4111111111111111,"sum":12.5}"#;
+        assert_eq!(called(rule(json!({ "type": "pii" }), "mask"), card).0, r#"{"card":"[card]","sum":12.5}"#);
+        let (flagged, report) = called(rule(words.clone(), "flag"), r#"{ "a": "bomb" }"#);
+        assert_eq!((flagged.as_str(), report.unwrap().blocked), (r#"{ "a": "bomb" }"#, false));
+        assert_eq!(called(rule(words.clone(), "block"), r#"{"a":"b"}"#), (r#"{"a":"b"}"#.to_owned(), None));
+        let long = json!({ "type": "max_length", "max_characters": 10 });
+        for (rule, arguments) in [
+            (rule(words.clone(), "block"), r#"{"a":"bomb"}"#),
+            (rule(words, "block"), "a bomb that is no JSON"),
+            (rule(long, "mask"), r#"{"a":"twelve"}"#),
+        ] {
+            let (left, report) = called(rule, arguments);
+            assert_eq!(
+                (left, report.unwrap().blocked),
+                (effect::withheld().to_string(), true),
+                "{arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn answers_must_be_json_where_nothing_else_judges_them() {
+        let guards = guards(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
+        let judge = |text: &str, calls: &[&str], has_schema| {
+            let call = |name: &&str| ToolCall {
+                id: String::new(),
+                name: (*name).to_owned(),
+                arguments: String::new(),
+            };
+            let mut answer = Completion {
+                text: text.to_owned(),
+                tool_calls: calls.iter().map(call).collect(),
+                finish: crate::providers::Finish::Stop,
+                usage: None,
+            };
+            guards.look_at_answer(&mut answer, has_schema).pop().map(|found| found.report)
+        };
+        for fine in ["{}", " [1, 2]\n", "\"text\"", "7"] {
+            assert_eq!(judge(fine, &[], false), None, "{fine}");
+        }
+        for wrong in ["", "{", "Sure: {}", "{} {}"] {
+            let report = judge(wrong, &[], false).unwrap();
+            assert!(report.blocked && report.handoff, "{wrong}");
+            let settings = Settings { fallback_message: Some("One moment.".into()), ..Settings::default() };
+            let ending = report.ending(GuardrailStage::Output, &settings);
+            assert!(
+                matches!(ending, Some(Ending::Incomplete("handoff", Some(text))) if text == "One moment.")
+            );
+        }
+        assert_eq!(judge("I look.", &["look"], false), None);
+        assert_eq!(judge("no JSON", &[], true), None);
     }
 
     #[test]
@@ -372,11 +388,24 @@ mod tests {
             (json!({ "type": "max_length", "action": "flag" }), "guardrails[0].max_characters"),
             (json!({ "type": "pii", "action": "replace" }), "guardrails[0].replacement"),
             (json!({ "type": "pii", "action": "mask", "replacement": "x" }), "guardrails[0].replacement"),
+            (json!({ "type": "pii", "action": "handoff" }), "guardrails[0].action"),
+            (json!({ "type": "json", "action": "flag" }), "guardrails[0].on[0]"),
+            (json!({ "type": "json", "on": ["output"], "action": "mask" }), "guardrails[0].action"),
+            (
+                json!({ "type": "prompt_injection", "on": ["tool_result", "output"], "action": "flag" }),
+                "guardrails[0].on[1]",
+            ),
+            (
+                json!({ "type": "pii", "on": ["tool_call"], "action": "replace", "replacement": "x" }),
+                "guardrails[0].action",
+            ),
         ] {
             let mut rule = rule;
-            rule["on"] = json!(["input"]);
+            if rule["on"].is_null() {
+                rule["on"] = json!(["input"]);
+            }
             let rules: Vec<Guardrail> = serde_json::from_value(json!([rule])).unwrap();
-            let error = crate::agents::guardrails::check(&rules).unwrap_err();
+            let error = crate::agents::guardrails::check(&rules, false).unwrap_err();
             assert_eq!(error.param_name(), Some(param), "{rule}");
         }
     }

@@ -1,21 +1,30 @@
 //! What follows an answer of the model.
 
 use super::model::RunRow;
-use super::trace::ModelOutput;
+use super::trace::{ModelOutput, StepKind, StepRow};
 use super::work::{Ending, Work};
-use super::{effect, prompt};
+use super::{effect, http_tool, prompt};
 use crate::providers::{Answered, Finish, ProviderError, ToolCall};
-use model::Code;
+use model::{Code, JsonText};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// Answers that do not fit the schema and are sent back.
 const MOST_REPAIRS: usize = 2;
 /// Tool calls with bad arguments that are sent back.
 const MOST_BAD_CALLS: usize = 3;
-/// The same call this often is a loop.
+/// The same call this often is a loop: the model is warned, and one more ends the run.
 const LOOP: usize = 3;
+/// So many rounds of calls in a row that bring nothing new are a loop, too.
+const STALE_ROUNDS: usize = 3;
 /// The longest name of a tool that is worth keeping: longer ones name no tool.
 const LONGEST_NAME: usize = 128;
+
+const SAME_CALL: &str = "You have made the same call with the same arguments three times. Use what it gave, try \
+something else, or answer: making it once more ends the run.";
+const NOTHING_NEW: &str = "The last three rounds of calls brought nothing new. Answer with what you have, or try \
+something else: another round that brings nothing new ends the run.";
+const CUT: &str = "Your answer was cut at its limit before it began. Answer now, and keep it short.";
 
 /// What follows a model step.
 #[derive(Debug)]
@@ -86,7 +95,12 @@ fn storable(text: &str) -> String {
 fn judge_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
     let text = &output.text;
     if output.finish_reason == Finish::Length {
-        return Next::End(Ending::Incomplete("max_output_tokens", Some(text.clone())));
+        // Thinking may use up all there is. That is worth one more question, and no second one.
+        if text.trim().is_empty() && !was_cut_before(work) && model_calls < work.plan.settings.max_steps {
+            output.correction = Some(CUT.to_owned());
+            return Next::Again;
+        }
+        return Next::End(Ending::Incomplete("max_output_tokens", best_text(work, output)));
     }
     let Some(schema) = &work.plan.answer else {
         return Next::End(Ending::Completed(text.clone()));
@@ -104,12 +118,22 @@ fn judge_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
     Next::Again
 }
 
+fn was_cut_before(work: &Work) -> bool {
+    let outputs = work.steps.iter().filter(|step| step.kind() == StepKind::Model);
+    let mut outputs = outputs.filter_map(|step| step.output.as_ref()?.parse::<ModelOutput>().ok());
+    outputs.any(|output| output.finish_reason == Finish::Length)
+}
+
+/// What is kept of a run that ends before it has answered: what the model said now, else what it said last.
+fn best_text(work: &Work, output: &ModelOutput) -> Option<String> {
+    Some(output.text.clone()).filter(|text| !text.is_empty()).or_else(|| work.last_text())
+}
+
 /// What follows an answer that asks for tools.
 fn judge_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
     let calls = &output.tool_calls;
     let count = i64::try_from(calls.len()).unwrap_or(i64::MAX);
-    let text = || Some(output.text.clone()).filter(|text| !text.is_empty()).or_else(|| work.last_text());
-    let stop = |reason| Next::End(Ending::Incomplete(reason, text()));
+    let stop = |reason| Next::End(Ending::Incomplete(reason, best_text(work, output)));
     if work.row.tool_calls.saturating_add(count) > work.plan.settings.max_tool_calls {
         return stop("max_tool_calls");
     }
@@ -121,7 +145,53 @@ fn judge_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
         is_repeated(work, &work.row, call, &arguments)
             || work.bad_calls >= MOST_BAD_CALLS && is_bad(work, call, &arguments)
     });
-    if loops { stop("loop_detected") } else { Next::Tools(calls.clone()) }
+    if loops || stale_rounds(work) > STALE_ROUNDS {
+        stop("loop_detected")
+    } else {
+        Next::Tools(calls.clone())
+    }
+}
+
+/// What the model is told with the results of its last calls where it seems to go in circles. It is told so once of each
+/// circle; going on in it ends the run.
+pub(super) fn warning(work: &Work) -> Option<&'static str> {
+    let fresh = rounds(work).last().unwrap_or_default();
+    let is_same = |one: &StepRow, other: &StepRow| {
+        other.is_tool() && one.name == other.name && one.effect_key == other.effect_key
+    };
+    let times = |call: &StepRow| work.steps.iter().filter(|other| is_same(call, other)).count();
+    if fresh.iter().any(|call| call.is_tool() && times(call) >= LOOP) {
+        return Some(SAME_CALL);
+    }
+    let has_calls = fresh.iter().any(StepRow::is_tool);
+    (has_calls && stale_rounds(work) == STALE_ROUNDS).then_some(NOTHING_NEW)
+}
+
+/// The steps behind each answer of the model.
+fn rounds(work: &Work) -> impl Iterator<Item = &[StepRow]> {
+    work.steps.split(|step| step.kind() == StepKind::Model && step.output.is_some())
+}
+
+/// How many of the last rounds of calls brought nothing new: no result that their tools had not given before, and no
+/// change that was not made before.
+fn stale_rounds(work: &Work) -> usize {
+    let mut results: HashSet<(&str, Option<&str>)> = HashSet::new();
+    let mut changes: HashSet<&str> = HashSet::new();
+    let mut stale = 0;
+    for round in rounds(work) {
+        let mut calls = 0;
+        let mut is_new = false;
+        for call in round.iter().filter(|step| step.is_tool()) {
+            calls += 1;
+            is_new |= results.insert((&call.name, call.output.as_ref().map(JsonText::as_str)));
+            let writes = work.plan.tool(&call.name).is_some_and(|tool| http_tool::writes(&tool.settings));
+            if let Some(key) = call.effect_key.as_deref().filter(|_| writes && call.status == "completed") {
+                is_new |= changes.insert(key);
+            }
+        }
+        stale = if is_new { 0 } else { stale + usize::from(calls > 0) };
+    }
+    stale
 }
 
 fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &Value) -> bool {

@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn settings(mode: MemoryMode, max_messages: i64) -> Settings {
-        Settings { memory: MemorySettings { mode, max_messages }, ..Settings::default() }
+        Settings { memory: MemorySettings { mode, max_messages, pinned: None }, ..Settings::default() }
     }
 
     #[test]

@@ -113,10 +113,10 @@ pub struct NewRun {
     /// The agent; the workspace's default if not given.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
-    /// A version of the agent; the current one if not given.
-    #[schema(minimum = 1)]
+    /// A version of the agent; the current one if not given. With a test key it may be `draft`: the current one, and
+    /// the agent need not be active.
     #[serde(default)]
-    pub agent_version: Option<i64>,
+    pub agent_version: Option<WantedVersion>,
     /// `true` answers at once; read the run, or subscribe to its events, for the end.
     #[serde(default)]
     pub background: bool,
@@ -143,6 +143,65 @@ pub struct NewRun {
     pub on_busy: OnBusy,
 }
 
+/// Which version of an agent is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum WantedVersion {
+    /// This one.
+    Number(VersionNumber),
+    /// The current one, whether the agent is active or not.
+    Draft(Draft),
+}
+
+impl WantedVersion {
+    /// The version, where it is named by its number.
+    pub(super) fn number(self) -> Option<i64> {
+        match self {
+            Self::Number(VersionNumber(number)) => Some(number),
+            Self::Draft(_) => None,
+        }
+    }
+}
+
+/// A version of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = AgentVersionNumber, minimum = 1)]
+pub struct VersionNumber(pub i64);
+
+/// The word for an agent as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = AgentVersionDraft)]
+pub enum Draft {
+    /// It.
+    Draft,
+}
+
+/// What made a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunTrigger {
+    /// The kind of it.
+    #[serde(rename = "type")]
+    pub kind: RunTriggerKind,
+    /// The object that did, where there is one.
+    pub id: Option<String>,
+}
+
+impl RunTrigger {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The kinds of what makes runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunTriggerKind {
+    /// A request for a run.
+    #[default]
+    Api,
+}
+
 /// What a run was asked for beyond its agent's settings; stored with the run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct RunOptions {
@@ -166,6 +225,12 @@ pub(super) struct RunOptions {
     /// What people are asked, and were asked before.
     #[serde(default, skip_serializing_if = "Questions::is_default")]
     pub(super) questions: Questions,
+    /// Whether the agent may be off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) draft: bool,
+    /// What made the run.
+    #[serde(default, skip_serializing_if = "RunTrigger::is_default")]
+    pub(super) trigger: RunTrigger,
 }
 
 /// A run.
@@ -208,11 +273,17 @@ pub struct Run {
     pub usage: RunUsage,
     /// What it cost.
     pub energy: RunEnergy,
+    /// What made it.
+    pub trigger: RunTrigger,
     /// The caller's own notes.
     pub metadata: Metadata,
     /// The steps, with `include=steps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<RunStep>>,
+    /// When it was accepted: the same as `queued_at`.
+    pub created_at: Timestamp,
+    /// When it last went on: the newest of the times below.
+    pub updated_at: Timestamp,
     /// When it was accepted.
     pub queued_at: Timestamp,
     /// When its turn came.
@@ -227,7 +298,7 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`; of a cancelled run `interrupted` or
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`; of a cancelled run `interrupted` or
     /// `rolled_back`; of an expired one `queue_timeout`, or `unanswered` where it had asked a person.
     pub reason: String,
 }
@@ -259,12 +330,28 @@ pub struct RunUsage {
 }
 
 /// What a run cost.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RunEnergy {
     /// Energy spent; zero with a test key.
     pub amount: i64,
     /// With a test key: what it would have cost.
     pub simulated: i64,
+    /// With `include=steps`: the steps that cost something, which make up `amount`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<RunEnergyItem>>,
+}
+
+/// What a step cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunEnergyItem {
+    /// The step.
+    pub step_id: StepId,
+    /// The model that answered.
+    pub model: String,
+    /// The tier by whose prices it was charged.
+    pub tier: Tier,
+    /// Energy spent.
+    pub energy: i64,
 }
 
 /// A call of the model or of a tool.
@@ -284,8 +371,13 @@ pub struct RunStep {
     pub status: String,
     /// The model, the tool, or where guardrails found something.
     pub name: String,
-    /// What went in; `null` once forgotten. Of a call that a person was asked about, `approval` has the `decision`
-    /// (`approved` or `refused`), the `note` and `decided_at`.
+    /// Of calls of a model: the tier by whose prices they are charged.
+    pub tier: Option<Tier>,
+    /// Of calls of a tool: what a repeated one is known by, and what a writing one sends as its `Idempotency-Key`.
+    pub effect_key: Option<String>,
+    /// What went in; `null` once forgotten. Of a call of the model: `messages` has what it was told that it had not been
+    /// told at its call before, and `earlier` the number of those that it had been. Of a call that a person was asked
+    /// about, `approval` has the `decision` (`approved` or `refused`), the `note` and `decided_at`.
     #[schema(value_type = Option<Object>)]
     pub input: Option<JsonText>,
     /// What came out; `null` until then, and once forgotten.
@@ -361,12 +453,14 @@ impl RunRow {
     /// As callers see it, but for what is asked of a person, which stands in its steps.
     pub(super) fn run(self) -> Result<Run> {
         let error = self.failure();
+        let options = self.options()?;
         let output_data = match &self.output {
-            Some(output) if self.status == RunStatus::Completed.as_str() && self.options()?.json => {
+            Some(output) if self.status == RunStatus::Completed.as_str() && options.json => {
                 serde_json::from_str(output).ok()
             }
             _ => None,
         };
+        let times = [self.started_at, self.completed_at, self.purged_at];
         Ok(Run {
             object: "run",
             status: self.status()?,
@@ -393,8 +487,11 @@ impl RunRow {
                 model_calls: self.model_calls,
                 tool_calls: self.tool_calls,
             },
-            energy: RunEnergy { amount: self.energy, simulated: self.simulated_energy },
+            energy: RunEnergy { amount: self.energy, simulated: self.simulated_energy, items: None },
+            trigger: options.trigger,
             steps: None,
+            created_at: self.queued_at,
+            updated_at: times.into_iter().flatten().fold(self.queued_at, Timestamp::max),
             queued_at: self.queued_at,
             started_at: self.started_at,
             completed_at: self.completed_at,

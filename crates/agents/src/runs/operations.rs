@@ -6,7 +6,8 @@ use super::engine::RunEngine;
 use super::model::{NewRun, Run, RunStatus};
 use super::queries::{self, RunFilter};
 use super::submit::Submitted;
-use super::trace::StepRow;
+use super::trace;
+use crate::agents::queries as agents;
 use model::{AgentId, Caller, Result, RunId, Scope};
 use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
@@ -108,10 +109,16 @@ pub fn get_run(
     engine: State<RunEngine>,
 ) -> Result<Json<Run>> {
     let row = queries::by_id(read, caller.workspace_id(), &run_id)?;
-    let mut run = engine.0.shown(read, row, caller.key.scopes.contains(Scope::RunsExecute))?;
-    if query.include.contains(&Include::Steps) {
-        let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
-        run.steps = Some(steps.into_iter().map(StepRow::step).collect());
+    let may_answer = caller.key.scopes.contains(Scope::RunsExecute);
+    if !query.include.contains(&Include::Steps) {
+        return Ok(Json(engine.0.shown(read, row, may_answer)?));
     }
+    let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
+    let (settings, _) = agents::version_settings(read, row.workspace_id, row.agent_id, row.agent_version)?;
+    let items = trace::energy_items(&row, &steps)?;
+    let steps = trace::shown(&row, &settings, steps);
+    let mut run = engine.0.shown(read, row, may_answer)?;
+    run.energy.items = Some(items);
+    run.steps = Some(steps);
     Ok(Json(run))
 }

@@ -143,7 +143,9 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: 
             runs::status.eq(RunStatus::Cancelled.as_str()).and(runs::incomplete_reason.eq("interrupted")),
         ))
         // What guardrails kept from the model stays kept from it.
-        .filter(runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne("guardrail")))
+        .filter(
+            runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne_all(["guardrail", "handoff"])),
+        )
         .order(runs::id.desc())
         .limit(most)
         .select((runs::id, runs::input, runs::output))
@@ -412,24 +414,6 @@ pub(super) fn steps(read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Res
     Ok(run_steps::table
         .filter(run_steps::run_id.eq(run))
         .filter(run_steps::workspace_id.eq(workspace))
-        .order(run_steps::position.asc())
-        .load(read.connection())?)
-}
-
-/// The steps behind position `after` and up to `through` that have ended.
-pub(super) fn ended_steps(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    run: &RunId,
-    after: i64,
-    through: i64,
-) -> Result<Vec<StepRow>> {
-    Ok(run_steps::table
-        .filter(run_steps::run_id.eq(run))
-        .filter(run_steps::workspace_id.eq(workspace))
-        .filter(run_steps::position.gt(after))
-        .filter(run_steps::position.le(through))
-        .filter(run_steps::completed_at.is_not_null())
         .order(run_steps::position.asc())
         .load(read.connection())?)
 }

@@ -3,13 +3,13 @@
 use super::engine::RunEngine;
 use super::model::tier_of;
 use super::tools::needs_approval;
-use super::trace::{ASKED, CANCELLED, StepKind, StepRow, ToolInput, ToolOutput};
+use super::trace::{ASKED, CANCELLED, ModelInput, StepKind, StepRow, ToolInput, ToolOutput};
 use super::work::{Asking, Work};
-use super::{effect, fold, prompt, queries};
-use crate::providers::{Message, Prices, ToolCall, Usage};
+use super::{effect, fold, judge, prompt, queries};
+use crate::providers::{Message, Prices, Role, ToolCall, Usage};
 use model::{Code, Error, JsonText, Random, Result, StepId, Timestamp};
 use operation::ports::Settlement;
-use serde_json::json;
+use std::borrow::Cow;
 use std::sync::Arc;
 use store::Tx;
 
@@ -28,15 +28,15 @@ pub(super) enum Advance {
 
 /// What a call of the model takes.
 struct Need {
-    messages: Vec<Message>,
-    /// A guess that is rather too high.
-    input_tokens: i64,
+    told: prompt::Told,
+    /// What the model is told because it goes in circles.
+    warning: Option<&'static str>,
     max_output_tokens: i64,
 }
 
 impl Need {
     fn price(&self, prices: Prices, output_tokens: i64) -> i64 {
-        prices.energy(Usage { input_tokens: self.input_tokens, output_tokens, ..Usage::default() })
+        prices.energy(Usage { input_tokens: self.told.tokens, output_tokens, ..Usage::default() })
     }
 
     /// The Energy of the longest answer.
@@ -71,17 +71,14 @@ impl RunEngine {
         let mut need = self.need(work);
         if work.row.livemode {
             let held = self.0.parts.meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?;
-            let affordable = prices.affordable_output(held, need.input_tokens);
+            let affordable = prices.affordable_output(held, need.told.tokens);
             need.max_output_tokens = need.max_output_tokens.min(affordable).max(1);
         }
-        let input = JsonText::of(&json!({
-            "messages": need.messages.len(),
-            "tools": work.plan.specs.len(),
-            "max_output_tokens": need.max_output_tokens,
-        }));
-        let step = running(tx, work, work.next_position(), StepKind::Model, setup.label(), input, None);
+        let input = ModelInput::of(work, &need.told, need.warning, need.max_output_tokens);
+        let (position, input) = (work.next_position(), JsonText::of(&input));
+        let step = running(tx, work, position, StepKind::Model, setup.label(), input, None);
         queries::insert_step(tx, &step)?;
-        Ok((step, Asking { messages: need.messages, max_output_tokens: need.max_output_tokens }))
+        Ok((step, Asking { messages: need.told.messages, max_output_tokens: need.max_output_tokens }))
     }
 
     /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
@@ -101,10 +98,14 @@ impl RunEngine {
         let context = self.tiers().get(tier_of(&work.row)).context_tokens();
         let settings = &work.plan.settings;
         let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
-        let (messages, input_tokens) =
-            prompt::messages(settings, work.plan.spec_tokens, &work.memory, &work.said, room);
-        let fits = (context - input_tokens).max(16);
-        Need { messages, input_tokens, max_output_tokens: settings.max_output_tokens.min(fits) }
+        let mut said = Cow::from(&work.said);
+        let warning = judge::warning(work);
+        if let Some(warning) = warning {
+            said.to_mut().push(Message::text(Role::User, warning));
+        }
+        let told = prompt::told(settings, work.plan.spec_tokens, &work.memory, &said, room);
+        let fits = (context - told.tokens).max(16);
+        Need { told, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
 
     /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the

@@ -9,8 +9,9 @@ use super::finish::told;
 use super::listen::{Piece, StepHead, Told};
 use super::model::{RunRow, RunStatus, RunStep};
 use super::queries;
-use super::trace::StepRow;
+use super::trace;
 use super::work::Ended;
+use crate::agents::queries as agents;
 use futures::stream;
 use model::{Code, Error, Result, RunId, StepId};
 use operation::{EventStream, StreamEvent};
@@ -131,10 +132,19 @@ impl Telling {
         if through <= self.ended {
             return Ok(());
         }
-        let (workspace, id, after) = (self.run.workspace_id, self.run.id.clone(), self.ended);
-        let read =
-            self.engine.db().read(move |read| queries::ended_steps(read, workspace, &id, after, through));
-        for step in read.await? {
+        let (run, after) = (self.run.clone(), self.ended);
+        // All of them, because what the model was told follows from the steps before.
+        let read = self.engine.db().read(move |read| {
+            let steps = queries::steps(read, run.workspace_id, &run.id)?;
+            let (settings, _) =
+                agents::version_settings(read, run.workspace_id, run.agent_id, run.agent_version)?;
+            Ok(trace::shown(&run, &settings, steps))
+        });
+        let ended = read
+            .await?
+            .into_iter()
+            .filter(|step| step.completed_at.is_some() && step.position > after && step.position <= through);
+        for step in ended {
             self.ended = step.position;
             let head = StepHead {
                 id: step.id.clone(),
@@ -190,12 +200,12 @@ fn step_started(run: &RunId, step: &StepHead) -> StreamEvent {
     StreamEvent::new("step.started", data.to_string())
 }
 
-fn step_completed(run: &RunId, step: StepRow) -> Result<StreamEvent> {
+fn step_completed(run: &RunId, step: RunStep) -> Result<StreamEvent> {
     #[derive(Serialize)]
     struct Completed<'a> {
         run_id: &'a RunId,
         step: RunStep,
     }
-    let data = serde_json::to_string(&Completed { run_id: run, step: step.step() })?;
+    let data = serde_json::to_string(&Completed { run_id: run, step })?;
     Ok(StreamEvent::new("step.completed", data))
 }

@@ -4,9 +4,10 @@ use super::approvals::Questions;
 use super::conversation;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::told;
+use super::guard::Found;
 use super::listen::Listener;
 use super::memory::{self, Memory};
-use super::model::{NewRun, RunOptions, RunRow, RunStatus};
+use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVersion};
 use super::queries;
 use super::step::write_finished;
 use super::stream::Telling;
@@ -209,7 +210,8 @@ impl RunEngine {
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
         let mut input = row.input.take().unwrap_or_default();
         let report = plan.guards.look_at(GuardrailStage::Input, &mut input);
-        let blocked = report.as_ref().is_some_and(|report| report.blocked);
+        let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
+        let blocked = over.is_some();
         // What is blocked is stored as it came; the model never sees it.
         row.input = Some(if blocked { new.input.clone() } else { input });
         let working = self.desk().work_on(&row.id, conversation::key(&row));
@@ -222,14 +224,14 @@ impl RunEngine {
         }
         queries::insert(tx, &work.row)?;
         if let Some(report) = report {
-            self.note(&mut work, GuardrailStage::Input, &json!({}), &report);
+            self.note(&mut work, &Found { stage: GuardrailStage::Input, at: json!({}), report });
             write_finished(tx, &work)?;
             work.written = work.steps.len();
         }
-        let start = match (blocked, waits) {
-            (true, _) => Some(Start::Blocked),
-            (false, true) => None,
-            (false, false) => Some(self.begin(tx, &mut work)?),
+        let start = match (over, waits) {
+            (Some(ending), _) => Some(Start::Over(ending)),
+            (None, true) => None,
+            (None, false) => Some(self.begin(tx, &mut work)?),
         };
         if let Some(claim) = claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
@@ -260,18 +262,27 @@ fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow>
             Error::new(Code::AgentNotConfigured, "The workspace has no agent. Create one, or name one.")
         })?,
     };
-    if agent.status()? != AgentStatus::Active {
+    if matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
+        if caller.livemode() {
+            return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
+        }
+    } else if agent.status()? != AgentStatus::Active {
         return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
     }
     Ok(agent)
 }
 
 fn version_for(read: &mut Read, agent: &AgentRow, new: &NewRun) -> Result<(Settings, Vec<ToolRow>)> {
-    match new.agent_version.filter(|version| *version != agent.version) {
+    match wanted_number(new).filter(|version| *version != agent.version) {
         Some(version) => agents::version_settings(read, agent.workspace_id, agent.id, version)
             .map_err(naming("agent_version")),
         None => Ok((agent.settings()?, agents::tools(read, agent.id)?)),
     }
+}
+
+/// The version that a new run asks for by its number.
+fn wanted_number(new: &NewRun) -> Option<i64> {
+    new.agent_version.and_then(WantedVersion::number)
 }
 
 fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
@@ -285,6 +296,8 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
         attempt_from: None,
         idempotency_key: caller.idempotency_key.clone(),
         questions: Questions::default(),
+        draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
+        trigger: RunTrigger::default(),
     }
 }
 
@@ -313,7 +326,7 @@ fn fresh_row(
         lease_until: Some(tx.now().plus_seconds(queries::LEASE_SECONDS)),
         queued_at: moment,
         agent_id: agent.id,
-        agent_version: new.agent_version.unwrap_or(agent.version),
+        agent_version: wanted_number(new).unwrap_or(agent.version),
         model: settings.model.as_str().to_owned(),
         input: Some(new.input.clone()),
         metadata: JsonText::of(&new.metadata.clone().unwrap_or_default()),

@@ -1,9 +1,9 @@
 //! Calling the tools that the model asks for.
 
 use super::engine::RunEngine;
-use super::http_tool;
 use super::trace::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
 use super::work::{PlannedTool, Work};
+use super::{effect, http_tool};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
 use model::{JsonText, Result};
 use serde_json::{Map, Value, json};
@@ -80,7 +80,9 @@ impl RunEngine {
         let own = Duration::from_secs(u64::try_from(tool.settings.timeout_seconds).unwrap_or(15));
         match self.tool_headers(work, tool) {
             Ok(headers) => {
-                let key = step.effect_key.as_deref().unwrap_or_default();
+                // Of calls that may be repeated each is an effect of its own.
+                let of_step = tool.settings.repeatable.then(|| step.id.as_str());
+                let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
                 let connector = &self.0.parts.connector;
                 http_tool::call(connector, &tool.settings, headers, arguments, left.min(own), key).await
             }
@@ -125,13 +127,17 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     if step.status == REFUSED {
         return Checked::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
-    let Some(arguments) = input.map(|input| input.arguments).filter(Value::is_object) else {
+    let arguments = input.map(|input| input.arguments);
+    if arguments.as_ref() == Some(&effect::withheld()) {
+        return Checked::Answer(ToolOutput::error("the call was withheld by a guardrail"));
+    }
+    let Some(arguments) = arguments.filter(Value::is_object) else {
         return Checked::Answer(ToolOutput::bad_arguments("are not a JSON object"));
     };
     if let Some(problem) = tool.arguments.mismatch(&arguments) {
         return Checked::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
     }
-    if http_tool::writes(&tool.settings) {
+    if http_tool::writes(&tool.settings) && !tool.settings.repeatable {
         let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
         let same = earlier.find(|other| {
             other.effect_key.is_some() && other.effect_key == step.effect_key && other.status != CANCELLED

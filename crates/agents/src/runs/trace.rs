@@ -1,11 +1,15 @@
 //! The steps of a run as they are stored, and what stands in them.
 
-use super::model::RunStep;
-use crate::providers::{Finish, ToolCall, Usage};
+use super::memory::Memory;
+use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep, tier_of};
+use super::prompt::{self, Told};
+use super::work::Work;
+use crate::agents::Settings;
+use crate::providers::{Finish, Message, Role, Tier, ToolCall, Usage};
 use diesel::prelude::*;
-use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId};
+use model::{JsonText, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use store::schema::run_steps;
 
 /// A call that waits until a person allows or refuses it.
@@ -39,14 +43,17 @@ pub(super) struct StepRow {
 }
 
 impl StepRow {
-    pub(super) fn step(self) -> RunStep {
+    /// As callers see it. `tier` is that of the run.
+    fn step(self, tier: Tier) -> RunStep {
         RunStep {
+            tier: self.tier(tier),
             id: self.id,
             object: "run_step",
             position: self.position,
             kind: self.kind,
             status: self.status,
             name: self.name,
+            effect_key: self.effect_key,
             input: self.input,
             output: self.output,
             input_tokens: self.input_tokens,
@@ -54,6 +61,15 @@ impl StepRow {
             energy: self.energy,
             started_at: self.started_at,
             completed_at: self.completed_at,
+        }
+    }
+
+    /// The tier by whose prices the step is charged; `of_run` answers.
+    fn tier(&self, of_run: Tier) -> Option<Tier> {
+        match self.kind() {
+            StepKind::Model => Some(of_run),
+            StepKind::Memory => Some(Tier::Fast),
+            StepKind::Tool | StepKind::Guardrail => None,
         }
     }
 
@@ -106,6 +122,139 @@ impl StepKind {
     pub(super) fn is_priced(self) -> bool {
         matches!(self, Self::Model | Self::Memory)
     }
+}
+
+/// The input of a model step, as stored: what its other steps do not say of what the model was told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ModelInput {
+    /// How many messages it was told.
+    messages: usize,
+    /// How many tools it could call.
+    tools: usize,
+    max_output_tokens: i64,
+    /// Whether it was the first call of the run, or of an attempt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    first: bool,
+    /// Of the first: what it was told before the input, where that is more than the agent's instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Vec<Value>>,
+    /// What it was told last, against going in circles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+    /// Results of tools that were cut to make room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    results_cut: usize,
+    /// Turns of the conversation that were left out to make room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    turns_left_out: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl ModelInput {
+    pub(super) fn of(work: &Work, told: &Told, warning: Option<&str>, max_output_tokens: i64) -> Self {
+        let first = !work.steps.iter().any(|step| step.kind() == StepKind::Model);
+        let remembers = work.memory.summary.is_some() || !work.memory.turns.is_empty();
+        let before = (first && remembers).then(|| {
+            let before = told.messages.iter().take(told.before);
+            before.map(|message| json!(message)).collect()
+        });
+        Self {
+            messages: told.messages.len(),
+            tools: work.plan.specs.len(),
+            max_output_tokens,
+            first,
+            before,
+            warning: warning.map(str::to_owned),
+            results_cut: told.cut,
+            turns_left_out: told.left_out,
+        }
+    }
+}
+
+/// A run's steps as callers see them, with what the model was told at each of its calls: all at the first, and what is new
+/// at the others. `settings` are those of the agent's version.
+pub(super) fn shown(row: &RunRow, settings: &Settings, steps: Vec<StepRow>) -> Vec<RunStep> {
+    let tier = tier_of(row);
+    let mut reader = Reader { row, settings, said: Vec::new(), told: None };
+    let shown = steps.into_iter().map(|mut step| {
+        reader.read(&mut step);
+        step.step(tier)
+    });
+    shown.collect()
+}
+
+/// Reads a run's steps in their order.
+struct Reader<'a> {
+    row: &'a RunRow,
+    settings: &'a Settings,
+    /// What was said in the run so far.
+    said: Vec<Message>,
+    /// How much of that the model has been told; `None` before its first call.
+    told: Option<usize>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, step: &mut StepRow) {
+        match step.kind() {
+            StepKind::Model => {
+                let input = step.input.as_ref().and_then(|input| input.parse::<ModelInput>().ok());
+                if let Some(input) = input {
+                    step.input = Some(JsonText::of(&self.told(input)));
+                }
+                let output = step.output.as_ref().and_then(|output| output.parse::<ModelOutput>().ok());
+                self.said.extend(output.into_iter().flat_map(prompt::answer));
+            }
+            StepKind::Tool => self.said.extend(prompt::result(step)),
+            StepKind::Memory | StepKind::Guardrail => {}
+        }
+    }
+
+    /// What the model was told.
+    fn told(&mut self, input: ModelInput) -> Value {
+        let mut messages = Vec::new();
+        if input.first || self.told.is_none() {
+            self.said = vec![Message::text(Role::User, self.row.input.as_deref().unwrap_or_default())];
+            self.told = Some(0);
+            messages = input.before.unwrap_or_else(|| {
+                let first = prompt::instructions(self.settings, input.tools > 0, &Memory::default());
+                first.iter().map(|message| json!(message)).collect()
+            });
+        }
+        let new = self.said.iter().skip(self.told.unwrap_or_default());
+        messages.extend(new.map(|message| json!(message)));
+        self.told = Some(self.said.len());
+        messages.extend(input.warning.map(|warning| json!(Message::text(Role::User, warning))));
+        let mut told = Map::from_iter([
+            ("earlier".to_owned(), input.messages.saturating_sub(messages.len()).into()),
+            ("messages".to_owned(), messages.into()),
+            ("tools".to_owned(), input.tools.into()),
+            ("max_output_tokens".to_owned(), input.max_output_tokens.into()),
+        ]);
+        for (field, count) in [("results_cut", input.results_cut), ("turns_left_out", input.turns_left_out)] {
+            if count > 0 {
+                told.insert(field.to_owned(), count.into());
+            }
+        }
+        told.into()
+    }
+}
+
+/// The steps that cost something. What earlier attempts cost was given back, and so was all that a failed run cost.
+pub(super) fn energy_items(row: &RunRow, steps: &[StepRow]) -> Result<Vec<RunEnergyItem>> {
+    if row.status()? == RunStatus::Failed {
+        return Ok(Vec::new());
+    }
+    let from = row.options()?.attempt_from.unwrap_or(0);
+    let tier = tier_of(row);
+    let priced = steps.iter().filter(|step| step.energy > 0 && step.position >= from);
+    let item = |step: &StepRow| {
+        let (step_id, model) = (step.id.clone(), step.name.clone());
+        Some(RunEnergyItem { step_id, model, tier: step.tier(tier)?, energy: step.energy })
+    };
+    Ok(priced.filter_map(item).collect())
 }
 
 /// The output of a memory step, as stored.

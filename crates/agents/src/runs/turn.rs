@@ -118,9 +118,10 @@ fn end(tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -
     Ok(Turn::Over(Box::new(row)))
 }
 
+/// Whether the agent of a run may run it.
 fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
     match agents::live_agent(read, row.workspace_id, row.agent_id) {
-        Ok(agent) => Ok(agent.status()? == AgentStatus::Active),
+        Ok(agent) => Ok(agent.status()? == AgentStatus::Active || row.options()?.draft),
         Err(error) if error.code() == Code::NotFound => Ok(false),
         Err(error) => Err(error),
     }

@@ -6,10 +6,10 @@ use super::listen::Listener;
 use super::memory::{Fold, Memory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
-use super::trace::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolInput, ToolOutput};
+use super::trace::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
-use crate::providers::{Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
+use crate::providers::{Finish, Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
 use model::{Caller, Code, Result, Timestamp};
 use operation::ports::{AgentLimits, Charge};
 use operation::schema_rules::Schema;
@@ -43,7 +43,7 @@ impl Plan {
     pub(super) fn new(
         caller: Caller,
         mut settings: Settings,
-        tools: Vec<ToolRow>,
+        rows: Vec<ToolRow>,
         options: RunOptions,
     ) -> Result<Self> {
         if let Some(format) = options.response_format {
@@ -52,22 +52,15 @@ impl Plan {
         let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
-        let tools = tools
-            .into_iter()
-            .map(|tool| {
-                let settings = tool.settings()?;
-                let arguments = Schema::new(settings.parameters.clone());
-                Ok(PlannedTool { name: tool.name, settings, arguments })
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let specs: Vec<ToolSpec> = tools
-            .iter()
-            .map(|tool| ToolSpec {
-                name: tool.name.clone(),
-                description: tool.settings.description.clone(),
-                parameters: tool.settings.parameters.clone(),
-            })
-            .collect();
+        let mut tools = Vec::with_capacity(rows.len());
+        let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let settings = row.settings()?;
+            let spec = settings.spec(&row.name);
+            let arguments = Schema::new(spec.parameters.clone());
+            tools.push(PlannedTool { name: row.name, settings, arguments });
+            specs.push(spec);
+        }
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         let guards = Guards::new(&settings.guardrails)?;
@@ -99,8 +92,8 @@ pub(super) struct Work {
     pub(super) repairs: usize,
     /// Tool calls whose arguments did not fit.
     pub(super) bad_calls: usize,
-    /// Guardrails let the input go no further.
-    pub(super) blocked: bool,
+    /// How guardrails ended the run before the model was asked, if they did.
+    pub(super) over: Option<Ending>,
     /// Who is told how the run goes on, where somebody listens to this worker.
     pub(super) listener: Option<Listener>,
 }
@@ -112,7 +105,7 @@ pub(super) enum Start {
     /// Older turns are folded first.
     Fold(Fold),
     /// Nothing: guardrails let the input go no further.
-    Blocked,
+    Over(Ending),
 }
 
 /// What the model is asked.
@@ -122,7 +115,7 @@ pub(super) struct Asking {
 }
 
 /// How a run ends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Ending {
     Completed(String),
     Incomplete(&'static str, Option<String>),
@@ -155,7 +148,7 @@ impl Work {
             said,
             repairs: 0,
             bad_calls: 0,
-            blocked: false,
+            over: None,
             listener: None,
         }
     }
@@ -249,13 +242,8 @@ impl Work {
     pub(super) fn hear(&mut self, output: ModelOutput, energy: i64) {
         self.use_up(output.usage, energy);
         self.row.model_calls += 1;
-        let mut message = Message::text(Role::Assistant, output.text);
-        message.tool_calls = output.tool_calls;
-        self.said.push(message);
-        if let Some(correction) = output.correction {
-            self.repairs += 1;
-            self.said.push(Message::text(Role::User, correction));
-        }
+        self.repairs += usize::from(output.correction.is_some() && output.finish_reason != Finish::Length);
+        self.said.extend(prompt::answer(output));
     }
 
     /// Takes in what a tool answered.
@@ -264,10 +252,7 @@ impl Work {
         if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
             self.bad_calls += 1;
         }
-        let call = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
-        let mut message = Message::text(Role::Tool, prompt::fenced(&step.name, output));
-        message.tool_call_id = call.map(|call| call.call_id);
-        self.said.push(message);
+        self.said.extend(prompt::result(step));
     }
 
     /// Takes in a finished step of an earlier worker. The prices are those of the run's tier and of the one that folds.
@@ -288,8 +273,9 @@ impl Work {
             }
             StepKind::Guardrail => {
                 let report = output.and_then(|output| output.parse::<Report>().ok());
-                let is_input = step.name == GuardrailStage::Input.as_str();
-                self.blocked |= is_input && report.is_some_and(|report| report.blocked);
+                if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
+                    self.over = report.ending(GuardrailStage::Input, &self.plan.settings);
+                }
             }
             StepKind::Memory => {
                 if let Some(output) = output.and_then(|output| output.parse::<MemoryOutput>().ok()) {

@@ -20,7 +20,7 @@ testkit::on_both! {
         assert_eq!((&first["is_default"], &first["version"]), (&json!(true), &json!(1)));
         assert_eq!((&first["model"], &first["max_output_tokens"]), (&json!("balanced"), &json!(2048)));
         assert_eq!((&first["max_steps"], &first["max_tool_calls"], &first["timeout_seconds"]), (&json!(10), &json!(30), &json!(120)));
-        assert_eq!(first["memory"], json!({ "mode": "summary", "max_messages": 40 }));
+        assert_eq!(first["memory"], json!({ "mode": "summary", "max_messages": 40, "pinned": null }));
         assert_eq!(first["response_format"], json!({ "type": "text" }));
         assert_eq!(first["reply"], json!({ "debounce_seconds": 2, "max_wait_seconds": 15, "split_messages": false }));
         assert_eq!(first["handoff"], json!({ "enabled": false, "keywords": [], "resume_after_minutes": null }));
@@ -28,23 +28,34 @@ testkit::on_both! {
         let all = json!({
             "name": "Grace", "description": "d", "instructions": "i", "model": "advanced", "temperature": 0.5,
             "max_output_tokens": 16, "max_steps": 50, "max_tool_calls": 200, "timeout_seconds": 600,
-            "energy_limit_per_run": 5, "energy_limit_monthly": 7, "memory": { "mode": "none", "max_messages": 2 },
+            "energy_limit_per_run": 5, "energy_limit_monthly": 7, "memory": { "mode": "none", "max_messages": 2, "pinned": "We are Acme." },
             "response_format": { "type": "json_schema", "schema": { "type": "object" } },
             "reply": { "debounce_seconds": 0, "max_wait_seconds": 60, "split_messages": true },
             "handoff": { "enabled": true, "keywords": ["human", "help me"], "resume_after_minutes": 30 },
             "fallback_message": "One moment.",
             "status": "active", "metadata": { "a": "b" },
         });
-        let made = app.post("/agents", &key, all.clone()).await.expect(201);
+        let mut body = all.clone();
+        body["publish"] = true.into();
+        let made = app.post("/agents", &key, body).await.expect(201);
         for (field, value) in all.as_object().unwrap() {
             assert_eq!(&made[field], value, "{field}");
         }
         assert_eq!(made["is_default"], false);
         let path = format!("/agents/{}", made["id"]);
-        assert_eq!(app.get(&path, &key).await.expect(200), made);
+        assert_eq!((&made["mcp_servers"], made.get("tools")), (&json!([]), None));
+        let tool = json!({ "type": "http", "description": "d", "http": { "url": "http://127.9.9.9:40009/" } });
+        let mut detail = app.get(&path, &key).await;
+        assert_eq!((detail.headers["etag"].as_str(), &detail.body["data"]["tools"]), ("\"1\"", &json!([])));
+        detail.body["data"].as_object_mut().unwrap().remove("tools");
+        assert_eq!(detail.body["data"], made);
+        app.put(&format!("{path}/tools/look"), &key, tool).await.expect(200);
+        let detail = app.get(&path, &key).await;
+        assert_eq!((detail.headers["etag"].as_str(), &detail.body["data"]["tools"][0]["id"]), ("\"2\"", &json!("look")));
+        app.delete(&format!("{path}/tools/look"), &key).await.expect(200);
         let change = json!({ "fallback_message": null, "reply": {}, "mcp_servers": [] });
         let changed = app.patch(&path, &key, change).await.expect(200);
-        assert_eq!((&changed["version"], &changed["fallback_message"], &changed["reply"]), (&json!(2), &Value::Null, &first["reply"]));
+        assert_eq!((&changed["version"], &changed["fallback_message"], &changed["reply"]), (&json!(4), &Value::Null, &first["reply"]));
         let first_version = app.get(&format!("{path}/versions/1"), &key).await.expect(200);
         for field in ["reply", "handoff", "fallback_message", "memory", "model"] {
             assert_eq!(first_version[field], made[field], "{field}");
@@ -68,6 +79,8 @@ testkit::on_both! {
             (json!({ "name": "B", "max_output_tokens": 15 }), "max_output_tokens"),
             (json!({ "name": "B", "energy_limit_per_run": 0 }), "energy_limit_per_run"),
             (json!({ "name": "B", "memory": { "mode": "window", "max_messages": 1 } }), "memory.max_messages"),
+            (json!({ "name": "B", "memory": { "pinned": "x".repeat(2049) } }), "memory.pinned"),
+            (json!({ "name": "B", "memory": { "pinned": "é".repeat(1025) } }), "memory.pinned"),
             (json!({ "name": "B", "response_format": { "type": "json_schema" } }), "response_format.schema"),
             (json!({ "name": "B", "response_format": { "type": "text", "schema": {} } }), "response_format.schema"),
             (json!({ "name": "B", "response_format": { "type": "json_schema", "schema": deep } }), "response_format.schema"),

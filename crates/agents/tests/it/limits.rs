@@ -37,6 +37,28 @@ testkit::on_both! {
         assert_eq!(app.model.asked()[0].max_output_tokens, 16);
     }
 
+    async fn an_answer_that_is_cut_before_it_begins_is_asked_for_once_more(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        let cut = |text: &str| Script::Cut(text.to_owned());
+        app.model.then(cut(" ")).then(say("Paris."));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((&run["status"], &run["output"], &run["usage"]["model_calls"]), (&json!("completed"), &json!("Paris."), &json!(2)));
+        assert_eq!(run["energy"]["amount"], 2, "both are paid");
+        let told = app.model.last_texts();
+        assert!(told.len() == 2 && told[1].contains("cut at its limit before it began"), "{told:?}");
+        // There is one more question, and no second one.
+        app.model.then(cut("")).then(cut(""));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), &run["output"]), (("incomplete", "max_output_tokens"), &Value::Null));
+        assert_eq!(app.model.asked().len(), 4);
+        // Nor one where no step is left for it.
+        app.model.then(cut(""));
+        let run = ask(&app, &key, json!({ "input": "Hi", "max_steps": 1 })).await.expect(200);
+        assert_eq!((reason(&run), app.model.asked().len()), (("incomplete", "max_output_tokens"), 5));
+        check_books(&app, key.workspace).await;
+    }
+
     async fn the_same_call_again_and_again_is_a_loop(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
@@ -47,6 +69,48 @@ testkit::on_both! {
         }
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 3));
+        let prompts = app.model.asked();
+        let last = |place: usize| prompts[place].messages.last().unwrap().content.clone();
+        assert!(last(3).contains("the same call with the same arguments three times"), "{}", last(3));
+        assert!(last(2).starts_with("<tool_result"), "{}", last(2));
+        // Whoever takes the warning goes on, and hears it once.
+        for arguments in [json!({ "a": 1 }), json!({ "a": 1 }), json!({ "a": 1 }), json!({ "a": 2 })] {
+            app.model.then(call("look", arguments));
+        }
+        server.then(200, None, json!("one")).then(200, None, json!("one")).then(200, None, json!("one")).then(200, None, json!("two"));
+        app.model.then(say("done"));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(run["status"], "completed");
+        assert!(!app.model.last_texts().join("").contains("the same call"));
+        let steps = read(&app, &key, &run).await["steps"].clone();
+        let told = steps[6]["input"]["messages"].as_array().unwrap().clone();
+        assert!(told.last().unwrap()["content"].as_str().unwrap().contains("the same call"), "{told:?}");
+    }
+
+    async fn calls_that_bring_nothing_new_are_a_loop(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({ "max_steps": 50 })).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        give_tool(&app, &key, &agent, "write", &server, json!({ "http": { "method": "POST" } })).await;
+        // The server always says the same: the first time is news, and three more rounds are not.
+        for number in 0..6 {
+            app.model.then(call("look", json!({ "n": number })));
+        }
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 5));
+        let warned: Vec<bool> = app.model.asked().iter()
+            .map(|prompt| prompt.messages.last().unwrap().content.contains("brought nothing new")).collect();
+        assert_eq!(warned, [false, false, false, false, true, false]);
+        app.model.forget();
+        // A change that was not made before is always news, whatever the server says to it.
+        for number in 0..6 {
+            app.model.then(call("write", json!({ "n": number })));
+        }
+        app.model.then(say("done"));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((run["status"].as_str(), server.requests()), (Some("completed"), 11));
+        check_books(&app, key.workspace).await;
     }
 
     async fn time_is_limited(kind: Kind) {

@@ -199,6 +199,119 @@ testkit::on_both! {
         assert_eq!(param.as_deref(), Some("agent_id"));
     }
 
+    async fn a_draft_is_tried_with_a_test_key(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 1000).await;
+        let live = app.key(workspace, Env::Live, &["*"]).await;
+        let test = app.key(workspace, Env::Test, &["runs:execute", "runs:read"]).await;
+        app.post("/agents", &live, json!({ "name": "A", "instructions": "one" })).await.expect(201);
+        let body = json!({ "input": "Hi", "agent_version": "draft", "conversation_id": "c" });
+        let run = ask(&app, &test, body.clone()).await.expect(200);
+        assert_eq!((&run["agent_version"], &run["output"]), (&json!(1), &json!("ok")));
+        // Also where it has to wait for its turn.
+        app.model.then(Script::Wait("first".into())).then(say("second"));
+        let first = begin(&app, &test, body.clone()).await;
+        let second = begin(&app, &test, body.clone()).await;
+        assert_eq!(second["status"], "queued");
+        asked(&app, 2).await;
+        app.model.release();
+        awaited(&app, &test, &first, "completed").await;
+        assert_eq!(awaited(&app, &test, &second, "completed").await["output"], "second");
+        ask(&app, &test, json!({ "input": "Hi" })).await.expect_error(409, "agent_inactive");
+        for (key, version) in [(&live, json!("draft")), (&test, json!("newest")), (&test, json!(0)), (&test, json!(1.5))] {
+            let refused = ask(&app, key, json!({ "input": "Hi", "agent_version": version })).await;
+            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("agent_version"), "{version}");
+        }
+    }
+
+    async fn a_run_tells_its_times_its_trigger_and_its_prices(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        app.model.usage(1000, 100).then(call("look", json!({}))).then(Script::Wait("done".into()));
+        let run = begin(&app, &key, json!({ "input": "Hi" })).await;
+        assert_eq!((&run["trigger"], &run["created_at"]), (&json!({ "type": "api", "id": null }), &run["queued_at"]));
+        assert_eq!(run["updated_at"], run["started_at"]);
+        asked(&app, 2).await;
+        app.data.clock.advance(chrono::Duration::seconds(7));
+        app.model.release();
+        let run = awaited(&app, &key, &run, "completed").await;
+        assert_eq!(run["updated_at"], run["completed_at"]);
+        assert_ne!(run["updated_at"], run["started_at"]);
+        let steps = run["steps"].as_array().unwrap();
+        let item = |step: &Value| json!({ "step_id": step["id"], "model": step["name"], "tier": "balanced", "energy": 7 });
+        assert_eq!(run["energy"], json!({ "amount": 14, "simulated": 0, "items": [item(&steps[0]), item(&steps[2])] }));
+        assert_eq!((&steps[0]["tier"], &steps[0]["effect_key"]), (&json!("balanced"), &Value::Null));
+        assert_eq!(steps[1]["tier"], Value::Null);
+        assert_eq!(steps[1]["effect_key"].as_str().map(str::len), Some(32));
+        for plain in [app.get(&format!("/runs/{}", id(&run)), &key).await.expect(200), app.get("/runs", &key).await.expect(200)[0].clone()] {
+            assert!(plain.get("steps").is_none() && plain["energy"].get("items").is_none(), "{plain}");
+        }
+        app.data.clock.advance(chrono::Duration::hours(73));
+        app.service.engine.purge_ephemeral().await.unwrap();
+        let run = read(&app, &key, &run).await;
+        assert_eq!((&run["updated_at"], &run["steps"][0]["input"]), (&run["purged_at"], &Value::Null));
+    }
+
+    async fn what_failed_attempts_cost_is_no_item(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        let send = async || {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1");
+            asking.json(&json!({ "input": "Hi" })).send().await
+        };
+        let down = || Script::Fail(ProviderError::Unavailable("down".into()));
+        app.model.usage(1000, 100).then(call("look", json!({}))).then(down());
+        let failed = json!({ "id": send().await.body["error"]["run_id"] });
+        let run = read(&app, &key, &failed).await;
+        assert_eq!(run["energy"], json!({ "amount": 0, "simulated": 0, "items": [] }));
+        app.model.then(say("done"));
+        send().await.expect(200);
+        let run = read(&app, &key, &failed).await;
+        let steps = run["steps"].as_array().unwrap();
+        assert_eq!((&run["energy"]["amount"], &run["energy"]["items"][0]["step_id"]), (&json!(7), &steps[3]["id"]));
+        assert_eq!(run["energy"]["items"].as_array().unwrap().len(), 1);
+        // Each attempt begins from the start.
+        let told = |step: &Value| (step["input"]["earlier"].clone(), step["input"]["messages"].as_array().unwrap().len());
+        assert_eq!([told(&steps[0]), told(&steps[2]), told(&steps[3])], [(json!(0), 2), (json!(2), 2), (json!(0), 2)]);
+    }
+
+    async fn the_trace_tells_what_the_model_was_told(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({ "instructions": "Be kind.", "memory": { "pinned": "We are Acme." } })).await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
+        let format = json!({ "type": "json_schema", "schema": { "type": "object" } });
+        for input in ["first", "second"] {
+            app.model.then(call("look", json!({ "q": 1 }))).then(say("no JSON")).then(say("{}"));
+            let run = ask(&app, &key, json!({ "input": input, "conversation_id": "c", "response_format": format })).await.expect(200);
+            // Later versions of the agent change nothing of it.
+            app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "description": input })).await.expect(200);
+            let steps = read(&app, &key, &run).await["steps"].clone();
+            let asked = app.model.asked();
+            let mut told: Vec<Value> = Vec::new();
+            let calls = steps.as_array().unwrap().iter().filter(|step| step["type"] == "model");
+            for (step, prompt) in calls.zip(&asked[asked.len() - 3..]) {
+                assert_eq!(step["input"]["earlier"], told.len(), "{step}");
+                told.extend(step["input"]["messages"].as_array().unwrap().iter().cloned());
+                let really: Vec<Value> = prompt.messages.iter().map(|message| json!(message)).collect();
+                assert_eq!(told, really);
+            }
+            assert!(told.len() >= 6, "{told:?}");
+        }
+        // A plain run stores no more of it than the numbers.
+        app.delete(&format!("/agents/{}/tools/look", agent["id"]), &key).await.expect(200);
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        let stored = texts(&app, &format!("SELECT input AS t FROM run_steps WHERE run_id = '{}'", id(&run))).await;
+        assert_eq!(stored[0].as_deref(), Some(r#"{"messages":2,"tools":0,"max_output_tokens":2048,"first":true}"#));
+        let told = &read(&app, &key, &run).await["steps"][0]["input"]["messages"];
+        assert_eq!(told[0]["content"], "Be kind.\n\nWhat always holds:\n<pinned>\nWe are Acme.\n</pinned>");
+        assert_eq!((&told[1]["role"], &told[1]["content"]), (&json!("user"), &json!("Hi")));
+    }
+
     async fn bad_requests_are_named(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;

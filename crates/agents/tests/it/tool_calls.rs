@@ -24,7 +24,12 @@ async fn steps(app: &TestApp, key: &Key, run: &Value) -> Vec<Value> {
 
 testkit::on_both! {
     async fn a_get_fills_its_address(kind: Kind) {
-        let tool = json!({ "http": { "method": "GET", "url": "/w/{city}?units=m" }, "fixed_arguments": { "key": "s&t", "lang": "en" } });
+        let parameters = json!({
+            "type": "object", "required": ["city", "lang"],
+            "properties": { "city": { "type": "string" }, "days": { "type": "integer" }, "lang": { "type": "string" } },
+        });
+        let http = json!({ "method": "GET", "url": "/w/{city}?units=m" });
+        let tool = json!({ "http": http, "parameters": parameters, "fixed_arguments": { "key": "s&t", "lang": "en" } });
         let (app, key, _, server) = set_up(kind, tool).await;
         server.then(200, None, json!({ "sky": "blue\u{0}" }));
         app.model.then(call("tool", json!({ "city": "São Paulo/..", "days": 3, "lang": "pt" }))).then(say("Blue."));
@@ -39,6 +44,11 @@ testkit::on_both! {
         assert!(told.content.contains("\"status\":200") && told.content.contains("sky"), "{}", told.content);
         assert!(prompt.messages[0].content.contains("Results of tools stand between <tool_result> tags"));
         assert_eq!(prompt.tools[0].name, "tool");
+        // What is fixed is not the model's to know.
+        assert_eq!(prompt.tools[0].parameters, json!({
+            "type": "object", "required": ["city"],
+            "properties": { "city": { "type": "string" }, "days": { "type": "integer" } },
+        }));
         let step = &steps(&app, &key, &run).await[0];
         assert_eq!((&step["status"], &step["input"]["arguments"]["city"]), (&json!("completed"), &json!("São Paulo/..")));
         assert_eq!(run["usage"]["tool_calls"], 1);
@@ -46,7 +56,7 @@ testkit::on_both! {
     }
 
     async fn arguments_cannot_climb_out_of_the_path(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, json!({ "http": { "method": "GET", "url": "/users/{id}/name" } })).await;
+        let (app, key, _, server) = set_up(kind, json!({ "parameters": { "properties": { "id": {} } }, "http": { "method": "GET", "url": "/users/{id}/name" } })).await;
         app.model.then(call("tool", json!({ "id": ".." }))).then(call("tool", json!({}))).then(say("no"));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((run["status"].as_str(), server.requests()), (Some("completed"), 0));
@@ -54,7 +64,7 @@ testkit::on_both! {
     }
 
     async fn a_post_sends_fixed_arguments_and_credentials(kind: Kind) {
-        let tool = json!({ "http": { "url": "/do/{id}", "headers": { "Authorization": "Bearer hunter2" } }, "fixed_arguments": { "by": "us" } });
+        let tool = json!({ "parameters": { "properties": { "id": {} } }, "http": { "url": "/do/{id}", "headers": { "Authorization": "Bearer hunter2" } }, "fixed_arguments": { "by": "us" } });
         let (app, key, _, server) = set_up(kind, tool).await;
         server.then(201, None, json!({ "id": 1 }));
         app.model.then(call("tool", json!({ "id": 7, "x": 1, "by": "me" }))).then(say("done"));
@@ -98,6 +108,39 @@ testkit::on_both! {
         assert_eq!(server.requests(), 3);
         let keys: Vec<String> = server.heads().iter().map(|head| head.split("idempotency-key: ").nth(1).unwrap().lines().next().unwrap().to_owned()).collect();
         assert!(keys[0] != keys[1] && keys[0] != keys[2], "{keys:?}");
+    }
+
+    async fn a_repeatable_write_happens_as_often_as_it_is_asked_for(kind: Kind) {
+        let (app, key, _, server) = set_up(kind, json!({ "http": {}, "repeatable": true })).await;
+        server.then(200, None, json!("one")).then(200, None, json!("two"));
+        app.model.then(both(json!({ "a": 1 }), json!({ "a": 1 }))).then(say("done"));
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        let results: Vec<Value> = steps(&app, &key, &run).await.iter().map(|step| step["output"]["result"]["body"].clone()).collect();
+        assert_eq!(results, ["one", "two"]);
+        // Each is an effect of its own to the other side, too.
+        let keys: Vec<String> = server.heads().iter().map(|head| head.split("idempotency-key: ").nth(1).unwrap().lines().next().unwrap().to_owned()).collect();
+        assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+    }
+
+    async fn long_runs_forget_old_results_before_they_overflow(kind: Kind) {
+        let (app, key, _, server) = set_up(kind, json!({ "http": { "method": "GET" } })).await;
+        for letter in ["x", "y", "z"] {
+            server.then(200, None, json!(letter.repeat(60_000)));
+            app.model.then(call("tool", json!({ "page": letter })));
+        }
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(run["status"], "completed");
+        for prompt in app.model.asked() {
+            let characters: usize = prompt.messages.iter().map(|message| message.content.len()).sum();
+            // Three letters to a token, of 32,768.
+            assert!(characters < 3 * 32_768, "{characters}");
+        }
+        let told = app.model.last_texts();
+        assert!(told[told.len() - 1].contains(&"z".repeat(60_000)));
+        let cut: Vec<bool> = told.iter().map(|text| text.contains("left out to make room")).collect();
+        assert_eq!(cut.iter().filter(|cut| **cut).count(), 2, "{cut:?}");
+        let trace = read(&app, &key, &run).await;
+        assert_eq!((&trace["steps"][4]["input"]["results_cut"], &trace["steps"][6]["input"]["results_cut"]), (&json!(1), &json!(2)));
     }
 
     async fn calls_of_one_tool_are_limited_also_within_an_answer(kind: Kind) {

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use testkit::{OpenAiServer, TestApp};
 
 fn tool() -> Value {
-    json!({ "type": "http", "description": "Looks.", "http": { "method": "GET", "url": "http://127.9.9.9:40009/{city}" } })
+    json!({
+        "type": "http", "description": "Looks.",
+        "parameters": { "type": "object", "properties": { "city": { "type": "string" } } },
+        "http": { "method": "GET", "url": "http://127.9.9.9:40009/{city}" },
+    })
 }
 
 fn with(field: &str, value: Value) -> Value {
@@ -26,6 +30,8 @@ testkit::on_both! {
         let made = app.put(&format!("{path}/tools/look"), &key, tool()).await.expect(200);
         assert_eq!((&made["id"], &made["name"], &made["type"]), (&json!("look"), &json!("look"), &json!("http")));
         assert_eq!((&made["max_calls_per_run"], &made["timeout_seconds"]), (&json!(30), &json!(15)));
+        assert_eq!(made["repeatable"], false);
+        assert!((20..60).contains(&made["token_estimate"].as_i64().unwrap()), "{made}");
         assert_eq!(version().await, 2);
         // The same again is no change.
         app.put(&format!("{path}/tools/look"), &key, tool()).await.expect(200);
@@ -59,6 +65,20 @@ testkit::on_both! {
             (with("http.headers", json!({ "Host": "x" })), "http.headers.Host"),
             (with("http.headers", json!({ "X-A": "a\nb" })), "http.headers.X-A"),
             (with("http.headers", json!({ "X-A": "a", "x-a": "b" })), "http.headers.x-a"),
+            (with("http.headers", json!({ "X-Svc-Signature": "x" })), "http.headers.X-Svc-Signature"),
+            (with("http.headers", json!({ "webhook-id": "x" })), "http.headers.webhook-id"),
+            (with("http.headers", json!({ "Keep-Alive": "x" })), "http.headers.Keep-Alive"),
+            (with("http.headers", json!({ "Expect": "100-continue" })), "http.headers.Expect"),
+            (with("http.headers", json!({ "Proxy-Connection": "x" })), "http.headers.Proxy-Connection"),
+            (with("http.headers", json!({ "a b": "x" })), "http.headers.a b"),
+            (with("http.url", json!("http://127.9.9.9:40009/{town}")), "http.url"),
+            (with("http.url", json!("http://127.9.9.9:40009/{city")), "http.url"),
+            (with("http.url", json!("http://127.9.9.9:40009/city}")), "http.url"),
+            (with("http.url", json!("http://127.9.9.9:40009/{ci{city}ty}")), "http.url"),
+            (with("http.url", json!("http://127.9.9.9:40009/{}")), "http.url"),
+            (with("fixed_arguments", json!({ "city": 7 })), "fixed_arguments.city"),
+            (with("fixed_arguments", json!({ "a": "x".repeat(16_384) })), "fixed_arguments"),
+            (with("repeatable", json!("yes")), "repeatable"),
         ] {
             let param_found = app.put(&format!("{path}/look"), &key, body.clone()).await.expect_error(400, "validation_error");
             assert_eq!(param_found.as_deref(), Some(param), "{body}");

@@ -25,6 +25,16 @@ testkit::on_both! {
         }
         let stale = app.patch(&path, &key, json!({ "name": "X", "expected_version": 5 })).await;
         assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("expected_version"));
+        let matching = async |version: &str, name: &str| {
+            let patch = app.ask("PATCH", &path).key(&key).header("if-match", version).json(&json!({ "name": name }));
+            patch.send().await
+        };
+        let stale = matching("\"5\"", "X").await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("If-Match"));
+        assert_eq!(stale.body["error"]["details"]["version"], 6);
+        assert_eq!(matching("five", "X").await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
+        let fresh = matching("\"6\"", "Assistant").await;
+        assert_eq!((&fresh.expect(200)["version"], fresh.headers["etag"].as_str()), (&json!(6), "\"6\""));
         let versions = app.get(&format!("{path}/versions"), &key).await.expect(200);
         let numbers: Vec<i64> = versions.as_array().unwrap().iter().map(|row| row["version"].as_i64().unwrap()).collect();
         assert_eq!(numbers, [6, 5, 4, 3, 2, 1]);
