@@ -10,6 +10,7 @@ mod model;
 pub mod operations;
 pub mod queries;
 mod settings;
+mod tool_rules;
 pub mod tools;
 pub mod usage;
 pub mod versions;

@@ -6,17 +6,17 @@
 
 use super::SkillRef;
 use super::model::Agent;
-use super::queries;
+use super::{queries, tool_rules};
 use crate::providers::{Tiers, ToolSpec, estimated_tool_tokens};
 use auth::Seal;
 use diesel::prelude::*;
-use egress::{Connector, UrlRules};
+use egress::Connector;
 use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, Timestamp, WorkspaceId};
-use operation::schema_rules::{self, Schema};
+use operation::schema_rules;
 use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use store::schema::agent_tools;
 use store::{Read, Tx};
 use utoipa::ToSchema;
@@ -289,12 +289,12 @@ impl NewTool {
         if parameters.get("type").is_some_and(|kind| kind != "object") {
             return Err(Error::invalid("parameters.type", "must be `object`"));
         }
-        check_url(&self.http.url, checks.connector)?;
+        tool_rules::check_url(&self.http.url, checks.connector)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
-        check_fixed(&fixed_arguments, &parameters)?;
-        check_places(&self.http.url, &fixed_arguments, &parameters)?;
+        tool_rules::check_fixed(&fixed_arguments, &parameters)?;
+        tool_rules::check_places(&self.http.url, &fixed_arguments, &parameters)?;
         let headers = self.http.headers.unwrap_or_default();
-        check_headers(&headers)?;
+        tool_rules::check_headers(&headers)?;
         let sealed_headers = if headers.is_empty() {
             None
         } else {
@@ -330,93 +330,6 @@ struct Checks<'a> {
 /// What sealed headers are bound to: the workspace and the tool, not the agent, so that a copy can use them.
 pub(crate) fn header_place(workspace: WorkspaceId, tool: &str) -> String {
     format!("agent_tool:{workspace}:{tool}")
-}
-
-/// Checks the address as far as it can be without arguments; the connector checks it again at every call.
-fn check_url(url: &str, connector: &Connector) -> Result<()> {
-    let authority_end = url.find("://").map_or(0, |place| place + 3);
-    let (head, rest) = url.split_at_checked(authority_end).unwrap_or(("", url));
-    if url.contains('#') {
-        return Err(Error::invalid("http.url", "must not have a fragment"));
-    }
-    let host = rest.split(['/', '?']).next().unwrap_or_default();
-    if host.contains(['{', '}']) || head.contains(['{', '}']) {
-        return Err(Error::invalid("http.url", "must not have placeholders before its path"));
-    }
-    let sample = url.replace(['{', '}'], "");
-    connector
-        .check_url(&sample, &UrlRules::default())
-        .map(drop)
-        .map_err(|error| Error::invalid("http.url", format_args!("cannot be called: {error}")))
-}
-
-/// The most bytes of fixed arguments, as JSON.
-const MOST_FIXED: usize = 16 * 1024;
-
-/// Checks that fixed arguments are not too large, and fit what the parameters say of them.
-fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
-    if serde_json::to_string(fixed)?.len() > MOST_FIXED {
-        let rule = format!("must not be larger than {MOST_FIXED} bytes");
-        return Err(Error::invalid("fixed_arguments", rule));
-    }
-    for (name, value) in fixed {
-        let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
-        if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
-            let rule = format!("does not fit its schema in `parameters`: {problem}");
-            return Err(Error::invalid(format!("fixed_arguments.{name}"), rule));
-        }
-    }
-    Ok(())
-}
-
-/// Checks that each `{place}` of the address is an argument that somebody gives.
-fn check_places(url: &str, fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
-    let declared = |name: &str| {
-        let property = parameters.get("properties").and_then(|all| all.get(name));
-        property.is_some() || fixed.contains_key(name)
-    };
-    let mut rest = url;
-    while let Some((before, behind)) = rest.split_once('{') {
-        let place = behind.split_once('}').filter(|(name, _)| !before.contains('}') && !name.contains('{'));
-        let Some((name, behind)) = place else {
-            return Err(Error::invalid("http.url", "must have a `}` for each `{`, and none within another"));
-        };
-        if !declared(name) {
-            let name = name.escape_debug();
-            let rule =
-                format!("has the place `{{{name}}}`, which is neither in `parameters.properties` nor fixed");
-            return Err(Error::invalid("http.url", rule));
-        }
-        rest = behind;
-    }
-    if rest.contains('}') {
-        return Err(Error::invalid("http.url", "must have a `{` for each `}`"));
-    }
-    Ok(())
-}
-
-fn check_headers(headers: &BTreeMap<String, String>) -> Result<()> {
-    if headers.len() > 10 {
-        return Err(Error::invalid("http.headers", "must have at most 10 headers"));
-    }
-    let mut seen = BTreeSet::new();
-    for (name, value) in headers {
-        let wrong = |rule: &str| Err(Error::invalid(format!("http.headers.{name}"), rule));
-        let lower = name.to_ascii_lowercase();
-        if !egress::HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !egress::frames_message(&name)) {
-            return wrong("is not a header that can be set");
-        }
-        if ["x-svc-", "webhook-", "proxy-"].iter().any(|prefix| lower.starts_with(prefix)) {
-            return wrong("is set by the service or belongs to the connection");
-        }
-        if !seen.insert(lower) {
-            return wrong("stands there twice: letter case makes no other header");
-        }
-        if value.len() > 4096 || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-            return wrong("must be visible ASCII of at most 4096 bytes");
-        }
-    }
-    Ok(())
 }
 
 /// The tools that the agent may call

@@ -457,6 +457,33 @@ mod tests {
         }
     }
 
+    struct Silent;
+
+    impl Provider for Silent {
+        fn complete<'a>(
+            &'a self,
+            _: &'a Prompt,
+        ) -> BoxFuture<'a, std::result::Result<Completion, ProviderError>> {
+            Box::pin(std::future::ready(Err(ProviderError::Timeout)))
+        }
+    }
+
+    #[test]
+    fn a_prompt_fits_whichever_route_answers() {
+        let route = |context_tokens| Route {
+            provider: Arc::new(Silent),
+            model: String::new(),
+            label: String::new(),
+            context_tokens,
+        };
+        let tier = |contexts: &[i64]| {
+            let routes = contexts.iter().map(|tokens| route(*tokens)).collect();
+            TierSetup { routes, prices: Tiers::DEFAULT_PRICES[0] }
+        };
+        assert_eq!(tier(&[32_768, 4096, 8192]).context_tokens(), 4096);
+        assert_eq!(tier(&[]).context_tokens(), 8192);
+    }
+
     #[test]
     fn a_step_is_rounded_up_once() {
         let prices = Prices { input: 5, cached: 2, output: 20 };

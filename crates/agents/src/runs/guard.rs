@@ -8,7 +8,7 @@ use super::trace::{StepKind, StepRow, ToolOutput};
 use super::work::{Ending, Work};
 use crate::agents::Settings;
 use crate::agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
-use crate::providers::{Completion, ToolCall};
+use crate::providers::{Completion, Finish, ToolCall};
 use model::{JsonText, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -118,8 +118,9 @@ impl Guards {
     /// Looks at what the model says and at the calls that it asks for, and leaves of them what may go further. With
     /// `has_schema` its form is judged otherwise, and a wrong one sent back.
     pub(super) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<Found> {
-        // What comes with calls is no answer yet.
-        let is_judged = answer.tool_calls.is_empty() && !has_schema;
+        // What comes with calls is no answer yet, and what was cut before it began is asked for once more.
+        let begun = answer.finish != Finish::Length || !answer.text.trim().is_empty();
+        let is_judged = answer.tool_calls.is_empty() && begun && !has_schema;
         let stage = GuardrailStage::Output;
         let guards = self.on(stage).filter(|(_, guard)| is_judged || guard.kind != GuardrailKind::Json);
         let said = look_at(guards, &mut answer.text).map(|report| Found { stage, at: json!({}), report });
@@ -343,7 +344,7 @@ mod tests {
     #[test]
     fn answers_must_be_json_where_nothing_else_judges_them() {
         let guards = guards(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
-        let judge = |text: &str, calls: &[&str], has_schema| {
+        let ended = |finish: Finish, text: &str, calls: &[&str], has_schema| {
             let call = |name: &&str| ToolCall {
                 id: String::new(),
                 name: (*name).to_owned(),
@@ -352,11 +353,12 @@ mod tests {
             let mut answer = Completion {
                 text: text.to_owned(),
                 tool_calls: calls.iter().map(call).collect(),
-                finish: crate::providers::Finish::Stop,
+                finish,
                 usage: None,
             };
             guards.look_at_answer(&mut answer, has_schema).pop().map(|found| found.report)
         };
+        let judge = |text: &str, calls: &[&str], has_schema| ended(Finish::Stop, text, calls, has_schema);
         for fine in ["{}", " [1, 2]\n", "\"text\"", "7"] {
             assert_eq!(judge(fine, &[], false), None, "{fine}");
         }
@@ -371,6 +373,8 @@ mod tests {
         }
         assert_eq!(judge("I look.", &["look"], false), None);
         assert_eq!(judge("no JSON", &[], true), None);
+        assert_eq!(ended(Finish::Length, " ", &[], false), None);
+        assert!(ended(Finish::Length, "{", &[], false).is_some());
     }
 
     #[test]
