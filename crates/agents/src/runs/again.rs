@@ -55,8 +55,9 @@ impl RunEngine {
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
-        // Its time begins anew.
+        // Its time begins anew, and the workers that it may outlive.
         options.questions.waited_ms = 0;
+        options.handed_over = row.epoch;
         row.options = JsonText::of(&options);
         row.epoch += 1;
         row.error = None;

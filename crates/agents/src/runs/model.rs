@@ -222,6 +222,9 @@ pub(super) struct RunOptions {
     /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere tell, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) idempotency_key: Option<String>,
+    /// How many of its epochs no death of a worker began, but an answer of people or a new attempt.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) handed_over: i64,
     /// What people are asked, and were asked before.
     #[serde(default, skip_serializing_if = "Questions::is_default")]
     pub(super) questions: Questions,
@@ -231,6 +234,10 @@ pub(super) struct RunOptions {
     /// What made the run.
     #[serde(default, skip_serializing_if = "RunTrigger::is_default")]
     pub(super) trigger: RunTrigger,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// A run.

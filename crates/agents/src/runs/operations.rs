@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 /// Run the workspace's agent on a text input
 ///
 /// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With `stream: true` the
-/// answer comes as it is made, as server-sent events. A run that has to ask a person answers at once, as
+/// answer comes as it is made, as server-sent events. A run that has to ask a person answers then, as
 /// `requires_action`. With a live key it spends Energy, which is held before each step and settled after it. The run is
 /// bound to no contact: it sees only the given input and the memory of its conversation.
 #[operation(post "/runs", scope = "runs:execute", energy)]

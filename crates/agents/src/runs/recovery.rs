@@ -63,8 +63,7 @@ impl RunEngine {
 
     async fn resume(&self, row: RunRow) -> Result<Ended> {
         let caller = self.caller_of(&row).await?;
-        // An answer of people raises the epoch too, and no worker has died then.
-        let workers = row.epoch - row.options()?.questions.answered;
+        let workers = row.epoch - row.options()?.handed_over;
         let ending = match row.status()? {
             // Cancelled, before its worker closed its books or while it had none.
             status if status.is_final() => Some(Ending::Stopped),

@@ -386,6 +386,41 @@ testkit::on_both! {
         check_books(&other, key.workspace).await;
     }
 
+    async fn what_a_failed_attempt_never_did_is_asked_about_in_the_next(kind: Kind) {
+        let (app, key, agent, server) = set_up(kind, "always").await;
+        give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" }, "timeout_seconds": 60 })).await;
+        server.then(0, None, Value::Null);
+        app.model.then(Script::Call(vec![("look".into(), json!({})), ("pay".into(), json!({ "sum": 1 }))]));
+        let send = async |app: &TestApp| {
+            let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "once");
+            asking.json(&json!({ "input": "Pay" })).send().await
+        };
+        let other = app.replica(RateWindows::local()).await;
+        let give_up = async {
+            until("the tool is called", async || (server.requests() == 1).then_some(())).await;
+            app.sql("UPDATE runs SET epoch = 6").await;
+            assert_eq!(pass(&other, Duration::seconds(31)).await, 1);
+            until("that the run failed", async || {
+                (number(&app, "SELECT COUNT(*) AS n FROM runs WHERE status = 'failed'").await == 1).then_some(())
+            }).await;
+            other.service.engine.idle().await;
+            other.model.then(call("pay", json!({ "sum": 1 })));
+            send(&other).await
+        };
+        let again = tokio::select! {
+            _ = send(&app) => unreachable!("its tool hangs"),
+            again = give_up => again,
+        };
+        let run = again.expect(200);
+        assert_eq!((&run["status"], server.requests()), (&json!("requires_action"), 1));
+        let steps = read(&other, &key, &run).await;
+        assert_eq!(statuses(&steps), ["completed", "unknown", "cancelled", "completed", "requires_action"]);
+        approve(&other, &run).await;
+        awaited(&other, &key, &run, "completed").await;
+        assert_eq!(server.requests(), 2);
+        check_books(&other, key.workspace).await;
+    }
+
     async fn answers_are_no_deaths_of_workers(kind: Kind) {
         let (app, key, _, server) = set_up(kind, "always").await;
         let mut run = asking(&app, &key, &[0], json!({})).await;

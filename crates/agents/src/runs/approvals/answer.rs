@@ -82,7 +82,7 @@ fn answer_in(tx: &mut Tx, asked: &Asked, decision: &Decision) -> Result<(RunRow,
     }
     let mut options = row.options()?;
     options.questions.open = None;
-    options.questions.answered += 1;
+    options.handed_over += 1;
     options.questions.waited_ms += now.millis() - open.question.asked_at.millis();
     let row = queries::go_on_answered(tx, &row, &options)?;
     let answered = Answered {
@@ -101,26 +101,25 @@ fn answer_in(tx: &mut Tx, asked: &Asked, decision: &Decision) -> Result<(RunRow,
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
 pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &Asked) -> Result<OpenQuestion> {
-    let mut steps = runs::steps(read, row.workspace_id, &row.id)?;
     let status = row.status()?;
     let question = row.options()?.questions.open.filter(|question| question.from == asked.from);
-    match question {
-        Some(question) if status == RunStatus::RequiresAction => {
-            if question.expires_at() <= read.now() {
-                return Err(expired());
-            }
-            steps.retain(|step| step.status == ASKED);
-            Ok(OpenQuestion { question, calls: steps })
+    if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {
+        if question.expires_at() <= read.now() {
+            return Err(expired());
         }
-        _ if steps.iter().any(|step| step.position == asked.from && was_answered(step)) => {
-            Err(Error::new(Code::InvalidState, "This was answered already."))
-        }
-        _ if status == RunStatus::Expired => Err(expired()),
-        _ => {
-            let message = "The run has ended without these calls. Nothing is left to decide.";
-            Err(Error::new(Code::ApprovalExpired, message))
-        }
+        let calls = queries::asked_steps(read, row.workspace_id, &[&row.id])?;
+        return Ok(OpenQuestion { question, calls });
     }
+    let first = queries::step_at(read, row.workspace_id, &row.id, asked.from)?;
+    if first.is_some_and(|step| was_answered(&step)) {
+        let message = "Somebody has decided this already, and the first answer counts.";
+        return Err(Error::new(Code::InvalidState, message));
+    }
+    if status == RunStatus::Expired {
+        return Err(expired());
+    }
+    let message = "The run has ended without these calls. Nothing is left to decide.";
+    Err(Error::new(Code::ApprovalExpired, message))
 }
 
 fn was_answered(step: &StepRow) -> bool {

@@ -36,9 +36,6 @@ pub(super) struct Questions {
     /// What is asked now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) open: Option<Question>,
-    /// How many questions were answered.
-    #[serde(default)]
-    pub(super) answered: i64,
     /// How long all answers took, in milliseconds. That is not the run's time.
     #[serde(default)]
     pub(super) waited_ms: i64,

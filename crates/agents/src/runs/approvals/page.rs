@@ -12,7 +12,7 @@ use model::{Code, Error, RequestId, Result, Timestamp};
 const LONGEST_INPUT: usize = 2000;
 
 const STYLE: &str = "
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --ok: #17703a; --no: #a62121; }
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --ok: #17703a; }
 * { box-sizing: border-box; }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 44rem; margin: 0 auto; padding: 2rem 1rem 4rem; }
@@ -21,7 +21,7 @@ h2 { font-size: 1rem; margin: 2rem 0 .5rem; }
 .quiet { opacity: .75; margin: .25rem 0; }
 .test { border-left: 4px solid #b98900; padding: .25rem .75rem; background: var(--soft); }
 pre { margin: .5rem 0 0; padding: .75rem; background: var(--soft); border-radius: 6px; overflow: auto;
-  white-space: pre-wrap; overflow-wrap: anywhere; max-height: 24rem; font: 13px/1.45 ui-monospace, monospace; }
+  white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.45 ui-monospace, monospace; }
 .call { border: 1px solid var(--line); border-radius: 8px; padding: .75rem 1rem 1rem; margin: 0 0 1rem; }
 .call label { display: flex; gap: .6rem; align-items: baseline; font-weight: 600; overflow-wrap: anywhere; }
 .call p { margin: .25rem 0 0; }
@@ -30,7 +30,7 @@ textarea { width: 100%; font: inherit; padding: .5rem .75rem; border: 1px solid 
 .buttons { display: flex; flex-direction: row-reverse; justify-content: flex-end; gap: .75rem; margin-top: 1rem; }
 button { font: inherit; font-weight: 600; padding: .6rem 1.4rem; border-radius: 6px; border: 1px solid; cursor: pointer; }
 button.approve { background: var(--ok); border-color: var(--ok); color: #fff; }
-button.refuse { background: none; color: light-dark(var(--no), #ff9a9a); }
+button.refuse { background: none; color: #a62121; color: light-dark(#a62121, #ff9a9a); }
 ";
 
 /// What a person sees who has to decide.
@@ -99,7 +99,8 @@ pub(super) fn question(view: &View) -> Markup {
         form method="post" {
             h2 { @if one { "The call that it wants to make" } @else { "The calls that it wants to make" } }
             @for call in &view.calls { (call_view(call)) }
-            h2 { label for="note" { "A note for the agent " span.quiet { "(optional)" } } }
+            h2 { label for="note" { "A note " span.quiet { "(optional)" } } }
+            p.quiet { "It is kept with the run. The agent is told where you refuse something." }
             textarea id="note" name="note" rows="3" maxlength=(LONGEST_NOTE) {}
             // The first button is the one that the Enter key means.
             div.buttons {

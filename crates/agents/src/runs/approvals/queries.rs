@@ -57,6 +57,20 @@ pub(super) fn asked_steps(read: &mut Read, workspace: WorkspaceId, runs: &[&RunI
         .load(read.connection())?)
 }
 
+/// The step of a run at a position.
+pub(super) fn step_at(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    run: &RunId,
+    position: i64,
+) -> Result<Option<StepRow>> {
+    Ok(run_steps::table
+        .find((run, position))
+        .filter(run_steps::workspace_id.eq(workspace))
+        .get_result(read.connection())
+        .optional()?)
+}
+
 /// Writes the state and the input of a call that has not been made yet.
 pub(super) fn decide_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
