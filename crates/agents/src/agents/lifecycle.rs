@@ -58,13 +58,14 @@ pub fn duplicate_agent(
 
 fn free_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<String> {
     let stem: String = name.chars().take(85).collect();
-    for number in 1..=1000 {
-        let name = if number == 1 { format!("{stem} (copy)") } else { format!("{stem} (copy {number})") };
-        if queries::refuse_taken_name(read, workspace, &name, None).is_ok() {
-            return Ok(name);
-        }
-    }
-    Err(Error::new(Code::NameTaken, "Give the copy a name of its own.").param("name"))
+    let taken = queries::taken_names(read, workspace)?;
+    let copy = |number| match number {
+        1 => format!("{stem} (copy)"),
+        _ => format!("{stem} (copy {number})"),
+    };
+    // One more than there are names, so one of these is free.
+    let free = (1..=taken.len() + 1).map(copy).find(|name| !taken.contains(&name.to_lowercase()));
+    free.ok_or_else(|| Error::new(Code::NameTaken, "Give the copy a name of its own.").param("name"))
 }
 
 /// Let the agent answer and run

@@ -5,6 +5,7 @@ use super::settings::Settings;
 use super::tools::ToolRow;
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
+use std::collections::HashSet;
 use store::schema::{agent_tools, agent_versions, agents};
 use store::{OptInPage, Read, Tx, each};
 
@@ -122,6 +123,16 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
         ))
         .returning(agents::all_columns)
         .get_result(tx.connection())?)
+}
+
+/// The names of a workspace's agents, in lower case: at most as many as it may have agents.
+pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<HashSet<String>> {
+    let names: Vec<String> = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .select(agents::name_key)
+        .load(read.connection())?;
+    Ok(names.into_iter().collect())
 }
 
 /// # Errors

@@ -204,9 +204,9 @@ pub(super) enum KeyCommand {
         /// Remove the budget.
         #[arg(long)]
         none: bool,
-        /// Refuse requests once it is used up.
-        #[arg(long)]
-        cutoff: bool,
+        /// Refuse requests once it is used up; `--cutoff=false` only warns. As it was if not given.
+        #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        cutoff: Option<bool>,
         #[command(flatten)]
         json: Json,
     },
@@ -359,6 +359,10 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
             let id = key_id(&key)?;
             let changed = db
                 .write(move |tx| {
+                    let cutoff = match cutoff {
+                        Some(cutoff) => cutoff,
+                        None => keys::by_id(tx, &id)?.key.budget_cutoff,
+                    };
                     let changed = keys::set_budget(tx, &id, cents, cutoff)?;
                     budget_changed(tx, &changed)?;
                     Ok(changed)

@@ -48,8 +48,10 @@ testkit::on_both! {
         let made = program.run(&create);
         assert!(made["secret"].as_str().unwrap().starts_with("svc_test_"));
         let id = made["id"].as_str().unwrap();
-        let budget = program.run(&["key", "budget", id, "--cents", "500", "--cutoff"]);
-        assert_eq!(budget["budget_cents"], 500);
+        let budget = program.run(&["key", "budget", id, "--cents", "500"]);
+        assert_eq!((&budget["budget_cents"], &budget["budget_cutoff"]), (&500.into(), &true.into()));
+        let warns = program.run(&["key", "budget", id, "--cents", "500", "--cutoff=false"]);
+        assert_eq!(warns["budget_cutoff"], false);
         assert!(program.run(&["key", "budget", id, "--none"])["budget_cents"].is_null());
         let key = &program.run(&["key", "list", "--workspace", "acme-sons"])[0];
         assert_eq!((&key["rate_limit_rpm"], &key["monthly_quota"]), (&700.into(), &9000.into()));
