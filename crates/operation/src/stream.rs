@@ -116,16 +116,21 @@ impl Sending {
                 error_reply(&error, &self.request).1
             }
         };
-        let mut text = format!("id: {}\nevent: {}\n", self.number, event.name);
-        // JSON that was stored may have line breaks between its values, which readers put back.
-        for line in data.split(['\n', '\r']) {
-            text.push_str("data: ");
-            text.push_str(line);
-            text.push('\n');
-        }
-        text.push('\n');
-        Bytes::from(text)
+        Bytes::from(printed(self.number, &event.name, &data))
     }
+}
+
+/// An event as the HTML standard has it.
+fn printed(number: u64, name: &str, data: &str) -> String {
+    let mut text = format!("id: {number}\nevent: {name}\n");
+    // JSON that was stored may have line breaks between its values, which readers put back.
+    for line in data.split(['\n', '\r']) {
+        text.push_str("data: ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
 }
 
 /// The key that a stream was opened with.
@@ -176,5 +181,22 @@ impl Drop for LastingRow {
         if let Some(row) = self.row.take() {
             self.log.push(row);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printed;
+
+    #[test]
+    fn no_line_of_data_is_lost() {
+        assert_eq!(
+            printed(7, "run.created", "{\"a\":\"b\\n\"}"),
+            "id: 7\nevent: run.created\ndata: {\"a\":\"b\\n\"}\n\n"
+        );
+        assert_eq!(
+            printed(8, "x", "{\n\"a\": 1\r}"),
+            "id: 8\nevent: x\ndata: {\ndata: \"a\": 1\ndata: }\n\n"
+        );
     }
 }

@@ -110,7 +110,7 @@ testkit::on_both! {
     }
 }
 
-fn prompt(patience: Duration) -> Prompt {
+pub fn prompt(patience: Duration) -> Prompt {
     Prompt {
         model: String::new(),
         messages: vec![Message::text(Role::User, "Hi")],

@@ -8,8 +8,9 @@ use auth::RateWindows;
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
-use svc_agents::providers::ProviderError;
-use testkit::{Answer, Asking, Heard, Key, Listening, OpenAiServer, Script, TestApp, until};
+use std::sync::{Arc, Mutex};
+use svc_agents::providers::{ProviderError, Route, Sink, TierSetup, Tiers};
+use testkit::{Answer, Asking, Heard, Key, Listening, OpenAiServer, Script, ScriptedModel, TestApp, until};
 
 fn asking<'a>(app: &'a TestApp, key: &Key, mut run: Value) -> Asking<'a> {
     run["stream"] = true.into();
@@ -482,6 +483,40 @@ testkit::on_both! {
         let (_, rest) = tokio::join!(app.stop(), reading);
         assert_eq!((names(&rest).last(), last_run(&rest)["output"].as_str()), (Some(&"run.completed"), Some("Hello, world")));
     }
+}
+
+/// Writes down what it hears.
+#[derive(Debug, Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Sink for Notes {
+    fn say(&self, piece: &str) {
+        self.0.lock().unwrap().push(piece.to_owned());
+    }
+
+    fn begin_anew(&self) {
+        self.0.lock().unwrap().push("(anew)".to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_model_to_fall_back_on_begins_anew() {
+    let (first, second) = (Arc::new(ScriptedModel::default()), Arc::new(ScriptedModel::default()));
+    let down = ProviderError::Unavailable("down".into());
+    first.then(Script::BreakOff(vec!["Hel".into(), "lo".into()], down));
+    second.then(pieces(&["Bye"]));
+    let route = |provider: &Arc<ScriptedModel>| Route {
+        provider: provider.clone(),
+        model: "m".into(),
+        label: "m-1".into(),
+        context_tokens: 8192,
+    };
+    let tier = TierSetup { routes: vec![route(&first), route(&second)], prices: Tiers::DEFAULT_PRICES[0] };
+    let notes = Arc::new(Notes::default());
+    let mut prompt = crate::openai::prompt(std::time::Duration::from_secs(20));
+    prompt.sink = Some(notes.clone());
+    assert_eq!(tier.complete(prompt).await.unwrap().completion.text, "Bye");
+    assert_eq!(*notes.0.lock().unwrap(), ["Hel", "lo", "(anew)", "Bye"]);
 }
 
 #[tokio::test]

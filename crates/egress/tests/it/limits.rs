@@ -37,6 +37,15 @@ async fn bodies_are_capped_however_they_are_framed() {
         assert_eq!(send(10, Oversize::Fail).await.unwrap().body, "0123456789");
         assert!(matches!(send(9, Oversize::Fail).await, Err(Error::TooLarge { .. })));
         assert!(matches!(send(0, Oversize::Fail).await, Err(Error::TooLarge { .. })));
+        // A limit that is lowered once the headers are known; it is never raised.
+        for (first, then, fits) in [(100, 10, true), (100, 9, false), (10, 100, true), (0, 100, false)] {
+            let request = Request::get(server.url("/")).limits(at_most(first, Oversize::Fail));
+            let read = match connector.stream(request).await {
+                Ok(streaming) => streaming.at_most(then).collect().await,
+                Err(error) => Err(error),
+            };
+            assert_eq!(read.is_ok_and(|response| response.body == "0123456789"), fits, "{first} {then}");
+        }
         for (max, body, truncated) in
             [(10, "0123456789", false), (9, "012345678", true), (4, "0123", true), (0, "", true)]
         {
