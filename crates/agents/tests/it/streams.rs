@@ -1,5 +1,6 @@
 //! Runs that are told as they go on: `stream: true`.
 
+use crate::approvals;
 use crate::openai::{says, set_up};
 use crate::{
     ask, asked, awaited, begin, call, check_books, events, give_tool, id, number, read, say, with_agent,
@@ -403,6 +404,20 @@ testkit::on_both! {
         let after = once(&app, &key).send().await;
         assert_eq!((after.expect(200)["output"].clone(), is_replayed(&after)), (json!("up"), true));
         assert_eq!(app.get("/runs", &key).await.expect(200).as_array().unwrap().len(), 1);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn a_stream_ends_where_a_person_is_asked(kind: Kind) {
+        let (app, key, _, server) = approvals::set_up(kind, "on_write").await;
+        app.model.then(call("pay", json!({ "sum": 5 })));
+        let told = listen(&app, &key, json!({ "input": "Pay" })).await.rest().await;
+        assert_eq!(names(&told), ["run.created", "step.started", "step.completed", "step.started", "run.requires_action"]);
+        let run = last_run(&told);
+        assert_eq!(run["required_action"]["calls"][0]["step_id"], told[3].data["step_id"]);
+        app.model.then(say("Paid."));
+        approvals::answer(&app, &approvals::path_of(&run), json!({ "decision": "approve" })).await.expect(200);
+        assert_eq!(awaited(&app, &key, &run, "completed").await["output"], "Paid.");
+        assert_eq!(server.requests(), 1);
         check_books(&app, key.workspace).await;
     }
 
