@@ -116,6 +116,8 @@ impl TestApp {
         let server = HttpServer::new(move || App::new().configure(|app| http_face::configure(app, &face)))
             .workers(1)
             .disable_signals()
+            // Longer than a test takes: a connection that ends just as it is used again would fail the test.
+            .keep_alive(Duration::from_secs(600))
             .bind("127.0.0.1:0")
             .unwrap();
         let origin = format!("http://{}", server.addrs()[0]);
