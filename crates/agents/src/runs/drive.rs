@@ -144,13 +144,11 @@ impl RunEngine {
     }
 
     async fn call_tools(&self, work: &mut Arc<Work>, steps: Vec<StepRow>) -> Result<Course> {
-        let Called { done, held_back } = self.run_tools(work, steps).await;
+        let Called { done, held_back, found } = self.run_tools(work, steps).await;
         let changed = Arc::make_mut(work);
         let waits = !held_back.is_empty();
         changed.pending = held_back;
-        let mut found = Vec::new();
-        for mut step in done {
-            found.extend(changed.plan.guards.look_at_result(&mut step));
+        for step in done {
             changed.hear_tool(&step);
             changed.steps.push(step);
         }

@@ -1,9 +1,10 @@
 //! Calling the tools that the model asks for.
 
 use super::engine::RunEngine;
+use super::guard::Found;
 use super::trace::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
 use super::work::{PlannedTool, Work};
-use super::{effect, http_tool};
+use super::{effect, http_tool, queries};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
 use model::{JsonText, Result};
 use serde_json::{Map, Value, json};
@@ -23,6 +24,8 @@ pub(super) struct Called {
     pub(super) done: Vec<StepRow>,
     /// Those that were not made, because a person must be asked first.
     pub(super) held_back: Vec<StepRow>,
+    /// What guardrails found in the results.
+    pub(super) found: Vec<Found>,
 }
 
 /// Whether a person must allow calls of a tool.
@@ -39,13 +42,19 @@ impl RunEngine {
     /// first.
     pub(super) async fn run_tools(&self, work: &Arc<Work>, steps: Vec<StepRow>) -> Called {
         let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+        let last = names.len().saturating_sub(1);
+        let mut found = Vec::new();
         let mut done: Vec<StepRow> = Vec::with_capacity(steps.len());
         let (mut held_back, mut reading) = (Vec::new(), Vec::new());
         for (place, mut step) in steps.into_iter().enumerate() {
             let in_batch = names.iter().take(place).filter(|name| **name == step.name).count();
             let checked = check_call(work, &step, in_batch, &done);
             match checked {
-                Checked::Answer(output) => done.push(finished(step, &output)),
+                Checked::Answer(output) => {
+                    step = finished(step, &output);
+                    found.extend(work.plan.guards.look_at_result(&mut step));
+                    done.push(step);
+                }
                 Checked::Call(tool, _) if step.status == ASKED => hold_back(step, tool, &mut held_back),
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
                     let output = if work.working.cancel.is_cancelled() {
@@ -56,6 +65,10 @@ impl RunEngine {
                         http_tool::simulated(&tool.settings)
                     };
                     step = finished(step, &output);
+                    found.extend(work.plan.guards.look_at_result(&mut step));
+                    if place < last {
+                        self.keep_result(work, &step).await;
+                    }
                     done.push(step);
                 }
                 Checked::Call(tool, arguments) => reading.push(async move {
@@ -64,9 +77,28 @@ impl RunEngine {
                 }),
             }
         }
-        done.extend(self.keeping_lease(work, futures::future::join_all(reading)).await);
+        for mut step in self.keeping_lease(work, futures::future::join_all(reading)).await {
+            found.extend(work.plan.guards.look_at_result(&mut step));
+            done.push(step);
+        }
         done.sort_by_key(|step| step.position);
-        Called { done, held_back }
+        Called { done, held_back, found }
+    }
+
+    /// Writes what a call has brought before others are made: of what was done to the outside a crash must not leave the
+    /// outcome unknown. Where it cannot be written, it is with what follows.
+    async fn keep_result(&self, work: &Arc<Work>, step: &StepRow) {
+        let step = step.clone();
+        let written = self.write_with(work, move |_, tx, work| {
+            if queries::renew(tx, &work.row)? {
+                let now = tx.now();
+                queries::finish_step(tx, &step, &step.status, now)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(run_id = %work.row.id, ?error, "the result of a call was not written at once");
+        }
     }
 
     async fn call_tool(

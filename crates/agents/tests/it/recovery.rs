@@ -64,6 +64,27 @@ testkit::on_both! {
         check_books(&other, key.workspace).await;
     }
 
+    async fn what_a_finished_call_brought_outlives_the_next_one(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let server = OpenAiServer::start().await;
+        let (key, agent) = with_agent(&app, json!({})).await;
+        give_tool(&app, &key, &agent, "pay", &server, json!({ "http": {}, "timeout_seconds": 60 })).await;
+        server.then(200, None, json!({ "paid": 1 })).then(0, None, Value::Null);
+        let calls = [1, 2].map(|sum| ("pay".to_owned(), json!({ "sum": sum })));
+        app.model.then(Script::Call(calls.to_vec()));
+        let run = begin(&app, &key, json!({ "input": "Hi" })).await;
+        until("both are called", async || (server.requests() == 2).then_some(())).await;
+        let other = replica(&app).await;
+        assert_eq!(take_over(&other).await, 1);
+        let run = awaited(&app, &key, &run, "completed").await;
+        assert_eq!((&run["steps"][1]["status"], &run["steps"][2]["status"]), (&json!("completed"), &json!("unknown")));
+        assert_eq!(run["steps"][1]["output"]["result"]["body"], json!({ "paid": 1 }));
+        let told = other.model.asked()[0].messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>();
+        assert!(told.iter().any(|text| text.contains("paid")) && told.iter().any(|text| text.contains("outcome unknown")));
+        other.service.engine.idle().await;
+        check_books(&other, key.workspace).await;
+    }
+
     async fn a_run_that_outlives_five_workers_is_given_up(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
