@@ -5,6 +5,7 @@
 
 use super::conversation;
 use super::engine::{RunEngine, superseded};
+use super::guard::Guards;
 use super::model::{NewRun, OnBusy, RunRow};
 use super::work::{Plan, Start, Work};
 use super::{memory, queries};
@@ -66,7 +67,8 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(queries::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
+        let guards = Arc::new(Guards::new(&settings.guardrails)?);
+        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
         let working = self.desk().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);
         work.earlier = earlier;

@@ -12,6 +12,10 @@ use std::sync::LazyLock;
 /// What stands in the place of what was masked, where it has no name of its own.
 const MASK: &str = "***";
 
+/// How often a text is searched for one pattern. Each search may look at all that is left, so a pattern that matches at
+/// every letter would take a time that grows with the square of the text. What is behind that many counts as found.
+const MOST_SEARCHES: usize = 10_000;
+
 /// Something that finds.
 pub(super) enum Finder {
     /// With what takes its place.
@@ -111,16 +115,24 @@ fn mask(
     counts: impl Fn(&str) -> bool,
     matches: &mut usize,
 ) -> String {
-    let replaced = pattern.replace_all(text, |found: &regex::Captures<'_>| {
-        let found = found.get(0).map_or("", |whole| whole.as_str());
+    let mut masked = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (number, found) in pattern.find_iter(text).enumerate() {
+        let is_last = number == MOST_SEARCHES;
         // What matches nothing, as `x*` does between letters, has found nothing.
-        if found.is_empty() || !counts(found) {
-            return found.to_owned();
+        if !is_last && (found.is_empty() || !counts(found.as_str())) {
+            continue;
         }
+        masked.push_str(text.get(copied..found.start()).unwrap_or_default());
+        masked.push_str(with);
         *matches += 1;
-        with.to_owned()
-    });
-    replaced.into_owned()
+        if is_last {
+            return masked;
+        }
+        copied = found.end();
+    }
+    masked.push_str(text.get(copied..).unwrap_or_default());
+    masked
 }
 
 /// Whole words, whatever the case. A word that begins or ends with a sign has no edge there.

@@ -289,6 +289,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_behind_too_many_matches_counts_as_one() {
+        let text = "A".repeat(10_007);
+        let rules = json!([{ "on": ["input"], "type": "regex", "pattern": "[A-Z]", "action": "mask" }]);
+        let (masked, report) = look(rules, &text).unwrap();
+        assert_eq!((masked, report.findings[0].matches), ("***".repeat(10_001), 10_001));
+    }
+
+    #[test]
     fn they_work_in_their_order_until_one_blocks() {
         let rules = json!([
             { "on": ["input"], "type": "pii", "action": "mask" },

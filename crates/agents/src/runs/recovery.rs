@@ -2,6 +2,7 @@
 
 use super::conversation;
 use super::engine::RunEngine;
+use super::guard::Guards;
 use super::memory::{self, Memory};
 use super::model::{RunOptions, RunRow, RunStatus, tier_of};
 use super::queries;
@@ -110,7 +111,8 @@ impl RunEngine {
                 (settings, tools, memory, row.options()?)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
-            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
+            let guards = Arc::new(Guards::new(&settings.guardrails)?);
+            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
             let working = engine.desk().work_on(&row.id, conversation::key(&row));
             let mut work = Work::new(plan, working, row.clone(), memory);
             let tiers = engine.tiers();

@@ -4,7 +4,7 @@ use super::approvals::Questions;
 use super::conversation;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::told;
-use super::guard::Found;
+use super::guard::{Found, Guards, Report};
 use super::listen::Listener;
 use super::memory::{self, Memory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVersion};
@@ -12,7 +12,7 @@ use super::queries;
 use super::step::write_finished;
 use super::stream::Telling;
 use super::work::{Ended, Plan, Start, Work};
-use crate::agents::guardrails::GuardrailStage;
+use crate::agents::guardrails::{Guardrail, GuardrailStage};
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use auth::idempotency::{self, Claim};
@@ -184,8 +184,23 @@ impl RunEngine {
         new: NewRun,
         claim: Option<Claim>,
     ) -> Result<(Work, Option<Start>)> {
-        let engine = self.clone();
-        self.db().write(move |tx| engine.accept_in(tx, &caller, &new, claim.as_ref())).await
+        let accepting = Arc::new((caller, new, claim));
+        let mut looked: Option<Arc<Looked>> = None;
+        loop {
+            let (engine, accepting, so_far) = (self.clone(), accepting.clone(), looked.take());
+            let input = accepting.1.input.clone();
+            let accepted = self.db().write(move |tx| {
+                let (caller, new, claim) = &*accepting;
+                engine.accept_in(tx, caller, new, claim.as_ref(), so_far.as_deref())
+            });
+            match accepted.await? {
+                Accepted::Run(work, start) => return Ok((*work, start)),
+                Accepted::LookFirst(rules) => {
+                    let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
+                    looked = Some(Arc::new(look.await??));
+                }
+            }
+        }
     }
 
     fn accept_in(
@@ -194,9 +209,14 @@ impl RunEngine {
         caller: &Caller,
         new: &NewRun,
         claim: Option<&Claim>,
-    ) -> Result<(Work, Option<Start>)> {
+        looked: Option<&Looked>,
+    ) -> Result<Accepted> {
         let agent = agent_for(tx, caller, new)?;
         let (settings, tools) = version_for(tx, &agent, new)?;
+        let looked = looked.filter(|looked| looked.rules == settings.guardrails);
+        if looked.is_none() && !settings.guardrails.is_empty() {
+            return Ok(Accepted::LookFirst(settings.guardrails));
+        }
         let mut row = fresh_row(tx, caller, new, &agent, &settings)?;
         let named = new.conversation_id.is_some();
         let waits = named && self.must_wait(tx, new.on_busy, &row)?;
@@ -207,13 +227,15 @@ impl RunEngine {
         let memory = if named && !waits { memory::read(tx, &row, &settings)? } else { Memory::default() };
         let options = options(caller, new, &settings);
         row.options = JsonText::of(&options);
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, options)?);
-        let mut input = row.input.take().unwrap_or_default();
-        let report = plan.guards.look_at(GuardrailStage::Input, &mut input);
+        let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
+        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
+        let report = looked.and_then(|looked| looked.report.clone());
         let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
         let blocked = over.is_some();
         // What is blocked is stored as it came; the model never sees it.
-        row.input = Some(if blocked { new.input.clone() } else { input });
+        if let Some(looked) = looked.filter(|_| !blocked) {
+            row.input = Some(looked.input.clone());
+        }
         let working = self.desk().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);
         if blocked || !waits {
@@ -239,7 +261,31 @@ impl RunEngine {
                 self.store_outcome(tx, claim, &work.row, new.stream)?;
             }
         }
-        Ok((work, start))
+        Ok(Accepted::Run(Box::new(work), start))
+    }
+}
+
+/// What became of an attempt to accept a run.
+enum Accepted {
+    Run(Box<Work>, Option<Start>),
+    /// Its agent has these guardrails: they look at the input before the run is written.
+    LookFirst(Vec<Guardrail>),
+}
+
+/// What guardrails made of an input. They are the tenant's patterns on the tenant's text and may take long, so they look
+/// outside of the transaction that others wait for.
+struct Looked {
+    rules: Vec<Guardrail>,
+    guards: Arc<Guards>,
+    input: String,
+    report: Option<Report>,
+}
+
+impl Looked {
+    fn at(rules: Vec<Guardrail>, mut input: String) -> Result<Self> {
+        let guards = Guards::new(&rules)?;
+        let report = guards.look_at(GuardrailStage::Input, &mut input);
+        Ok(Self { rules, guards: Arc::new(guards), input, report })
     }
 }
 

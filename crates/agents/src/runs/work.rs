@@ -27,7 +27,7 @@ pub(super) struct Plan {
     pub(super) spec_tokens: i64,
     /// What the answer must fit.
     pub(super) answer: Option<Schema>,
-    pub(super) guards: Guards,
+    pub(super) guards: Arc<Guards>,
     /// For how long people were waited for, in milliseconds.
     waited_ms: i64,
 }
@@ -44,6 +44,7 @@ impl Plan {
         caller: Caller,
         mut settings: Settings,
         rows: Vec<ToolRow>,
+        guards: Arc<Guards>,
         options: RunOptions,
     ) -> Result<Self> {
         if let Some(format) = options.response_format {
@@ -63,7 +64,6 @@ impl Plan {
         }
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
-        let guards = Guards::new(&settings.guardrails)?;
         Ok(Self { caller, settings, tools, specs, spec_tokens, answer, guards, waited_ms })
     }
 
