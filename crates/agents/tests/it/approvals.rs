@@ -13,7 +13,19 @@ use testkit::{Answer, Key, Kind, OpenAiServer, Script, TestApp, until};
 
 /// An agent whose tool `pay` writes, and asks as `approval` says.
 pub async fn set_up(kind: Kind, approval: &str) -> (TestApp, Key, Value, OpenAiServer) {
+    with_payer(TestApp::new(kind).await, approval).await
+}
+
+/// The same with a second replica, where the tool always asks. Both are there before the first request: opening a
+/// database takes this thread so long on a busy machine that connections kept open are closed meanwhile.
+async fn set_up_two(kind: Kind) -> ((TestApp, TestApp), Key, Value, OpenAiServer) {
     let app = TestApp::new(kind).await;
+    let other = app.replica(RateWindows::local()).await;
+    let (app, key, agent, server) = with_payer(app, "always").await;
+    ((app, other), key, agent, server)
+}
+
+async fn with_payer(app: TestApp, approval: &str) -> (TestApp, Key, Value, OpenAiServer) {
     let server = OpenAiServer::start().await;
     let (key, agent) = with_agent(&app, json!({})).await;
     give_tool(&app, &key, &agent, "pay", &server, json!({ "approval": approval, "http": {} })).await;
@@ -150,11 +162,10 @@ testkit::on_both! {
     }
 
     async fn of_people_who_answer_at_once_one_wins(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, "always").await;
+        let ((app, other), key, _, server) = set_up_two(kind).await;
         let mut paid = 0;
         for round in 0..3 {
             let run = asking(&app, &key, &[round], json!({})).await;
-            let other = app.replica(RateWindows::local()).await;
             let path = path_of(&run);
             let answers = join_all((0..8).map(async |number| {
                 let decision = if number % 2 == 0 { "approve" } else { "deny" };
@@ -338,13 +349,12 @@ testkit::on_both! {
     }
 
     async fn a_worker_that_dies_before_the_call_leaves_it_to_be_made_once(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, "always").await;
+        let ((app, other), key, _, server) = set_up_two(kind).await;
         let run = asking(&app, &key, &[5], json!({})).await;
         app.service.engine.idle().await;
         // What an answer leaves behind whose process dies at once.
         app.sql("UPDATE run_steps SET status = 'approved' WHERE status = 'requires_action'").await;
         app.sql("UPDATE runs SET status = 'in_progress', epoch = epoch + 1, lease_until = queued_at").await;
-        let other = app.replica(RateWindows::local()).await;
         assert_eq!((pass(&other, Duration::seconds(31)).await, pass(&app, Duration::zero()).await), (1, 0));
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((server.requests(), statuses(&run)), (1, vec!["completed", "completed", "completed"]));
@@ -353,13 +363,12 @@ testkit::on_both! {
     }
 
     async fn a_worker_that_dies_in_the_call_leaves_it_unknown(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, "always").await;
+        let ((app, other), key, _, server) = set_up_two(kind).await;
         server.then(0, None, Value::Null);
         let run = asking(&app, &key, &[5, 6], json!({})).await;
         let allowed = &run["required_action"]["calls"][0]["step_id"];
         answer(&app, &path_of(&run), json!({ "decision": "approve", "calls": [allowed] })).await.expect(200);
         until("the tool is called", async || (server.requests() == 1).then_some(())).await;
-        let other = app.replica(RateWindows::local()).await;
         assert_eq!(pass(&other, Duration::seconds(31)).await, 1);
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((server.requests(), statuses(&run)), (1, vec!["completed", "unknown", "refused", "completed"]));
@@ -367,7 +376,7 @@ testkit::on_both! {
     }
 
     async fn a_worker_that_dies_before_it_asks_is_followed_by_one_that_asks(kind: Kind) {
-        let (app, key, agent, server) = set_up(kind, "always").await;
+        let ((app, other), key, agent, server) = set_up_two(kind).await;
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" }, "timeout_seconds": 60 })).await;
         server.then(0, None, Value::Null);
         app.model.then(Script::Call(vec![("look".into(), json!({})), ("pay".into(), json!({ "sum": 1 }))]));
@@ -375,7 +384,6 @@ testkit::on_both! {
         until("the tool is called", async || (server.requests() == 1).then_some(())).await;
         let now = read(&app, &key, &run).await;
         assert_eq!((&now["status"], statuses(&now)), (&json!("in_progress"), vec!["completed", "running", "requires_action"]));
-        let other = app.replica(RateWindows::local()).await;
         assert_eq!(pass(&other, Duration::seconds(31)).await, 1);
         let run = awaited(&app, &key, &run, "requires_action").await;
         assert_eq!(statuses(&run), ["completed", "unknown", "requires_action"]);
@@ -387,7 +395,7 @@ testkit::on_both! {
     }
 
     async fn what_a_failed_attempt_never_did_is_asked_about_in_the_next(kind: Kind) {
-        let (app, key, agent, server) = set_up(kind, "always").await;
+        let ((app, other), key, agent, server) = set_up_two(kind).await;
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" }, "timeout_seconds": 60 })).await;
         server.then(0, None, Value::Null);
         app.model.then(Script::Call(vec![("look".into(), json!({})), ("pay".into(), json!({ "sum": 1 }))]));
@@ -395,7 +403,6 @@ testkit::on_both! {
             let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "once");
             asking.json(&json!({ "input": "Pay" })).send().await
         };
-        let other = app.replica(RateWindows::local()).await;
         let give_up = async {
             until("the tool is called", async || (server.requests() == 1).then_some(())).await;
             app.sql("UPDATE runs SET epoch = 6").await;
@@ -422,7 +429,7 @@ testkit::on_both! {
     }
 
     async fn answers_are_no_deaths_of_workers(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, "always").await;
+        let ((app, other), key, _, server) = set_up_two(kind).await;
         let mut run = asking(&app, &key, &[0], json!({})).await;
         for sum in 1..7 {
             app.model.then(call("pay", json!({ "sum": sum })));
@@ -435,7 +442,6 @@ testkit::on_both! {
         app.model.then(Script::Wait("never".into()));
         approve(&app, &run).await;
         asked(&app, 8).await;
-        let other = app.replica(RateWindows::local()).await;
         assert_eq!(pass(&other, Duration::seconds(31)).await, 1);
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((server.requests(), &run["usage"]["tool_calls"]), (7, &json!(7)));
