@@ -1,5 +1,6 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
+use agents::providers::{Prices, Tiers};
 use clap::{Args, Command};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,21 @@ pub struct Config {
     /// Tokens that prompt and answer may have together on the OpenAI-compatible server.
     #[arg(long, env = "SVC_OPENAI_CONTEXT", global = true, value_name = "TOKENS", default_value = "32768")]
     pub openai_context: i64,
+
+    /// What 1,000 tokens of the tier `fast` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
+    /// answer.
+    #[arg(long, env = "SVC_PRICE_FAST", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[0])]
+    pub price_fast: Prices,
+
+    /// What 1,000 tokens of the tier `balanced` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
+    /// answer.
+    #[arg(long, env = "SVC_PRICE_BALANCED", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[1])]
+    pub price_balanced: Prices,
+
+    /// What 1,000 tokens of the tier `advanced` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
+    /// answer.
+    #[arg(long, env = "SVC_PRICE_ADVANCED", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[2])]
+    pub price_advanced: Prices,
 
     /// Requests per minute of a key without a cap of its own in a workspace without a plan.
     #[arg(

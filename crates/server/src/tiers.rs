@@ -11,16 +11,18 @@ use std::sync::Arc;
 /// When a setting names no model, or the embedded model cannot be loaded.
 pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
     let mut models = Models { config, local: None, openai: None };
-    let [fast, balanced, advanced] = Tiers::DEFAULT_PRICES;
     Ok(Tiers {
-        fast: TierSetup { routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?, prices: fast },
+        fast: TierSetup {
+            routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?,
+            prices: config.price_fast,
+        },
         balanced: TierSetup {
             routes: models.routes("SVC_MODEL_BALANCED", &config.model_balanced)?,
-            prices: balanced,
+            prices: config.price_balanced,
         },
         advanced: TierSetup {
             routes: models.routes("SVC_MODEL_ADVANCED", &config.model_advanced)?,
-            prices: advanced,
+            prices: config.price_advanced,
         },
     })
 }

@@ -7,7 +7,8 @@ pub use openai::{OpenAi, OpenAiSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
-use std::sync::Arc;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +54,40 @@ pub struct Prompt {
     pub cancel: CancellationToken,
     /// Who hears the text as it comes. A provider that cannot say it in pieces need not: the whole answer comes anyway.
     pub sink: Option<Arc<dyn Sink>>,
+    /// Notes attempts that brought no answer.
+    pub attempts: Attempts,
+}
+
+/// Attempts at one answer that failed before another one brought it, or none did. Clones note in the same list.
+#[derive(Debug, Clone, Default)]
+pub struct Attempts(Arc<Mutex<Vec<FailedAttempt>>>);
+
+/// An attempt that brought no answer. Without the words of the model's server, which are for the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    /// The provider's name for the model.
+    pub model: String,
+    /// `unavailable`, `timeout` or `refused`.
+    pub reason: String,
+}
+
+impl Attempts {
+    /// Notes one.
+    pub fn note(&self, model: &str, error: &ProviderError) {
+        let reason = match error {
+            ProviderError::Unavailable(_) => "unavailable",
+            ProviderError::Timeout => "timeout",
+            ProviderError::Refused(_) => "refused",
+            ProviderError::Cancelled => return,
+        };
+        let failed = FailedAttempt { model: model.to_owned(), reason: reason.to_owned() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+    }
+
+    /// All that were noted so far.
+    pub fn failed(&self) -> Vec<FailedAttempt> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Prompt {
@@ -132,6 +167,8 @@ pub enum Finish {
     Length,
     /// It wants tools called.
     ToolCalls,
+    /// Its server held the rest back.
+    ContentFilter,
 }
 
 /// Tokens used by a call.
@@ -273,6 +310,31 @@ impl Prices {
     }
 }
 
+/// As operators write it: the three prices, separated by commas.
+impl fmt::Display for Prices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.input, self.cached, self.output)
+    }
+}
+
+impl FromStr for Prices {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let wrong =
+            || format!("`{text}` is not three whole numbers from 0 to {MOST_PRICE}, separated by commas");
+        let price = |text: &str| text.trim().parse().ok().filter(|price| (0..=MOST_PRICE).contains(price));
+        let prices: Option<Vec<i64>> = text.split(',').map(price).collect();
+        match prices.as_deref() {
+            Some(&[input, cached, output]) => Ok(Self { input, cached, output }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// The highest price, in Energy per 1,000 tokens.
+const MOST_PRICE: i64 = 1_000_000;
+
 /// A model of a provider.
 #[derive(Clone)]
 pub struct Route {
@@ -356,12 +418,14 @@ impl TierSetup {
                 }
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
                 Err(error @ ProviderError::Refused(_)) => {
+                    prompt.attempts.note(&prompt.model, &error);
                     // Callers are told no more than that, because the words are the server's.
                     tracing::warn!(%error, model = route.label, "a model refused a prompt");
                     return Err(error);
                 }
                 Err(error) => {
                     tracing::warn!(%error, model = route.label, "a model did not answer");
+                    prompt.attempts.note(&prompt.model, &error);
                     prompt.begin_anew();
                     last = error;
                 }
@@ -482,6 +546,17 @@ mod tests {
         };
         assert_eq!(tier(&[32_768, 4096, 8192]).context_tokens(), 4096);
         assert_eq!(tier(&[]).context_tokens(), 8192);
+    }
+
+    #[test]
+    fn prices_are_written_as_they_are_read() {
+        for prices in Tiers::DEFAULT_PRICES {
+            assert_eq!(prices.to_string().parse(), Ok(prices));
+        }
+        assert_eq!("0, 0 ,7".parse(), Ok(Prices { input: 0, cached: 0, output: 7 }));
+        for wrong in ["", "1,2", "1,2,3,4", "1,2,-3", "1,2,1000001", "1,2,x", "1.5,1,1"] {
+            assert!(wrong.parse::<Prices>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

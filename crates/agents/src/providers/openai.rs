@@ -94,9 +94,11 @@ impl OpenAi {
                     tracing::info!(attempt, why, "the model's server failed for now");
                     prompt.begin_anew();
                     let wait = wanted.unwrap_or(Duration::from_millis(250 << attempt));
+                    let error = ProviderError::Unavailable(why);
                     if attempt == ATTEMPTS || wait >= prompt.patience.saturating_sub(began.elapsed()) {
-                        return Err(ProviderError::Unavailable(why));
+                        return Err(error);
                     }
+                    prompt.attempts.note(&prompt.model, &error);
                     tokio::time::sleep(wait).await;
                     attempt += 1;
                 }
@@ -313,6 +315,7 @@ fn completion(
     let finish = match finish_reason {
         _ if !tool_calls.is_empty() => Finish::ToolCalls,
         Some("length") => Finish::Length,
+        Some("content_filter") => Finish::ContentFilter,
         _ => Finish::Stop,
     };
     let usage = usage.map(ChatUsage::tokens).filter(|usage| *usage != Usage::default());

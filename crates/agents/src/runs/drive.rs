@@ -11,7 +11,7 @@ use super::tools::Called;
 use super::trace::StepRow;
 use super::turn::Entered;
 use super::work::{Asking, Ended, Ending, Start, Work};
-use crate::providers::{Answered, Prompt, ProviderError, ToolCall};
+use crate::providers::{Answered, Attempts, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use std::sync::Arc;
@@ -88,12 +88,16 @@ impl RunEngine {
                 Course::Wait => return self.ask_people(work, claim).await,
                 Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
             };
-            let (next, energy) = match self.ask(&work, asking).await {
+            let attempts = Attempts::default();
+            let (next, energy) = match self.ask(&work, asking, &attempts).await {
                 Ok(answered) => {
                     let energy = self.tiers().get(tier_of(&work.row)).prices.energy(answered.usage);
-                    (self.take_answer(Arc::make_mut(&mut work), answered, energy), energy)
+                    (self.take_answer(Arc::make_mut(&mut work), answered, &attempts, energy), energy)
                 }
-                Err(error) => (Next::End(judge::give_up(&work, &error)), 0),
+                Err(error) => {
+                    Arc::make_mut(&mut work).note_failed(attempts.failed());
+                    (Next::End(judge::give_up(&work, &error)), 0)
+                }
             };
             course = match next {
                 Next::End(ending) => return self.finish(work, ending, energy, claim).await,
@@ -104,11 +108,11 @@ impl RunEngine {
     }
 
     /// Takes in what the model said, as far as guardrails let it through.
-    fn take_answer(&self, work: &mut Work, mut answered: Answered, energy: i64) -> Next {
+    fn take_answer(&self, work: &mut Work, mut answered: Answered, attempts: &Attempts, energy: i64) -> Next {
         let has_schema = work.plan.answer.is_some();
         let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
         work.tell_answer(&answered.completion.text);
-        let next = judge::take_answer(work, answered, energy);
+        let next = judge::take_answer(work, answered, attempts.failed(), energy);
         match self.note_all(work, found) {
             Some(ending) => Next::End(ending),
             None => next,
@@ -179,7 +183,12 @@ impl RunEngine {
     }
 
     /// Calls the model, keeping the run's lease meanwhile.
-    async fn ask(&self, work: &Arc<Work>, asking: Asking) -> std::result::Result<Answered, ProviderError> {
+    async fn ask(
+        &self,
+        work: &Arc<Work>,
+        asking: Asking,
+        attempts: &Attempts,
+    ) -> std::result::Result<Answered, ProviderError> {
         let patience = work.time_left(self.db().clock().now());
         let settings = &work.plan.settings;
         let prompt = Prompt {
@@ -192,6 +201,7 @@ impl RunEngine {
             patience,
             cancel: work.working.cancel.clone(),
             sink: work.sink(),
+            attempts: attempts.clone(),
         };
         let asking = self.tiers().get(tier_of(&work.row)).complete(prompt);
         let answer = self.keeping_lease(work, tokio::time::timeout(patience, asking)).await;

@@ -7,7 +7,7 @@ use super::step::{USEFUL_OUTPUT, running};
 use super::trace::{MemoryOutput, StepKind, StepRow};
 use super::work::{Start, Work};
 use super::{prompt, queries};
-use crate::providers::{Answered, Prompt, Usage, estimated_tokens};
+use crate::providers::{Answered, Attempts, Prompt, Usage, estimated_tokens};
 use model::{JsonText, Result};
 use serde_json::json;
 use std::sync::Arc;
@@ -76,6 +76,7 @@ impl RunEngine {
             patience,
             cancel: work.working.cancel.clone(),
             sink: None,
+            attempts: Attempts::default(),
         };
         let asking = tokio::time::timeout(patience, self.tiers().fast.complete(prompt));
         let answer = self.keeping_lease(work, asking).await;

@@ -4,7 +4,7 @@ use super::model::RunRow;
 use super::trace::{ModelOutput, StepKind, StepRow};
 use super::work::{Ending, Work};
 use super::{effect, http_tool, prompt};
-use crate::providers::{Answered, Finish, ProviderError, ToolCall};
+use crate::providers::{Answered, FailedAttempt, Finish, ProviderError, ToolCall};
 use model::{Code, JsonText};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -36,7 +36,12 @@ pub(super) enum Next {
 }
 
 /// Reads an answer into the current step and decides what follows. Gives the Energy it cost.
-pub(super) fn take_answer(work: &mut Work, answered: Answered, energy: i64) -> Next {
+pub(super) fn take_answer(
+    work: &mut Work,
+    answered: Answered,
+    failed_attempts: Vec<FailedAttempt>,
+    energy: i64,
+) -> Next {
     let Answered { completion, usage, usage_estimated, label } = answered;
     let position = work.last_position();
     let mut calls = prompt::with_ids(completion.tool_calls, position);
@@ -49,6 +54,7 @@ pub(super) fn take_answer(work: &mut Work, answered: Answered, energy: i64) -> N
         finish_reason: completion.finish,
         usage,
         usage_estimated,
+        failed_attempts,
         correction: None,
     };
     let model_calls = work.row.model_calls + 1;
@@ -101,6 +107,9 @@ fn judge_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
             return Next::Again;
         }
         return Next::End(Ending::Incomplete("max_output_tokens", best_text(work, output)));
+    }
+    if output.finish_reason == Finish::ContentFilter {
+        return Next::End(Ending::Incomplete("content_filter", best_text(work, output)));
     }
     let Some(schema) = &work.plan.answer else {
         return Next::End(Ending::Completed(text.clone()));

@@ -305,7 +305,8 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`; of a cancelled run `interrupted` or
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`,
+    /// `content_filter`; of a cancelled run `interrupted` or
     /// `rolled_back`; of an expired one `queue_timeout`, or `unanswered` where it had asked a person.
     pub reason: String,
 }

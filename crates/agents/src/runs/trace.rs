@@ -5,7 +5,7 @@ use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep, tier_of};
 use super::prompt::{self, Told};
 use super::work::Work;
 use crate::agents::Settings;
-use crate::providers::{Finish, Message, Role, Tier, ToolCall, Usage};
+use crate::providers::{FailedAttempt, Finish, Message, Role, Tier, ToolCall, Usage};
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -280,6 +280,9 @@ pub(super) struct ModelOutput {
     /// Whether that is a guess, because the provider did not say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) usage_estimated: bool,
+    /// Attempts that failed before this answer came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) failed_attempts: Vec<FailedAttempt>,
     /// What the model is told when its answer did not fit the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<String>,

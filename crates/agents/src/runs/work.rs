@@ -9,10 +9,13 @@ use super::prompt;
 use super::trace::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
-use crate::providers::{Finish, Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens};
-use model::{Caller, Code, Result, Timestamp};
+use crate::providers::{
+    FailedAttempt, Finish, Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens,
+};
+use model::{Caller, Code, JsonText, Result, Timestamp};
 use operation::ports::{AgentLimits, Charge};
 use operation::schema_rules::Schema;
+use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -244,6 +247,13 @@ impl Work {
         self.row.model_calls += 1;
         self.repairs += usize::from(output.correction.is_some() && output.finish_reason != Finish::Length);
         self.said.extend(prompt::answer(output));
+    }
+
+    /// Keeps with the last step why it brought no answer.
+    pub(super) fn note_failed(&mut self, failed: Vec<FailedAttempt>) {
+        if let Some(step) = self.steps.last_mut().filter(|_| !failed.is_empty()) {
+            step.output = Some(JsonText::of(&json!({ "failed_attempts": failed })));
+        }
     }
 
     /// Takes in what a tool answered.

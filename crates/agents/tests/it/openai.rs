@@ -80,15 +80,34 @@ testkit::on_both! {
         server.then(429, Some(0), json!({})).then(500, Some(0), json!({})).then(503, Some(0), json!({})).then(200, None, says("up"));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((&run["output"], server.requests()), (&json!("up"), 4));
+        let failed = json!({ "model": "scripted", "reason": "unavailable" });
+        let output = &read(&app, &key, &run).await["steps"][0]["output"];
+        assert_eq!(output["failed_attempts"], json!([failed, failed, failed]));
         for _ in 0..4 {
             server.then(500, Some(0), json!({}));
         }
-        ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(502, "model_unavailable");
+        let down = ask(&app, &key, json!({ "input": "Hi" })).await;
+        let id = down.body["error"]["run_id"].clone();
+        down.expect_error(502, "model_unavailable");
+        let step = &read(&app, &key, &json!({ "id": id })).await["steps"][0];
+        assert_eq!((&step["status"], &step["output"]), (&json!("failed"), &json!({ "failed_attempts": [failed, failed, failed, failed] })));
         assert_eq!(server.requests(), 8);
         // Who asks for more patience than the run has is not waited for.
         server.then(429, Some(600), json!({}));
         ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(502, "model_unavailable");
         assert_eq!(server.requests(), 9);
+        check_books(&app, key.workspace).await;
+    }
+
+    async fn what_a_server_holds_back_is_no_whole_answer(kind: Kind) {
+        let (app, server) = set_up(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        let mut answer = says("Once upon");
+        answer["choices"][0]["finish_reason"] = json!("content_filter");
+        server.then(200, None, answer);
+        let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!((&run["status"], &run["output"]), (&json!("incomplete"), &json!("Once upon")));
+        assert_eq!(run["incomplete_details"]["reason"], "content_filter");
         check_books(&app, key.workspace).await;
     }
 
@@ -121,6 +140,7 @@ pub fn prompt(patience: Duration) -> Prompt {
         patience,
         cancel: Default::default(),
         sink: None,
+        attempts: Default::default(),
     }
 }
 

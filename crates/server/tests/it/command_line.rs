@@ -1,11 +1,11 @@
 //! The program as its operator meets it: commands, settings, the demo workspace, and what the documents say of them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use testkit::{Client, Program, until};
+use testkit::{Client, Kind, Program, until};
 
 const SVC: &str = env!("CARGO_BIN_EXE_svc");
 
@@ -119,6 +119,25 @@ fn the_document_names_every_setting_and_no_other() {
     let helped = variables(&help, "[env: ");
     assert!(helped.len() > 15, "{help}");
     assert_eq!(helped, variables(document, "| `"));
+}
+
+#[tokio::test]
+async fn tokens_cost_what_the_operator_says() {
+    let program = Program::new(Kind::Sqlite, SVC).await.with("SVC_PRICE_BALANCED", "1000,0,0");
+    let key = program.key("agents:write,runs:execute");
+    let serving = program.serve().await;
+    let client = program.client();
+    let agent = json!({ "name": "Assistant", "status": "active" });
+    client.ask("POST", "/agents").key(&key).json(&agent).send().await.expect(201);
+    let run = client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi" })).send().await.expect(200);
+    assert!(run["usage"]["input_tokens"].as_i64().unwrap() > 0, "{run}");
+    assert_eq!(run["energy"]["amount"], run["usage"]["input_tokens"]);
+    serving.stop().await;
+
+    let folder = tempfile::tempdir().unwrap();
+    let refused = svc(folder.path()).args(["serve", "--price-fast", "1,2"]).output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("three whole numbers"));
 }
 
 /// Serves the demo workspace until its lines are printed. Gives them.
