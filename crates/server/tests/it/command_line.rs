@@ -123,15 +123,15 @@ fn the_document_names_every_setting_and_no_other() {
 
 #[tokio::test]
 async fn tokens_cost_what_the_operator_says() {
-    let program = Program::new(Kind::Sqlite, SVC).await.with("SVC_PRICE_BALANCED", "1000,0,0");
+    let program = Program::new(Kind::Sqlite, SVC).await.with("SVC_PRICE_BALANCED", "0,0,1000");
     let key = program.key("agents:write,runs:execute");
     let serving = program.serve().await;
     let client = program.client();
     let agent = json!({ "name": "Assistant", "status": "active" });
     client.ask("POST", "/agents").key(&key).json(&agent).send().await.expect(201);
     let run = client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi" })).send().await.expect(200);
-    assert!(run["usage"]["input_tokens"].as_i64().unwrap() > 0, "{run}");
-    assert_eq!(run["energy"]["amount"], run["usage"]["input_tokens"]);
+    assert!(run["usage"]["output_tokens"].as_i64().unwrap() > 0, "{run}");
+    assert_eq!(run["energy"]["amount"], run["usage"]["output_tokens"]);
     serving.stop().await;
 
     let folder = tempfile::tempdir().unwrap();
