@@ -11,6 +11,8 @@ use auth::keys::{self, NewKey};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
 use model::{Code, CollectionId, Env, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
 use store::{Db, Tx};
 
 const SLUG: &str = "demo";
@@ -90,40 +92,54 @@ fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<String> {
 }
 
 impl Welcome {
-    /// Prints it. On standard output, because these lines are what the command was run for.
-    #[expect(clippy::print_stdout, reason = "the keys are shown to the person at the terminal, once")]
+    /// Prints it. On standard output, because these lines are what the command was run for. Where nobody reads them any
+    /// more, the service serves all the same.
     pub(crate) fn print(&self) {
+        let printed = self.text().map(|text| std::io::stdout().write_all(text.as_bytes()));
+        if !matches!(printed, Ok(Ok(()))) {
+            tracing::warn!("the keys of the demo workspace could not be printed");
+        }
+    }
+
+    fn text(&self) -> std::result::Result<String, fmt::Error> {
+        let mut text = String::new();
         let url = format!("http://{}/api/v1", self.listen);
         let workspace = self.workspace;
-        println!();
+        writeln!(text)?;
         match &self.keys {
             Some((live, test)) => {
-                println!("The demo workspace ({workspace}) is ready. Its keys are shown this once:");
-                println!("  live: {live}");
-                println!("  test: {test}   (costs nothing)");
-                println!();
-                println!("Run the agent:");
-                println!("  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\");
-                println!(
+                writeln!(text, "The demo workspace ({workspace}) is ready. Its keys are shown this once:")?;
+                writeln!(text, "  live: {live}")?;
+                writeln!(text, "  test: {test}   (costs nothing)")?;
+                writeln!(text)?;
+                writeln!(text, "Run the agent:")?;
+                writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
+                writeln!(
+                    text,
                     "    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'"
-                );
+                )?;
                 if let Some(products) = self.products {
-                    println!();
-                    println!("Look at the toys among its products, the dearest first:");
-                    println!(
+                    writeln!(text)?;
+                    writeln!(text, "Look at the toys among its products, the dearest first:")?;
+                    writeln!(
+                        text,
                         "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
-                    );
-                    println!("    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'");
+                    )?;
+                    writeln!(
+                        text,
+                        "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'"
+                    )?;
                 }
             }
             None => {
-                println!("The demo workspace ({workspace}) is as you left it. For a new key:");
-                println!("  ./target/release/svc key create --workspace {workspace} --env live \\");
-                println!("    --scopes runs:execute,runs:read{}", self.database);
+                writeln!(text, "The demo workspace ({workspace}) is as you left it. For a new key:")?;
+                writeln!(text, "  ./target/release/svc key create --workspace {workspace} --env live \\")?;
+                writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
-        println!();
-        println!("Reference: http://{}/docs/", self.listen);
-        println!();
+        writeln!(text)?;
+        writeln!(text, "Reference: http://{}/docs/", self.listen)?;
+        writeln!(text)?;
+        Ok(text)
     }
 }
