@@ -187,15 +187,15 @@ impl RunEngine {
         let accepting = Arc::new((caller, new, claim));
         let mut looked: Option<Arc<Looked>> = None;
         loop {
-            let (engine, accepting, so_far) = (self.clone(), accepting.clone(), looked.take());
-            let input = accepting.1.input.clone();
+            let (engine, wanted, so_far) = (self.clone(), accepting.clone(), looked.take());
             let accepted = self.db().write(move |tx| {
-                let (caller, new, claim) = &*accepting;
+                let (caller, new, claim) = &*wanted;
                 engine.accept_in(tx, caller, new, claim.as_ref(), so_far.as_deref())
             });
             match accepted.await? {
                 Accepted::Run(work, start) => return Ok((*work, start)),
                 Accepted::LookFirst(rules) => {
+                    let input = accepting.1.input.clone();
                     let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
                     looked = Some(Arc::new(look.await??));
                 }
