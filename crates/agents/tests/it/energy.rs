@@ -1,9 +1,6 @@
 //! What runs cost, and what stops them.
 
-use crate::{
-    ask, asked, awaited, begin, call, check_books, check_settled, give_tool, number, read, say, texts,
-    with_agent,
-};
+use crate::{ask, asked, awaited, begin, call, check_books, give_tool, number, read, say, texts, with_agent};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -143,17 +140,17 @@ testkit::on_both! {
 
     async fn runs_at_once_never_pass_the_month(kind: Kind) {
         let app = TestApp::new(kind).await;
-        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 100, "max_output_tokens": 500 })).await;
-        app.model.usage(0, 500);
+        let (key, _) = with_agent(&app, json!({ "energy_limit_monthly": 100, "max_output_tokens": 256 })).await;
+        app.model.usage(0, 256);
         let answers = join_all((0..40).map(|_| ask(&app, &key, json!({ "input": "Hi" })))).await;
         for refused in answers.iter().filter(|answer| answer.status != 200) {
             assert_eq!(refused.expect_error(402, "energy_depleted").as_deref(), Some("energy_limit_monthly"));
         }
-        // The model says more than a shortened answer may have; what that costs beyond its hold is not charged.
-        check_settled(&app, key.workspace).await;
+        check_books(&app, key.workspace).await;
         let spent = number(&app, "SELECT CAST(SUM(energy) AS BIGINT) AS n FROM runs").await;
         assert_eq!(number(&app, "SELECT spent AS n FROM agent_months").await, spent);
-        // Each costs 10. What others hold may refuse one that could be paid a moment later, but not many of them.
+        // Each costs 6, what the shortest answer worth asking for may cost, so none is made shorter. What others hold may
+        // refuse one that could be paid a moment later, but not many of them.
         assert!((50..=100).contains(&spent), "{spent}");
     }
 
