@@ -45,8 +45,17 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
-        let read = self.db.read(move |read| load_workspace(read, id));
+        let read = self.db.read(move |read| Ok(load_workspaces(read, [id])?.pop()));
         self.workspaces.get_or_read(id, self.db.now(), read).await
+    }
+
+    /// Whether nobody may operate a workspace: it is blocked, or there is none. For what is asked without a key.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_cut(&self, id: WorkspaceId) -> Result<bool> {
+        let workspace = self.workspace(id).await?;
+        Ok(workspace.is_none_or(|workspace| workspace.blocked_reason.is_some()))
     }
 
     /// The workspace with this slug.
@@ -93,14 +102,19 @@ impl Directory {
 }
 
 type PlanRow = (String, Option<i64>, Option<i64>, i64, i64);
-type WorkspaceRow = (String, Option<PartnerId>, String, Option<Timestamp>, bool, Option<String>);
+type WorkspaceRow = (WorkspaceId, String, Option<PartnerId>, String, Option<Timestamp>, bool, Option<String>);
 
-fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>> {
-    let row: Option<(WorkspaceRow, Option<PlanRow>)> = workspaces::table
-        .find(id)
+/// Workspaces with their plans, as they are now; in no order, without those that do not exist.
+pub(crate) fn load_workspaces(
+    read: &mut Read,
+    ids: impl IntoIterator<Item = WorkspaceId>,
+) -> Result<Vec<Workspace>> {
+    let rows: Vec<(WorkspaceRow, Option<PlanRow>)> = workspaces::table
         .left_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
+        .filter(workspaces::id.eq_any(ids))
         .select((
             (
+                workspaces::id,
                 workspaces::slug,
                 workspaces::partner_id,
                 workspaces::subscription_status,
@@ -117,9 +131,13 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
             )
                 .nullable(),
         ))
-        .first(read.connection())
-        .optional()?;
-    let Some(((slug, partner, status, period_end, ends, blocked), plan)) = row else { return Ok(None) };
+        .load(read.connection())?;
+    let now = read.now();
+    rows.into_iter().map(|(row, plan)| workspace(row, plan, now)).collect()
+}
+
+fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Result<Workspace> {
+    let (id, slug, partner, status, period_end, ends, blocked) = row;
     let subscription = SubscriptionStatus::parse(&status).ok_or_else(|| {
         Error::internal(format!("workspace {id} has the unknown subscription status {status}"))
     })?;
@@ -127,7 +145,7 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
     let (plan_id, rpm, quota, test_runs, price) =
         plan.unwrap_or_else(|| (Plan::NONE.to_owned(), None, None, 0, 0));
     let period = Period { end: period_end, is_last: ends };
-    let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period, read.now()));
+    let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period, now));
     let plan = Plan {
         id: plan_id,
         rate_limit_rpm: rpm,
@@ -135,7 +153,7 @@ fn load_workspace(read: &mut Read, id: WorkspaceId) -> Result<Option<Workspace>>
         test_runs_per_day: test_runs,
         usd_micros_per_1000_energy: price,
     };
-    Ok(Some(Workspace { id, slug, partner, plan, subscription, blocked_reason }))
+    Ok(Workspace { id, slug, partner, plan, subscription, blocked_reason })
 }
 
 /// How long a late payment is waited for, in seconds.

@@ -1,11 +1,14 @@
 //! API keys in the database. Making and changing them is for people (the command line, later the dashboard): the
 //! API has no operation for it.
 
+use crate::directory::load_workspaces;
 use crate::{KeySecret, SecretHash};
 use diesel::prelude::*;
 use model::{
-    ApiKey, Code, Env, Error, KeyId, KeyOwner, PartnerId, Result, Scope, ScopeSet, Timestamp, WorkspaceId,
+    ApiKey, Code, Env, Error, KeyId, KeyOwner, PartnerId, Result, Scope, ScopeSet, Timestamp, Workspace,
+    WorkspaceId,
 };
+use std::collections::{BTreeSet, HashMap};
 use store::schema::{api_keys, workspaces};
 use store::{Read, Tx};
 
@@ -237,37 +240,47 @@ pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
     row.ok_or_else(|| Error::not_found("key"))?.stored()
 }
 
-/// What a key may still do in a workspace, or whatever key it was rotated to: nothing once all of them are revoked or
-/// expired, or when a partner has lost the workspace. For work that goes on after the request that asked for it.
+/// What keys may still do, each in a workspace. A key stands for its lineage: for whatever it was rotated to, too. It may
+/// do nothing once all of its lineage is revoked or expired, when its partner has lost the workspace, and while the
+/// workspace is blocked. For work that goes on after the request that asked for it.
+///
+/// # Errors
+/// When the database fails.
+pub fn standing<'a>(
+    read: &mut Read,
+    wanted: impl IntoIterator<Item = (&'a KeyId, WorkspaceId)>,
+) -> Result<HashMap<(KeyId, WorkspaceId), ScopeSet>> {
+    let wanted: BTreeSet<(&KeyId, WorkspaceId)> = wanted.into_iter().collect();
+    let lineages: BTreeSet<&KeyId> = wanted.iter().map(|(lineage, _)| *lineage).collect();
+    let ids: BTreeSet<WorkspaceId> = wanted.iter().map(|(_, workspace)| *workspace).collect();
+    let now = read.now();
+    let rows: Vec<Row> = api_keys::table
+        .filter(api_keys::lineage_id.eq_any(lineages))
+        .filter(api_keys::revoked_at.is_null())
+        .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
+        .load(read.connection())?;
+    let mut keys: HashMap<KeyId, Vec<ApiKey>> = HashMap::new();
+    for row in rows {
+        let key = row.stored()?.key;
+        keys.entry(key.lineage.clone()).or_default().push(key);
+    }
+    let workspaces = load_workspaces(read, ids)?;
+    let open = workspaces.into_iter().filter(|workspace| workspace.blocked_reason.is_none());
+    let open: HashMap<WorkspaceId, Workspace> = open.map(|workspace| (workspace.id, workspace)).collect();
+    let scopes = |lineage: &KeyId, workspace: WorkspaceId| -> ScopeSet {
+        let Some(workspace) = open.get(&workspace) else { return ScopeSet::default() };
+        let own = keys.get(lineage).into_iter().flatten().filter(|key| key.operates(workspace));
+        own.flat_map(|key| key.scopes.iter()).collect()
+    };
+    Ok(wanted.into_iter().map(|(lineage, id)| ((lineage.clone(), id), scopes(lineage, id))).collect())
+}
+
+/// What one key may still do in a workspace, as [`standing`] says.
 ///
 /// # Errors
 /// When the database fails.
 pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId) -> Result<ScopeSet> {
-    let now = read.now();
-    let rows: Vec<Row> = api_keys::table
-        .filter(api_keys::lineage_id.eq(lineage))
-        .filter(api_keys::revoked_at.is_null())
-        .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
-        .load(read.connection())?;
-    let mut scopes = Vec::new();
-    for row in rows {
-        let key = row.stored()?.key;
-        let is_its_own = match key.owner {
-            KeyOwner::Workspace(own) => own == workspace,
-            KeyOwner::Partner(partner) => {
-                let owner: Option<Option<PartnerId>> = workspaces::table
-                    .find(workspace)
-                    .select(workspaces::partner_id)
-                    .get_result(read.connection())
-                    .optional()?;
-                owner.flatten() == Some(partner)
-            }
-        };
-        if is_its_own {
-            scopes.extend(key.scopes.iter());
-        }
-    }
-    Ok(scopes.into_iter().collect())
+    Ok(standing(read, [(lineage, workspace)])?.into_values().next().unwrap_or_default())
 }
 
 /// The keys of a workspace (`None`: all keys of the installation), oldest first.

@@ -77,6 +77,14 @@ impl ApiKey {
         let message = format!("The key lacks the scope `{}`.", scope.as_str());
         Err(Error::new(Code::MissingScope, message).param(scope.as_str()))
     }
+
+    /// Whether the workspace is one that this key is for: its own, or one attributed to its partner.
+    pub fn operates(&self, workspace: &Workspace) -> bool {
+        match self.owner {
+            KeyOwner::Workspace(own) => own == workspace.id,
+            KeyOwner::Partner(partner) => workspace.partner == Some(partner),
+        }
+    }
 }
 
 /// A plan's limits.

@@ -386,8 +386,13 @@ impl Pipeline {
     fn send_events(&self, events: EventStream, progress: Progress) -> Chunks {
         let request = progress.request.clone();
         let scope = progress.operation.and_then(|meta| meta.scope);
-        let key = progress.key.as_ref().map(|stored| stored.key.id.clone());
-        let key = key.map(|key| KeyWatch { db: self.db.clone(), key, scope });
+        let key = progress.key.as_ref().map(|stored| KeyWatch {
+            db: self.db.clone(),
+            directory: self.directory.clone(),
+            key: stored.key.id.clone(),
+            workspace: progress.workspace,
+            scope,
+        });
         let row = LastingRow::new(self.log.clone(), progress.row(200));
         Sending::new(events, request, key, row, &self.limits).chunks()
     }

@@ -6,10 +6,12 @@ use crate::gate::check_usable;
 use crate::log::{LogRow, RequestLog};
 use crate::pipeline::error_reply;
 use crate::raw_route::Chunks;
+use auth::Directory;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use model::{Code, Error, KeyId, RequestId, Result, Scope};
+use model::{Code, Error, KeyId, RequestId, Result, Scope, WorkspaceId};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
@@ -133,26 +135,45 @@ fn printed(number: u64, name: &str, data: &str) -> String {
     text
 }
 
-/// The key that a stream was opened with.
+/// The key that a stream was opened with, and what it operates.
 pub(crate) struct KeyWatch {
     pub(crate) db: Db,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) key: KeyId,
+    pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) scope: Option<Scope>,
 }
 
 impl KeyWatch {
     /// That the key may still be used for the operation. A database that fails for now ends no stream.
     async fn check(&self) -> Result<()> {
-        let key = self.key.clone();
-        let stored = match self.db.read(move |read| auth::keys::by_id(read, &key)).await {
-            Ok(stored) => stored,
-            Err(error) if error.code() == Code::InternalError => {
+        match self.look().await {
+            Err(error) if error.code().status() >= 500 => {
                 tracing::warn!(?error, "the key of a stream could not be looked at");
-                return Ok(());
+                Ok(())
             }
-            Err(_) => return Err(Error::new(Code::InvalidApiKey, "The API key is not valid.")),
-        };
+            looked => looked,
+        }
+    }
+
+    async fn look(&self) -> Result<()> {
+        let key = self.key.clone();
+        let stored = self.db.read(move |read| auth::keys::by_id(read, &key)).await;
+        let stored = stored.map_err(|error| match error.code() {
+            Code::NotFound => Error::new(Code::InvalidApiKey, "The API key is not valid."),
+            _ => error,
+        })?;
         check_usable(&stored, self.db.now())?;
+        if let Some(id) = self.workspace {
+            let workspace = self.directory.workspace(id).await?;
+            let workspace =
+                workspace.filter(|workspace| stored.key.operates(workspace)).ok_or_else(|| {
+                    Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.")
+                })?;
+            if let Some(reason) = &workspace.blocked_reason {
+                return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
+            }
+        }
         self.scope.map_or(Ok(()), |scope| stored.key.expect_scope(scope))
     }
 }
