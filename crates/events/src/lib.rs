@@ -85,10 +85,13 @@ impl EventsParts {
     /// Adds what happens by itself.
     #[must_use]
     pub fn background(&self, runner: Runner) -> Runner {
-        let deliveries = self.deliveries.clone();
+        let (deliveries, catalogue) = (self.deliveries.clone(), self.catalogue.clone());
         runner
             .handle(outbound::SKIP, outbound::skip)
             .handle(outbound::REPLAY, move |job| outbound::replay(deliveries.clone(), job))
+            .every(outbound::CHECK, outbound::CHECK_PERIOD, move |job| {
+                outbound::check(job, catalogue.clone())
+            })
             .every("events.purge", Duration::from_secs(3600), outbound::purge)
     }
 }

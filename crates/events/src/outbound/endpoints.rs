@@ -1,5 +1,6 @@
 //! Endpoints in the database.
 
+use super::fanout::lock_queues;
 use super::model::{
     DELETED, DisabledReason, EndpointRow, EndpointStatus, Headers, Ordering, Payload, SignatureScheme,
     WebhookEndpoint,
@@ -8,7 +9,7 @@ use super::signing;
 use auth::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use store::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues, workspaces};
 use store::{AnyConnection, OptInPage, Read, Tx};
 
@@ -41,17 +42,35 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpoint
         .ok_or_else(|| Error::not_found("webhook endpoint"))
 }
 
-/// The same, locked on PostgreSQL until the transaction ends.
+/// The same, locked on PostgreSQL until the transaction ends; see [`lock`].
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
     if let AnyConnection::Postgres(connection) = tx.connection() {
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq(id))
             .filter(webhook_endpoints::workspace_id.eq(workspace))
             .select(webhook_endpoints::id)
-            .for_update()
+            .for_no_key_update()
             .execute(connection)?;
     }
     find(tx, workspace, id)
+}
+
+/// Locks endpoints on PostgreSQL until the transaction ends, in the order of their ids. Whoever locks queues as well does
+/// so afterwards. The lock leaves room for that of the foreign key, which PostgreSQL takes for whoever changes a queue
+/// twice in a transaction.
+pub(crate) fn lock(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        webhook_endpoints::table
+            .filter(webhook_endpoints::id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
+            .order(webhook_endpoints::id)
+            .select(webhook_endpoints::id)
+            .for_no_key_update()
+            .execute(connection)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) -> Result<Vec<EndpointRow>> {
@@ -155,6 +174,8 @@ pub(crate) fn delete(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
 
 /// Marks everything that waits as not to be sent.
 pub(crate) fn skip_backlog(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
+    // Whoever adds deliveries holds the queue, so none is added unseen.
+    lock_queues(tx, &BTreeSet::from([&row.id]))?;
     let through = newest_delivery(tx, &row.id)?;
     diesel::update(webhook_queues::table.find(&row.id))
         .set(webhook_queues::skip_through.eq(through))

@@ -2,17 +2,16 @@
 //!
 //! Runs in the transaction that gives events their places, so an event in the log has its deliveries.
 
+use super::closing;
 use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
 use super::envelope;
 use super::filter::Filter;
 use super::model::{EndpointStatus, Ordering, Payload};
 use crate::log::{Catalogue, Place, Placed, matches, placed_between};
 use diesel::prelude::*;
-use model::{
-    DeliveryId, JsonText, KeyId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId,
-};
+use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use store::{AnyConnection, Read, Tx, each};
 
@@ -41,15 +40,19 @@ pub(crate) struct Subscriber {
     pub(crate) payload: Payload,
     pub(crate) ordering: Ordering,
     scopes: ScopeSet,
+    /// Its key may have it.
+    stands: bool,
 }
 
 impl Subscriber {
     /// Reads a subscription. `scopes` are those of its key at present.
-    pub(crate) fn read(row: Subscription, scopes: ScopeSet) -> Result<Self> {
+    fn read(catalogue: &Catalogue, row: Subscription, scopes: ScopeSet) -> Result<Self> {
+        let patterns: Vec<String> = row.enabled_events.parse()?;
         Ok(Self {
             id: row.id,
             workspace_id: row.workspace_id,
-            patterns: row.enabled_events.parse()?,
+            stands: closing::stands(catalogue, &patterns, scopes),
+            patterns,
             filter: row.filter.map(|filter| filter.parse()).transpose()?,
             payload: Payload::parse(&row.payload)?,
             ordering: Ordering::parse(&row.ordering)?,
@@ -58,19 +61,24 @@ impl Subscriber {
     }
 
     /// The one with this id, whatever its state.
-    pub(crate) fn load(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<Self> {
+    pub(crate) fn load(
+        read: &mut Read,
+        catalogue: &Catalogue,
+        workspace: WorkspaceId,
+        id: &WebhookEndpointId,
+    ) -> Result<Self> {
         let row: Subscription = webhook_endpoints::table
             .filter(webhook_endpoints::id.eq(id))
             .filter(webhook_endpoints::workspace_id.eq(workspace))
             .select(Subscription::as_select())
             .get_result(read.connection())?;
         let scopes = auth::keys::standing_scopes(read, &row.key_id, workspace)?;
-        Self::read(row, scopes)
+        Self::read(catalogue, row, scopes)
     }
 
     /// Whether it wants this event, and may have it.
     pub(crate) fn wants(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> bool {
-        self.scopes.contains(Scope::WebhooksManage)
+        self.stands
             && self.patterns.iter().any(|pattern| matches(pattern, &event.kind))
             && catalogue.may_see(self.scopes, &event.kind)
             // What is told of an endpoint's own troubles is told to the others.
@@ -122,7 +130,7 @@ impl Subscriber {
 /// where there are any.
 pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[Place]) -> Result<bool> {
     let workspaces: BTreeSet<i64> = places.iter().map(|place| place.workspace_id.0).collect();
-    let subscribers = subscribers(tx, &workspaces)?;
+    let subscribers = subscribers(tx, catalogue, &workspaces)?;
     let (Some(first), Some(last), false) = (places.first(), places.last(), subscribers.is_empty()) else {
         return Ok(false);
     };
@@ -149,25 +157,17 @@ pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[Place]) -> R
     Ok(true)
 }
 
-fn subscribers(tx: &mut Tx, workspaces: &BTreeSet<i64>) -> Result<Vec<Subscriber>> {
+fn subscribers(tx: &mut Tx, catalogue: &Catalogue, workspaces: &BTreeSet<i64>) -> Result<Vec<Subscriber>> {
     let rows: Vec<Subscription> = webhook_endpoints::table
         .filter(webhook_endpoints::workspace_id.eq_any(workspaces.iter().copied().collect::<Vec<_>>()))
         .filter(webhook_endpoints::status.eq(EndpointStatus::Enabled.as_str()))
         .select(Subscription::as_select())
         .load(tx.connection())?;
-    let mut known: HashMap<(KeyId, WorkspaceId), ScopeSet> = HashMap::new();
+    let standing = auth::keys::standing(tx, rows.iter().map(|row| (&row.key_id, row.workspace_id)))?;
     rows.into_iter()
         .map(|row| {
-            let key = (row.key_id.clone(), row.workspace_id);
-            let scopes = match known.get(&key) {
-                Some(scopes) => *scopes,
-                None => {
-                    let scopes = auth::keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
-                    known.insert(key, scopes);
-                    scopes
-                }
-            };
-            Subscriber::read(row, scopes)
+            let scopes = standing.get(&(row.key_id.clone(), row.workspace_id)).copied();
+            Subscriber::read(catalogue, row, scopes.unwrap_or_default())
         })
         .collect()
 }

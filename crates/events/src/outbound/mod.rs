@@ -5,6 +5,7 @@
 //! fails, at least once. The bytes of a body are made once and sent unchanged on every attempt.
 
 mod check;
+mod closing;
 mod deliveries;
 mod endpoints;
 mod engine;
@@ -20,6 +21,7 @@ pub mod signing;
 mod test_delivery;
 mod told;
 
+pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
 pub(crate) use deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
 pub(crate) use endpoints::SKIP;
 pub(crate) use engine::Parts;

@@ -50,7 +50,7 @@ words! {
         Failing = "failing",
         /// It answered 410.
         Gone = "gone",
-        /// The key that subscribed lost a scope that it needs, or was revoked.
+        /// The key behind it was revoked, expired or lost a scope that it needs, or the workspace was blocked.
         ScopeLost = "scope_lost",
     }
 }

@@ -4,7 +4,7 @@ use super::model::{
     DisabledReason, EndpointRow, EndpointStatus, NewWebhookEndpoint, Ordering, Payload, SignatureScheme,
     WebhookEndpoint, WebhookEndpointPatch, WebhookEndpointWithSecret,
 };
-use super::{check, endpoints, signing};
+use super::{check, closing, endpoints, signing};
 use crate::log::Catalogue;
 use auth::{Seal, keys};
 use egress::Connector;
@@ -247,17 +247,20 @@ pub fn disable_webhook_endpoint(
     Ok(Json(endpoints::show(tx, row, &seal.0)?))
 }
 
+/// One that is on and whose key was just lost is kept on by the caller's.
 fn enable(tx: &mut Tx, caller: &Caller, row: &mut EndpointRow, catalogue: &Catalogue) -> Result<()> {
-    if row.is_enabled() {
-        return Ok(());
-    }
-    let standing = keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
     let events = row.enabled_events()?;
-    if !standing.contains(model::Scope::WebhooksManage) || catalogue.lost_scope(&events, standing) {
+    let scopes = keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
+    let stands = closing::stands(catalogue, &events, scopes);
+    if !stands {
         catalogue.check_patterns(&events, caller.key.scopes)?;
         row.key_id = caller.key.lineage.clone();
     }
-    endpoints::switch_on(tx, row)
+    match (row.is_enabled(), stands) {
+        (true, true) => Ok(()),
+        (true, false) => endpoints::write(tx, row),
+        (false, _) => endpoints::switch_on(tx, row),
+    }
 }
 
 fn disable(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {

@@ -123,7 +123,7 @@ pub fn replay_webhook_endpoint(
         }
         rows.len()
     } else {
-        let subscriber = Subscriber::load(tx, workspace, &endpoint_id)?;
+        let subscriber = Subscriber::load(tx, &catalogue.0, workspace, &endpoint_id)?;
         if let Some(ids) = &new.event_ids {
             let events = chosen_events(tx, &catalogue.0, &subscriber, ids)?;
             if !dry_run {
@@ -354,7 +354,7 @@ pub(crate) async fn run(engine: Deliveries, job: JobContext) -> std::result::Res
             if !row.is_enabled() {
                 return Ok(None);
             }
-            let subscriber = Subscriber::load(tx, range.workspace_id, &range.endpoint_id)?;
+            let subscriber = Subscriber::load(tx, &catalogue, range.workspace_id, &range.endpoint_id)?;
             let (events, last) = chunk(tx, &catalogue, &subscriber, &range, after)?;
             deliver(tx, &catalogue, &subscriber, &events, range.asked_at, place)?;
             engine.wake_after(tx);

@@ -23,12 +23,6 @@ struct EndpointTrouble<'a> {
     failures: i64,
 }
 
-/// Why an endpoint was switched off.
-pub(crate) struct Trouble {
-    pub(crate) reason: DisabledReason,
-    pub(crate) failing_since: Option<Timestamp>,
-}
-
 pub(crate) fn failing(tx: &mut Tx, row: &EndpointRow, health: &Health) -> Result<()> {
     let data = EndpointTrouble {
         endpoint_id: &row.id,
@@ -45,12 +39,17 @@ pub(crate) fn failing(tx: &mut Tx, row: &EndpointRow, health: &Health) -> Result
     .map(drop)
 }
 
-pub(crate) fn disabled(tx: &mut Tx, row: &EndpointRow, trouble: &Trouble) -> Result<()> {
+pub(crate) fn disabled(
+    tx: &mut Tx,
+    row: &EndpointRow,
+    reason: DisabledReason,
+    failing_since: Option<Timestamp>,
+) -> Result<()> {
     let data = EndpointTrouble {
         endpoint_id: &row.id,
         url: &row.url,
-        reason: Some(trouble.reason.as_str()),
-        failing_since: trouble.failing_since,
+        reason: Some(reason.as_str()),
+        failing_since,
         failures: 0,
     };
     tx.emit(
@@ -70,7 +69,7 @@ pub(crate) fn event_types() -> Vec<EventType> {
         of("webhook_endpoint.failing", "Every delivery to an endpoint has failed for two and a half days."),
         of(
             "webhook_endpoint.disabled",
-            "An endpoint was switched off: it failed for five days, answered 410, or its key lost a scope.",
+            "An endpoint was switched off: it failed for five days, answered 410, or lost the key behind it.",
         ),
     ]
 }

@@ -19,6 +19,7 @@ mod interop;
 mod log;
 mod order;
 mod replay;
+mod standing;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -18,10 +18,11 @@ pub(crate) use health::Health;
 pub(crate) use send::{Attempt, Letter, Target, send};
 pub(crate) use settle::keep_attempt;
 
+use super::closing;
 use crate::log::{Catalogue, Sequencer};
 use auth::Seal;
 use egress::Connector;
-use model::Result;
+use model::{Result, WebhookEndpointId, WorkspaceId};
 use state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,13 +102,26 @@ impl Deliveries {
         let (given, catalogue) = (orders.clone(), self.parts.catalogue.clone());
         let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
         match result {
-            Ok(report) => {
+            Ok(mut report) => {
+                let lapsed = std::mem::take(&mut report.lapsed);
                 state.apply(report);
+                self.close(lapsed).await;
                 Ok(())
             }
             Err(error) => {
                 state.put_back(orders);
                 Err(error)
+            }
+        }
+    }
+
+    /// Switches off what has lost its key. What fails is left for the job that looks at all endpoints.
+    async fn close(&self, lapsed: Vec<(WorkspaceId, WebhookEndpointId)>) {
+        for (workspace, id) in lapsed {
+            let catalogue = self.parts.catalogue.clone();
+            let closed = self.parts.db.write(move |tx| closing::close_lapsed(tx, &catalogue, workspace, &id));
+            if let Err(error) = closed.await {
+                tracing::warn!(?error, "an endpoint without a key could not be switched off");
             }
         }
     }

@@ -6,15 +6,14 @@
 //! its way then, and sends it again.
 
 use super::super::deliveries::Status;
-use super::super::endpoints;
 use super::super::fanout::lock_queues;
 use super::super::model::{DisabledReason, EndpointRow};
-use super::super::told::{self, Trouble};
+use super::super::{closing, endpoints, told};
 use super::health::{ABREAST, Health};
 use super::settle::{Finished, Parcel, let_next_go, settle};
 use crate::log::Catalogue;
 use diesel::prelude::*;
-use model::{DeliveryId, EventId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use store::{AnyConnection, Tx, each};
@@ -78,6 +77,9 @@ pub(crate) struct Report {
     pub(crate) dropped: Vec<WebhookEndpointId>,
     /// Endpoints that are switched off: what is on its way ends, and nothing more is sent.
     pub(crate) closed: Vec<WebhookEndpointId>,
+    /// Endpoints whose keys do not stand behind them any more. Nothing of them is loaded; they are to be switched off by
+    /// [`closing::close_lapsed`], which locks endpoints before queues, as all do.
+    pub(crate) lapsed: Vec<(WorkspaceId, WebhookEndpointId)>,
     /// What was loaded for those that are.
     pub(crate) loaded: BTreeMap<WebhookEndpointId, Vec<Parcel>>,
     /// Rows of endpoints that are ours, as they are now.
@@ -127,16 +129,18 @@ struct HealthChange {
 /// One turn.
 pub(crate) fn turn(tx: &mut Tx, catalogue: &Catalogue, orders: &Orders) -> Result<Report> {
     let mut report = Report::default();
-    give_up_unsent(tx, &orders.unsent)?;
+    let off = orders.held.iter().filter(|held| held.off.is_some());
+    endpoints::lock(tx, &off.map(|held| &held.id).collect())?;
     let ours = still_ours(tx, orders, &mut report)?;
+    give_up_unsent(tx, &orders.unsent)?;
     let finished: Vec<&Finished> =
         orders.finished.iter().filter(|done| ours.contains_key(&done.parcel.endpoint_id)).collect();
     settle(tx, &finished)?;
     for held in &orders.held {
-        let Some((queue, row)) = ours.get(&held.id) else { continue };
-        go_on(tx, catalogue, orders, held, queue, row, &mut report)?;
+        let Some(own) = ours.get(&held.id) else { continue };
+        go_on(tx, catalogue, orders, held, own, &mut report)?;
     }
-    report.rows = ours.into_values().map(|(_, row)| row).collect();
+    report.rows = ours.into_values().map(|own| own.row).collect();
     if !orders.stopping {
         claim(tx, catalogue, orders, &mut report)?;
     }
@@ -159,7 +163,14 @@ fn give_up_unsent(tx: &mut Tx, numbers: &[i64]) -> Result<()> {
     Ok(())
 }
 
-type Ours = BTreeMap<WebhookEndpointId, (QueueRow, EndpointRow)>;
+/// An endpoint that is ours, with what the key behind it may do now.
+struct Own {
+    queue: QueueRow,
+    row: EndpointRow,
+    scopes: ScopeSet,
+}
+
+type Ours = BTreeMap<WebhookEndpointId, Own>;
 
 /// The held endpoints whose leases nobody has taken over, locked, with their rows.
 fn still_ours(tx: &mut Tx, orders: &Orders, report: &mut Report) -> Result<Ours> {
@@ -174,9 +185,14 @@ fn still_ours(tx: &mut Tx, orders: &Orders, report: &mut Report) -> Result<Ours>
         .filter(webhook_queues::endpoint_id.eq_any(ids))
         .select((QueueRow::as_select(), webhook_endpoints::all_columns))
         .load(tx.connection())?;
-    let mut ours: Ours = rows.into_iter().map(|row| (row.0.endpoint_id.clone(), row)).collect();
+    let standing = auth::keys::standing(tx, rows.iter().map(|(_, row)| (&row.key_id, row.workspace_id)))?;
+    let own = |(queue, row): (QueueRow, EndpointRow)| {
+        let scopes = standing.get(&(row.key_id.clone(), row.workspace_id)).copied().unwrap_or_default();
+        (row.id.clone(), Own { queue, row, scopes })
+    };
+    let mut ours: Ours = rows.into_iter().map(own).collect();
     for held in &orders.held {
-        if ours.get(&held.id).is_none_or(|(queue, _)| queue.epoch != held.epoch) {
+        if ours.get(&held.id).is_none_or(|own| own.queue.epoch != held.epoch) {
             ours.remove(&held.id);
             report.dropped.push(held.id.clone());
         }
@@ -190,11 +206,10 @@ fn go_on(
     catalogue: &Catalogue,
     orders: &Orders,
     held: &Held,
-    queue: &QueueRow,
-    row: &EndpointRow,
+    own: &Own,
     report: &mut Report,
 ) -> Result<()> {
-    let now = tx.now();
+    let (Own { queue, row, scopes }, now) = (own, tx.now());
     if held.changed {
         let Health { failures, breaker_step, breaker_until, failing_since, warned_at } = held.health.clone();
         let change = HealthChange { failures, breaker_step, breaker_until, failing_since, warned_at };
@@ -203,23 +218,25 @@ fn go_on(
     if held.warn {
         told::failing(tx, row, &held.health)?;
     }
-    let scopes = scopes(tx, row)?;
-    let off = held.off.or_else(|| lost(catalogue, row, scopes).then_some(DisabledReason::ScopeLost));
-    if let Some(reason) = off.filter(|_| row.is_enabled()) {
-        switch_off(tx, row, reason, held.health.failing_since)?;
+    if let Some(reason) = held.off.filter(|_| row.is_enabled()) {
+        closing::switch_off(tx, &mut row.clone(), reason, held.health.failing_since)?;
     }
-    if off.is_some() || !row.is_enabled() {
+    let is_off = held.off.is_some() || !row.is_enabled();
+    let lapsed = !is_off && !closing::stands(catalogue, &row.enabled_events()?, *scopes);
+    if is_off || lapsed {
         report.closed.push(held.id.clone());
-        if held.idle {
-            // What came back since it was switched off is not sent any more either.
-            endpoints::skip_backlog(tx, row)?;
-            report.dropped.push(held.id.clone());
-            return release(tx, &held.id, None);
-        }
-        return renew(tx, queue, now);
     }
-    let room = if orders.stopping { 0 } else { held.want };
-    let parcels = load(tx, catalogue, queue, scopes, room)?;
+    if lapsed {
+        report.lapsed.push((row.workspace_id, held.id.clone()));
+    }
+    if is_off && held.idle {
+        // What came back since it was switched off is not sent any more either.
+        endpoints::skip_backlog(tx, row)?;
+        report.dropped.push(held.id.clone());
+        return release(tx, &held.id, None);
+    }
+    let room = if orders.stopping || is_off || lapsed { 0 } else { held.want };
+    let parcels = load(tx, catalogue, queue, *scopes, room)?;
     if parcels.is_empty() && held.idle {
         report.dropped.push(held.id.clone());
         let due = next_due(tx, queue, [held.health.breaker_until, held.paced_until])?;
@@ -241,28 +258,6 @@ fn renew(tx: &mut Tx, queue: &QueueRow, now: Timestamp) -> Result<()> {
             .execute(tx.connection())?;
     }
     Ok(())
-}
-
-/// What the key behind the subscription may do now.
-fn scopes(tx: &mut Tx, row: &EndpointRow) -> Result<ScopeSet> {
-    auth::keys::standing_scopes(tx, &row.key_id, row.workspace_id)
-}
-
-/// Whether the key lost what the subscription stands on.
-fn lost(catalogue: &Catalogue, row: &EndpointRow, scopes: ScopeSet) -> bool {
-    let patterns = row.enabled_events().unwrap_or_default();
-    !scopes.contains(Scope::WebhooksManage) || catalogue.lost_scope(&patterns, scopes)
-}
-
-fn switch_off(
-    tx: &mut Tx,
-    row: &EndpointRow,
-    reason: DisabledReason,
-    failing_since: Option<Timestamp>,
-) -> Result<()> {
-    let mut row = row.clone();
-    endpoints::switch_off(tx, &mut row, reason)?;
-    told::disabled(tx, &row, &Trouble { reason, failing_since })
 }
 
 /// When the queue has something to do next: `None` where nothing waits. What is due already is due from now on, behind
@@ -372,17 +367,20 @@ fn claim_one(
     if queue.lease_until.is_some() {
         take_over(tx, queue)?;
     }
-    let scopes = scopes(tx, &row)?;
-    let is_lost = row.is_enabled() && lost(catalogue, &row, scopes);
-    if is_lost {
-        switch_off(tx, &row, DisabledReason::ScopeLost, queue.failing_since)?;
-    }
-    if is_lost || !row.is_enabled() {
+    if !row.is_enabled() {
+        // Added while it was switched off, or on its way when a worker vanished.
+        endpoints::skip_backlog(tx, &row)?;
         release(tx, &queue.endpoint_id, None)?;
         return Ok(0);
     }
+    let scopes = auth::keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
+    let stands = closing::stands(catalogue, &row.enabled_events()?, scopes);
+    if !stands {
+        report.lapsed.push((row.workspace_id, row.id.clone()));
+    }
     let health = queue.health();
-    let want = pace_limit(row.rate_limit_per_second, health.abreast(now)).min(room);
+    let most = if stands { room } else { 0 };
+    let want = pace_limit(row.rate_limit_per_second, health.abreast(now)).min(most);
     let parcels = load(tx, catalogue, queue, scopes, want)?;
     if parcels.is_empty() {
         let due = next_due(tx, queue, [health.breaker_until, None])?;
