@@ -286,6 +286,21 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
+    async fn nobody_decides_for_a_blocked_workspace(kind: Kind) {
+        let (app, key, _, server) = set_up(kind, "always").await;
+        let run = asking(&app, &key, &[5], json!({})).await;
+        app.sql(format!("UPDATE workspaces SET blocked_reason = 'Unpaid.' WHERE id = {}", key.workspace)).await;
+        assert_eq!(look(&app, &path_of(&run)).await, 403);
+        let refused = answer(&app, &path_of(&run), json!({ "decision": "approve" })).await;
+        refused.expect_error(403, "workspace_blocked");
+        assert_eq!(server.requests(), 0);
+        app.sql(format!("UPDATE workspaces SET blocked_reason = NULL WHERE id = {}", key.workspace)).await;
+        approve(&app, &run).await;
+        awaited(&app, &key, &run, "completed").await;
+        assert_eq!(server.requests(), 1);
+        check_books(&app, key.workspace).await;
+    }
+
     async fn a_link_answers_its_own_question_only(kind: Kind) {
         let (app, key, _, server) = set_up(kind, "always").await;
         let first = asking(&app, &key, &[1], json!({})).await;

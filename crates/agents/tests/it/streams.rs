@@ -312,6 +312,27 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
+    async fn a_stream_ends_with_the_workspace_that_it_is_about(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, _) = with_agent(&app, json!({})).await;
+        let (_, partner) = app.partner_key(Env::Live, &["runs:execute"], &[key.workspace]).await;
+        for (change, back, code) in [
+            ("blocked_reason = 'Unpaid.'", "blocked_reason = NULL", "workspace_blocked"),
+            ("partner_id = NULL", "name = name", "workspace_not_found"),
+        ] {
+            app.model.then(pieces(&["Hello", ", world"]));
+            let mut stream = listen(&app, &partner, json!({ "input": "Hi" })).await;
+            let run = json!({ "id": stream.until("output.delta").await.data["run_id"] });
+            app.sql(format!("UPDATE workspaces SET {change} WHERE id = {}", key.workspace)).await;
+            let rest = stream.rest().await;
+            assert_eq!((names(&rest), &rest[0].data["error"]["code"]), (vec!["error"], &json!(code)));
+            app.sql(format!("UPDATE workspaces SET {back} WHERE id = {}", key.workspace)).await;
+            app.model.release();
+            assert_eq!(awaited(&app, &key, &run, "completed").await["output"], "Hello, world");
+        }
+        check_books(&app, key.workspace).await;
+    }
+
     async fn a_failed_run_is_told_as_its_error(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;

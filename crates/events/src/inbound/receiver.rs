@@ -117,8 +117,7 @@ impl Inner {
         if hook.status == Status::Disabled {
             return Err(Error::new(Code::EndpointRetired, "This webhook is disabled."));
         }
-        let workspace = self.parts.directory.workspace(hook.workspace).await?;
-        if workspace.is_none_or(|workspace| workspace.blocked_reason.is_some()) {
+        if self.parts.directory.is_cut(hook.workspace).await? {
             return Err(Error::new(Code::WorkspaceBlocked, "The account behind this webhook is cut."));
         }
         if let Err(seconds) = hook.bucket.take(hook.rate_limit, now) {

@@ -141,6 +141,7 @@ pub(super) fn refusal(error: &Error, request: &RequestId) -> Markup {
         Code::InvalidState => "Answered already",
         Code::ApprovalExpired => "Too late",
         Code::ValidationError => "That did not work",
+        Code::WorkspaceBlocked => "Not possible now",
         _ => "Something went wrong",
     };
     let content = html! {

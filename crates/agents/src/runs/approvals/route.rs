@@ -92,6 +92,9 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
         _ => return Err(Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST.")),
     };
     let asked = engine.read_link(&request.rest).ok_or_else(nothing)?;
+    if engine.0.parts.directory.is_cut(asked.workspace).await? {
+        return Err(Error::new(Code::WorkspaceBlocked, "The account behind this question is cut."));
+    }
     if !is_answer {
         let view = engine.db().read(move |read| view(read, &asked)).await?;
         return Ok(html(200, page::question(&view)));
