@@ -1,10 +1,10 @@
 //! The runner: what it knows to do, its loop, and its end.
 
 use crate::error::JobError;
-use crate::table::{self, Claimed};
+use crate::table::{self, Claimed, Room};
 use crate::work::{self, Ended, JobContext, Tokens};
-use model::Result;
-use std::collections::BTreeMap;
+use model::{Result, WorkspaceId};
+use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,7 @@ pub struct Runner {
     pub(crate) lease: Duration,
     kinds: BTreeMap<&'static str, Kind>,
     concurrency: usize,
+    per_workspace: usize,
     poll: Duration,
     waker: Waker,
 }
@@ -59,13 +60,14 @@ pub struct Aborted {
 }
 
 impl Runner {
-    /// A runner that knows nothing to do yet: eight jobs at a time, a look at the table every second, leases of a
-    /// minute.
+    /// A runner that knows nothing to do yet: eight jobs at a time, at most three of them of one workspace, a look at the table
+    /// every second, leases of a minute.
     pub fn new(db: Db) -> Self {
         Self {
             db,
             kinds: BTreeMap::new(),
             concurrency: 8,
+            per_workspace: 3,
             poll: Duration::from_secs(1),
             lease: Duration::from_secs(60),
             waker: Waker::default(),
@@ -125,6 +127,13 @@ impl Runner {
         self
     }
 
+    /// How many jobs of one workspace run at a time. Jobs of no workspace in particular are not counted.
+    #[must_use]
+    pub fn per_workspace(mut self, jobs: usize) -> Self {
+        self.per_workspace = jobs.max(1);
+        self
+    }
+
     /// How often to look at the table when nobody wakes the runner.
     #[must_use]
     pub fn poll_every(mut self, interval: Duration) -> Self {
@@ -164,7 +173,7 @@ impl Runner {
         let tokens = Tokens::default();
         self.plan().await?;
         for runs in 0.. {
-            let Some(job) = self.claim(1).await?.pop() else { return Ok(runs) };
+            let Some(job) = self.claim(1, HashMap::new()).await?.pop() else { return Ok(runs) };
             work::run(self, job, &tokens).await?;
         }
         Ok(0)
@@ -179,31 +188,73 @@ impl Runner {
         Ok(())
     }
 
-    async fn claim(&self, limit: usize) -> Result<Vec<Claimed>> {
+    async fn claim(&self, all: usize, running: HashMap<WorkspaceId, usize>) -> Result<Vec<Claimed>> {
         let kinds: Vec<&'static str> = self.kinds.keys().copied().collect();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let room = Room { all, per_workspace: self.per_workspace, running };
         let lease = self.lease;
-        self.db.write(move |tx| table::claim(tx, &kinds, limit, lease)).await
+        self.db.write(move |tx| table::claim(tx, &kinds, room.clone(), lease)).await
     }
 }
 
-type InFlight = JoinSet<Result<Ended>>;
+/// Jobs at work.
+#[derive(Default)]
+struct InFlight {
+    tasks: JoinSet<Result<Ended>>,
+    /// On whose behalf.
+    workspaces: HashMap<tokio::task::Id, WorkspaceId>,
+}
+
+impl InFlight {
+    fn spawn(&mut self, workspace: Option<WorkspaceId>, work: impl Future<Output = Result<Ended>> + Send + 'static) {
+        let task = self.tasks.spawn(work);
+        self.workspaces.extend(workspace.map(|workspace| (task.id(), workspace)));
+    }
+
+    fn by_workspace(&self) -> HashMap<WorkspaceId, usize> {
+        let mut counts = HashMap::new();
+        for workspace in self.workspaces.values() {
+            *counts.entry(*workspace).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Waits for one to end, and says how; `None` where nothing is at work. A run whose end could not be written down
+    /// comes back when its lease has run out.
+    async fn next(&mut self) -> Option<Option<Ended>> {
+        let ended = self.tasks.join_next_with_id().await?;
+        let task = ended.as_ref().map_or_else(tokio::task::JoinError::id, |(task, _)| *task);
+        self.workspaces.remove(&task);
+        Some(match ended {
+            Ok((_, Ok(ended))) => Some(ended),
+            Ok((_, Err(error))) => {
+                tracing::error!(?error, "the end of a job could not be written down");
+                None
+            }
+            Err(error) => {
+                tracing::error!(?error, "a job's task failed");
+                None
+            }
+        })
+    }
+}
 
 /// Claims and runs until it is asked to stop, and hands out what still runs then.
 async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
-    let mut running = InFlight::new();
+    let mut running = InFlight::default();
     let mut planned = false;
     while !tokens.soft.is_cancelled() {
-        let free = runner.concurrency.saturating_sub(running.len());
+        let free = runner.concurrency.saturating_sub(running.tasks.len());
         let mut more = false;
         if free > 0 {
-            match look(&runner, &mut planned, free).await {
+            match look(&runner, &mut planned, free, running.by_workspace()).await {
                 Ok(claimed) => {
                     more = claimed.len() == free;
                     for job in claimed {
                         let (runner, tokens) = (runner.clone(), tokens.clone());
-                        running.spawn(async move { work::run(&runner, job, &tokens).await });
+                        running.spawn(job.workspace, async move { work::run(&runner, job, &tokens).await });
                     }
+                    // Further jobs of a workspace that has no room left may be due.
+                    more |= running.by_workspace().values().any(|jobs| *jobs >= runner.per_workspace);
                 }
                 Err(error) => tracing::error!(?error, "jobs could not be claimed"),
             }
@@ -212,14 +263,13 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
         let pause = tokio::time::sleep(runner.poll);
         tokio::pin!(pause);
         loop {
-            let full = running.len() >= runner.concurrency;
+            let full = running.tasks.len() >= runner.concurrency;
             tokio::select! {
                 () = tokens.soft.cancelled() => break,
                 () = runner.waker.0.notified(), if !full => break,
                 () = &mut pause, if !full => break,
-                Some(ended) = running.join_next() => {
-                    let again = note(ended).is_some_and(|ended| ended == Ended::Again);
-                    if again || more {
+                Some(ended) = running.next() => {
+                    if more || ended == Some(Ended::Again) {
                         break;
                     }
                 }
@@ -229,27 +279,17 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
     running
 }
 
-async fn look(runner: &Runner, planned: &mut bool, free: usize) -> Result<Vec<Claimed>> {
+async fn look(
+    runner: &Runner,
+    planned: &mut bool,
+    free: usize,
+    running: HashMap<WorkspaceId, usize>,
+) -> Result<Vec<Claimed>> {
     if !*planned {
         runner.plan().await?;
         *planned = true;
     }
-    runner.claim(free).await
-}
-
-/// A run whose end could not be written down comes back when its lease has run out.
-fn note(ended: Result<Result<Ended>, tokio::task::JoinError>) -> Option<Ended> {
-    match ended {
-        Ok(Ok(ended)) => Some(ended),
-        Ok(Err(error)) => {
-            tracing::error!(?error, "the end of a job could not be written down");
-            None
-        }
-        Err(error) => {
-            tracing::error!(?error, "a job's task failed");
-            None
-        }
-    }
+    runner.claim(free, running).await
 }
 
 /// A runner at work. Dropped, it ends where it stands, and its jobs are free when their leases have run out.
@@ -271,12 +311,12 @@ impl Running {
                 return Vec::new();
             }
         };
-        let all = async { while running.join_next().await.map(note).is_some() {} };
+        let all = async { while running.next().await.is_some() {} };
         let _ = tokio::time::timeout(soft_deadline, all).await;
         self.tokens.hard.cancel();
         let mut aborted = Vec::new();
-        while let Some(ended) = running.join_next().await {
-            if let Some(Ended::Aborted(job)) = note(ended) {
+        while let Some(ended) = running.next().await {
+            if let Some(Ended::Aborted(job)) = ended {
                 aborted.push(job);
             }
         }

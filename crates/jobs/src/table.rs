@@ -1,7 +1,8 @@
 //! The table `jobs`: claiming, renewing and settling a row.
 
 use diesel::prelude::*;
-use model::{JsonText, Result, Timestamp};
+use model::{JsonText, Result, Timestamp, WorkspaceId};
+use std::collections::HashMap;
 use std::time::Duration;
 use store::schema::jobs;
 use store::{AnyConnection, Tx, each};
@@ -10,6 +11,8 @@ use store::{AnyConnection, Tx, each};
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct Claimed {
     pub(crate) id: i64,
+    /// On whose behalf; `None` where on nobody's in particular.
+    pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) kind: String,
     pub(crate) payload: JsonText,
     pub(crate) run_at: Timestamp,
@@ -52,31 +55,44 @@ pub(crate) fn next_slot(slot: Timestamp, period: Duration, now: Timestamp) -> Ti
     Timestamp::from_millis(slot.millis().saturating_add(period.saturating_mul(missed + 1)))
 }
 
-/// Takes up to `limit` due jobs of these kinds, the longest due first, and counts an attempt for each.
-pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], limit: i64, lease: Duration) -> Result<Vec<Claimed>> {
+/// How many jobs a runner may claim, in all and for each workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    pub(crate) all: usize,
+    pub(crate) per_workspace: usize,
+    /// Jobs that this runner is running already.
+    pub(crate) running: HashMap<WorkspaceId, usize>,
+}
+
+impl Room {
+    /// Takes a place for a job; whether there was one.
+    fn take(&mut self, workspace: Option<WorkspaceId>) -> bool {
+        let Some(workspace) = workspace else { return true };
+        let running = self.running.entry(workspace).or_default();
+        *running += 1;
+        *running <= self.per_workspace
+    }
+
+    fn full(&self) -> Vec<WorkspaceId> {
+        let full = self.running.iter().filter(|(_, running)| **running >= self.per_workspace);
+        full.map(|(workspace, _)| *workspace).collect()
+    }
+}
+
+/// Takes due jobs of these kinds as far as there is room, the longest due first, and counts an attempt for each.
+pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration) -> Result<Vec<Claimed>> {
     let now = tx.now();
-    let due = jobs::table
-        .filter(jobs::failed_at.is_null())
-        .filter(jobs::run_at.le(now))
-        .filter(jobs::lease_until.is_null().or(jobs::lease_until.le(now)))
-        .filter(jobs::kind.eq_any(kinds))
-        .order((jobs::run_at, jobs::id))
-        .limit(limit)
-        .select((
-            jobs::id,
-            jobs::kind,
-            jobs::payload,
-            jobs::run_at,
-            jobs::attempts,
-            jobs::epoch,
-            jobs::lease_until,
-        ));
-    let mut claimed: Vec<Claimed> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => due.load(connection)?,
-        // A row that is locked is being claimed by another runner, or asked for again by a transaction whose
-        // changes this job must see: both are better left alone.
-        AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
-    };
+    let mut claimed: Vec<Claimed> = Vec::new();
+    while claimed.len() < room.all {
+        let wanted = room.all - claimed.len();
+        let found = due(tx, kinds, &room.full(), &claimed, wanted)?;
+        let is_all = found.len() < wanted;
+        // Where a workspace has no room for all of its jobs, the next look passes it by.
+        claimed.extend(found.into_iter().filter(|job| room.take(job.workspace)));
+        if is_all {
+            break;
+        }
+    }
     for job in &mut claimed {
         job.attempts += 1;
         job.epoch += 1;
@@ -89,6 +105,43 @@ pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], limit: i64, lease: Duration) ->
             .execute(tx.connection())?;
     }
     Ok(claimed)
+}
+
+/// Jobs that are due, but for those of some workspaces and those that were found before.
+fn due(
+    tx: &mut Tx,
+    kinds: &[&str],
+    full: &[WorkspaceId],
+    found: &[Claimed],
+    limit: usize,
+) -> Result<Vec<Claimed>> {
+    let now = tx.now();
+    let found = found.iter().map(|job| job.id);
+    let due = jobs::table
+        .filter(jobs::failed_at.is_null())
+        .filter(jobs::run_at.le(now))
+        .filter(jobs::lease_until.is_null().or(jobs::lease_until.le(now)))
+        .filter(jobs::kind.eq_any(kinds))
+        .filter(jobs::workspace_id.is_null().or(jobs::workspace_id.ne_all(full)))
+        .filter(jobs::id.ne_all(found))
+        .order((jobs::run_at, jobs::id))
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .select((
+            jobs::id,
+            jobs::workspace_id,
+            jobs::kind,
+            jobs::payload,
+            jobs::run_at,
+            jobs::attempts,
+            jobs::epoch,
+            jobs::lease_until,
+        ));
+    Ok(match tx.connection() {
+        AnyConnection::Sqlite(connection) => due.load(connection)?,
+        // A row that is locked is being claimed by another runner, or asked for again by a transaction whose
+        // changes this job must see: both are better left alone.
+        AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
+    })
 }
 
 /// Holds on to a job. `false` where it is no longer ours.

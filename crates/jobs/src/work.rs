@@ -16,7 +16,7 @@ const ABORT_GRACE: Duration = Duration::from_secs(1);
 /// What a handler is given.
 #[derive(Clone)]
 pub struct JobContext {
-    /// The database.
+    /// The database, within the bound on what background work may hold of it ([`Db::background`]).
     pub db: Db,
     /// What [`store::Tx::enqueue`] was given; `null` for periodic work.
     pub payload: JsonText,
@@ -57,7 +57,7 @@ pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Resul
     }
     let soft = tokens.soft.child_token();
     let context = JobContext {
-        db: runner.db.clone(),
+        db: runner.db.background(),
         payload: job.payload.clone(),
         attempts: job.attempts,
         soft: soft.clone(),

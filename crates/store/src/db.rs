@@ -11,7 +11,7 @@ use model::{Clock, Error, Random, Result, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// How to open a database.
 #[derive(Clone)]
@@ -33,11 +33,17 @@ pub struct Stats {
     pub reads: u64,
     /// Transactions begun.
     pub writes: u64,
+    /// Transactions that PostgreSQL ended for a deadlock or a conflict, and that ran again.
+    pub retries: u64,
 }
 
 /// The database. Cheap to clone.
 #[derive(Clone)]
-pub struct Db(Arc<Inner>);
+pub struct Db {
+    inner: Arc<Inner>,
+    /// What bounds the connections of background work; `None` for requests.
+    background: Option<Arc<Semaphore>>,
+}
 
 struct Inner {
     backend: Backend,
@@ -49,6 +55,8 @@ struct Inner {
     emitted: Arc<Notify>,
     reads: AtomicU64,
     writes: AtomicU64,
+    retries: AtomicU64,
+    background: Arc<Semaphore>,
 }
 
 /// How often PostgreSQL may refuse a transaction for a deadlock or a conflict before the caller hears of it.
@@ -90,7 +98,8 @@ impl Db {
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
         let threads = Threads::start(connections)?;
-        Ok(Self(Arc::new(Inner {
+        let background = usize::try_from(connections / 2).unwrap_or(1).max(1);
+        let inner = Arc::new(Inner {
             backend,
             pool,
             threads,
@@ -100,37 +109,49 @@ impl Db {
             emitted,
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
-        })))
+            retries: AtomicU64::new(0),
+            background: Arc::new(Semaphore::new(background)),
+        });
+        Ok(Self { inner, background: None })
+    }
+
+    /// The same database for work that no request waits for: all of it together holds at most half of the connections,
+    /// at least one, so that requests always find one.
+    #[must_use]
+    pub fn background(&self) -> Self {
+        Self { inner: self.inner.clone(), background: Some(self.inner.background.clone()) }
     }
 
     /// Which database it is.
     pub fn backend(&self) -> &Backend {
-        &self.0.backend
+        &self.inner.backend
     }
 
     /// The clock that its transactions use.
     pub fn clock(&self) -> Arc<dyn Clock> {
-        self.0.clock.clone()
+        self.inner.clock.clone()
     }
 
     /// The present moment by that clock.
     pub fn now(&self) -> Timestamp {
-        self.0.clock.now()
+        self.inner.clock.now()
     }
 
     /// The randomness that its transactions use.
     pub fn random(&self) -> Arc<dyn Random> {
-        self.0.random.clone()
+        self.inner.random.clone()
     }
 
     /// Wakes the one who waits for it after every commit of this process that told an event.
     pub fn emitted(&self) -> Arc<Notify> {
-        self.0.emitted.clone()
+        self.inner.emitted.clone()
     }
 
     /// How often the database was asked.
     pub fn stats(&self) -> Stats {
-        Stats { reads: self.0.reads.load(Ordering::Relaxed), writes: self.0.writes.load(Ordering::Relaxed) }
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Inner { reads, writes, retries, .. } = &*self.inner;
+        Stats { reads: load(reads), writes: load(writes), retries: load(retries) }
     }
 
     /// Reads, on a thread where blocking is fine.
@@ -141,9 +162,20 @@ impl Db {
         &self,
         work: impl FnOnce(&mut Read) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
-        let inner = self.0.clone();
-        self.0.threads.run(true, move || work(&mut inner.reader()?)).await
+        self.inner.reads.fetch_add(1, Ordering::Relaxed);
+        let (inner, permit) = (self.inner.clone(), self.permit().await);
+        let reading = move || {
+            let _held_to_the_end = permit;
+            work(&mut inner.reader()?)
+        };
+        self.inner.threads.run(true, reading).await
+    }
+
+    /// Waits for a connection's turn where this is background work. Whoever works keeps the permit, because work goes on
+    /// when nobody waits for it any more.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        self.background.clone()?.acquire_owned().await.ok()
     }
 
     /// Runs a transaction and answers once it is durable. Where it fails, nothing of it stays.
@@ -157,15 +189,19 @@ impl Db {
         &self,
         work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.0.writes.fetch_add(1, Ordering::Relaxed);
-        if let Some(writer) = &self.0.writer {
+        self.inner.writes.fetch_add(1, Ordering::Relaxed);
+        if let Some(writer) = &self.inner.writer {
             let (reply, answer) = oneshot::channel();
             let pending: Box<dyn Work> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
             writer.send(pending).await.map_err(|_| Error::internal("the writer has stopped"))?;
             return answer.await?;
         }
-        let inner = self.0.clone();
-        self.0.threads.run(false, move || inner.transaction(&work)).await
+        let (inner, permit) = (self.inner.clone(), self.permit().await);
+        let writing = move || {
+            let _held_to_the_end = permit;
+            inner.transaction(&work)
+        };
+        self.inner.threads.run(false, writing).await
     }
 
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.
@@ -196,7 +232,10 @@ impl Inner {
         loop {
             tries += 1;
             match self.transaction_once(work) {
-                Err(error) if tries < TRIES && may_retry(&error) => std::thread::sleep(self.pause(tries)),
+                Err(error) if tries < TRIES && may_retry(&error) => {
+                    self.retries.fetch_add(1, Ordering::Relaxed);
+                    std::thread::sleep(self.pause(tries));
+                }
                 result => return result,
             }
         }

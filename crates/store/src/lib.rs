@@ -7,6 +7,7 @@ mod cached;
 mod connection;
 mod db;
 pub mod dialect;
+mod lock_order;
 mod migrations;
 mod pages;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
@@ -18,7 +19,8 @@ mod writer;
 pub use cached::{Cached, CachedChange};
 pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
-pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber};
+pub use lock_order::{LockLevel, LockMode};
+pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{Read, Tx};
 
 /// Runs one diesel expression on whichever database it is: upserts, many-row inserts and row locks compile only

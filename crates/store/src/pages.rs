@@ -1,12 +1,39 @@
 //! Pages, as an operation asks the database for them. Their limits are checked before (operation::paging).
 
+use model::{Error, Result};
+use std::str::FromStr;
+
+/// The row behind which a page begins, as the text that a caller sent.
+///
+/// The text is private: the only way to use it is [`Position::read`], which takes anything wrong with it for the
+/// caller's mistake. With `text.parse()?` it would be an `internal_error`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position(String);
+
+impl Position {
+    /// A position that nobody has looked at.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The position as what the list is ordered by.
+    ///
+    /// # Errors
+    /// `validation_error` with `param` = `starting_after` where the text is no `T`.
+    pub fn read<T: FromStr>(&self) -> Result<T> {
+        self.0.parse().map_err(|_| {
+            Error::invalid("starting_after", "names no row of this list; send what the previous page gave")
+        })
+    }
+}
+
 /// A page of a list that goes on after an id (cursor mode).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CursorPage {
     /// Rows wanted, 1 to 100.
     pub limit: i64,
-    /// The id of the last row that the caller has.
-    pub starting_after: Option<String>,
+    /// The last row that the caller has.
+    pub starting_after: Option<Position>,
 }
 
 /// A page of a list counted from its beginning (offset mode).
@@ -47,7 +74,7 @@ pub enum OptInPage {
         /// Rows wanted, 1 to 100.
         limit: i64,
         /// The position in the cursor that came with the page before.
-        after: Option<String>,
+        after: Option<Position>,
     },
 }
 
@@ -61,10 +88,13 @@ impl OptInPage {
     }
 
     /// The position to go on after.
-    pub fn after(&self) -> Option<&str> {
+    ///
+    /// # Errors
+    /// See [`Position::read`].
+    pub fn after<T: FromStr>(&self) -> Result<Option<T>> {
         match self {
-            Self::Array { .. } => None,
-            Self::Page { after, .. } => after.as_deref(),
+            Self::Array { .. } => Ok(None),
+            Self::Page { after, .. } => after.as_ref().map(Position::read).transpose(),
         }
     }
 }
@@ -73,5 +103,13 @@ impl CursorPage {
     /// How many rows to fetch: one more than shown tells whether there are more.
     pub fn fetch(&self) -> i64 {
         self.limit + 1
+    }
+
+    /// The position to go on after.
+    ///
+    /// # Errors
+    /// See [`Position::read`].
+    pub fn after<T: FromStr>(&self) -> Result<Option<T>> {
+        self.starting_after.as_ref().map(Position::read).transpose()
     }
 }

@@ -153,6 +153,7 @@ diesel::table! {
         last_error -> Nullable<Text>,
         failed_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
+        workspace_id -> Nullable<BigInt>,
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> 
             .filter(agents::workspace_id.eq(workspace))
             .filter(agents::id.eq(id))
             .select(agents::id)
-            .for_update()
+            .for_no_key_update()
             .execute(connection)?;
     }
     live_agent(tx, workspace, id)
@@ -72,8 +72,8 @@ pub(super) fn list(
     if let Some(status) = status {
         query = query.filter(agents::status.eq(status.as_str()));
     }
-    if let Some(after) = page.after() {
-        query = query.filter(agents::id.lt(after.parse::<i64>().map(AgentId)?));
+    if let Some(after) = page.after::<AgentId>()? {
+        query = query.filter(agents::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }
@@ -308,8 +308,8 @@ pub(super) fn versions(
         .order(agent_versions::version.desc())
         .limit(page.fetch())
         .into_boxed();
-    if let Some(after) = page.after() {
-        query = query.filter(agent_versions::version.lt(after.parse::<i64>()?));
+    if let Some(after) = page.after::<i64>()? {
+        query = query.filter(agent_versions::version.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

@@ -1,6 +1,6 @@
 //! Copying a collection, with or without its items.
 
-use super::fields::{self, Definition};
+use super::fields::{self, Definition, rewrite};
 use super::model::Collection;
 use super::tell::{News, tell};
 use super::{count, create, queries, uniques, views};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 use store::schema::{collection_fields, collection_rewrites, collections, items};
-use store::{AnyConnection, Db, Tx};
+use store::{Db, LockLevel, Tx};
 use utoipa::ToSchema;
 
 /// The job that copies items.
@@ -82,6 +82,7 @@ fn begin(
     };
     queries::refuse_taken_name(tx, workspace, &name, None)?;
     let row = insert(tx, author, &from, &name)?;
+    tx.note_created(LockLevel::Collection, row.id.0);
     copy_fields(tx, &original, row.id)?;
     let key = original.primary().map(|field| field.key.clone());
     create::choose_primary(tx, author, row.id, key.as_deref())?;
@@ -189,7 +190,7 @@ fn ask(tx: &mut Tx, author: &Author, from: &Shape, to: CollectionId) -> Result<O
         .values(row)
         .returning(collection_rewrites::id)
         .get_result(tx.connection())?;
-    tx.enqueue(JOB, Some(&format!("copy:{id}")), &json!({ "copy_id": id }), now)?;
+    tx.enqueue(author.workspace, JOB, Some(&format!("copy:{id}")), &json!({ "copy_id": id }), now)?;
     Ok(Some((id, total)))
 }
 
@@ -206,20 +207,16 @@ pub(super) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
     }
 }
 
-/// Copies a slice; whether there is more. Whoever works holds the row, so that each item is copied once.
+/// Copies a slice; whether there is more. Whoever works locks the row, so that each item is copied once.
 fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
-    let row = collection_rewrites::table.find(id);
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        row.select(collection_rewrites::id).for_update().execute(connection)?;
-    }
-    let row: Option<WorkRow> = row.select(WorkRow::as_select()).get_result(tx.connection()).optional()?;
-    let Some(row) = row else { return Ok(false) };
+    let Some(row) = found(tx, id)? else { return Ok(false) };
     let work: Work = row.change.parse()?;
-    let (Some(from), Some(to)) =
-        (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?)
-    else {
-        return done(tx, id);
-    };
+    let shapes_of_both =
+        (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?);
+    rewrite::lock(tx, id)?;
+    // How far it is may have changed before the row was locked; which collections it is about never does.
+    let Some(row) = found(tx, id)? else { return Ok(false) };
+    let (Some(from), Some(to)) = shapes_of_both else { return done(tx, id) };
     let rows: Vec<ItemRow> = items::table
         .filter(items::collection_id.eq(work.from))
         .filter(items::trashed_at.is_null())
@@ -251,6 +248,11 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
         .set((collection_rewrites::walked_to.eq(last.id), collection_rewrites::items_done.eq(done)))
         .execute(tx.connection())?;
     Ok(true)
+}
+
+fn found(tx: &mut Tx, id: i64) -> Result<Option<WorkRow>> {
+    let row = collection_rewrites::table.find(id).select(WorkRow::as_select());
+    Ok(row.get_result(tx.connection()).optional()?)
 }
 
 /// A collection, if it was not deleted meanwhile.

@@ -10,7 +10,7 @@ use crate::text;
 use diesel::prelude::*;
 use model::{CollectionId, Error, FieldError, FieldId, JsonText, Result};
 use std::collections::BTreeSet;
-use store::Tx;
+use store::{LockLevel, Tx};
 use store::schema::collections;
 
 /// Creates a collection with its fields.
@@ -61,6 +61,8 @@ pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collec
         .values(row)
         .returning(collections::all_columns)
         .get_result(tx.connection())?;
+    tx.note_created(LockLevel::Collection, row.id.0);
+    shape::lock_for_change(tx, workspace, definitions.iter().filter_map(|one| one.options.mirrored_in()))?;
     insert_fields(tx, author, row.id, definitions)?;
     choose_primary(tx, author, row.id, new.primary_field.as_deref())?;
     let mut shape = shape::within_change(tx, workspace, row.id)?;

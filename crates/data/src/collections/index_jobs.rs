@@ -2,7 +2,8 @@
 //!
 //! Each slice is a transaction that remembers how far it got, so a job that was killed goes on where it was; keys that
 //! are there already stay. On PostgreSQL a slice locks its items against changes while it writes their keys, so that a key
-//! never says what its item has ceased to be.
+//! never says what its item has ceased to be. The slices share the collection with whoever writes items; what comes of
+//! them changes the shape, so it is a transaction of its own that locks the collection for that from its beginning.
 
 use super::count;
 use super::indexes::{create, drop_index};
@@ -17,8 +18,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::{collection_indexes, collections, item_keys, item_unique, items};
-use store::{AnyConnection, Db, Tx, each};
+use store::schema::{collection_indexes, item_keys, item_unique, items};
+use store::{AnyConnection, Db, Read, Tx, each};
 
 /// The job that builds an index, or empties one that was dropped or has failed.
 pub const JOB: &str = "data.index.build";
@@ -27,7 +28,7 @@ pub const JOB: &str = "data.index.build";
 const WISH: &str = "data.index.wish";
 
 /// Items of one slice of a build.
-const SLICE: i64 = 5_000;
+const SLICE: i64 = 1_000;
 /// Keys of one slice of emptying.
 const EMPTIED: i64 = 2_000;
 /// The most clashes that a failed index tells of.
@@ -39,9 +40,9 @@ const IDLE_DAYS: i64 = 60;
 ///
 /// # Errors
 /// When the database fails.
-pub fn ask(tx: &mut Tx, index: IndexId) -> Result<()> {
-    let now = tx.now();
-    tx.enqueue(JOB, Some(&format!("index:{index}")), &json!({ "index_id": index }), now)
+pub fn ask(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    let (now, index) = (tx.now(), row.id);
+    tx.enqueue(row.workspace_id, JOB, Some(&format!("index:{index}")), &json!({ "index_id": index }), now)
 }
 
 /// Gives a runner the handlers of these jobs.
@@ -70,7 +71,9 @@ pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
             }
         })
         .every("data.index.retire", Duration::from_secs(24 * 3600), |job| async move {
-            job.db.write(retire).await?;
+            for row in job.db.read(idle).await? {
+                job.db.write(move |tx| retire(tx, &row)).await?;
+            }
             Ok(())
         })
 }
@@ -83,7 +86,7 @@ pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
     let now = tx.now();
     for wish in &due.wishes {
         let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
-        tx.enqueue(WISH, Some(&key), wish, now)?;
+        tx.enqueue(wish.workspace_id, WISH, Some(&key), wish, now)?;
     }
     diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&due.used)))
         .set(collection_indexes::last_used_at.eq(now))
@@ -137,43 +140,56 @@ pub(crate) async fn build(job: &JobContext, shapes: &Arc<Shapes>, index: IndexId
     Ok(true)
 }
 
+/// What comes after a slice.
+enum Next {
+    /// Another slice.
+    Slice,
+    /// The index holds all items.
+    Ready,
+    /// Its values are not unique: pairs of items that clash.
+    Failed(Vec<(ItemId, ItemId)>),
+    /// Nothing.
+    Over,
+}
+
 /// Does a slice; whether there is more.
 async fn step(db: &Db, shapes: &Arc<Shapes>, id: IndexId) -> Result<bool> {
     let shapes = shapes.clone();
-    db.write(move |tx| slice(tx, &shapes, id)).await
+    match db.write(move |tx| slice(tx, &shapes, id)).await? {
+        Next::Slice => Ok(true),
+        Next::Over => Ok(false),
+        Next::Ready => db.write(move |tx| finish(tx, id)).await.map(|()| false),
+        Next::Failed(clashes) => db.write(move |tx| fail(tx, id, &clashes)).await.map(|()| true),
+    }
 }
 
-fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<bool> {
-    let found: Option<IndexRow> = collection_indexes::table
-        .filter(collection_indexes::id.eq(id))
-        .select(IndexRow::as_select())
-        .get_result(tx.connection())
-        .optional()?;
-    let Some(row) = found else { return Ok(false) };
+fn find(read: &mut Read, id: IndexId) -> Result<Option<IndexRow>> {
+    let row = collection_indexes::table.find(id).select(IndexRow::as_select());
+    Ok(row.get_result(read.connection()).optional()?)
+}
+
+fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Next> {
+    let Some(row) = find(tx, id)? else { return Ok(Next::Over) };
     match IndexStatus::parse(&row.status) {
         Some(IndexStatus::Building) => fill(tx, shapes, &row),
-        Some(IndexStatus::Failed) => empty(tx, id),
+        Some(IndexStatus::Failed) => Ok(if empty(tx, id)? { Next::Slice } else { Next::Over }),
         Some(IndexStatus::Dropping) => {
-            let more = empty(tx, id)?;
-            if !more {
-                diesel::delete(collection_indexes::table.find(id)).execute(tx.connection())?;
+            if empty(tx, id)? {
+                return Ok(Next::Slice);
             }
-            Ok(more)
+            diesel::delete(collection_indexes::table.find(id)).execute(tx.connection())?;
+            Ok(Next::Over)
         }
-        _ => Ok(false),
+        _ => Ok(Next::Over),
     }
 }
 
-/// Puts the next items into an index; after the last it is ready.
-fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        let held = collections::table.filter(collections::id.eq(row.collection_id)).select(collections::id);
-        held.for_key_share().execute(connection)?;
-    }
-    let shape = match shape::for_read(tx, shapes, row.workspace_id, row.collection_id) {
+/// Puts the next items into an index.
+fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<Next> {
+    let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
         Ok(shape) => shape,
         // The collection is in the trash: it comes back with the index unfinished, or goes with it.
-        Err(error) if error.code() == model::Code::NotFound => return Ok(false),
+        Err(error) if error.code() == model::Code::NotFound => return Ok(Next::Over),
         Err(error) => return Err(error),
     };
     let index = Index::of(row)?;
@@ -186,7 +202,7 @@ fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
         }
     };
     if !clashes.is_empty() {
-        return fail(tx, row, &shape, &index, &clashes);
+        return Ok(Next::Failed(clashes));
     }
     let done = row.rows_done + i64::try_from(rows.len()).unwrap_or_default();
     let built_to = rows.last().map_or(row.built_to, |last| last.id.0);
@@ -198,12 +214,11 @@ fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<bool> {
             collection_indexes::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
-    if rows.len() < usize::try_from(SLICE).unwrap_or(usize::MAX) {
-        return finish(tx, row);
-    }
-    Ok(true)
+    let is_last = rows.len() < usize::try_from(SLICE).unwrap_or(usize::MAX);
+    Ok(if is_last { Next::Ready } else { Next::Slice })
 }
 
+/// The next items, kept from changes until the transaction ends.
 fn next_items(tx: &mut Tx, row: &IndexRow) -> Result<Vec<ItemRow>> {
     let next = items::table
         .filter(items::collection_id.eq(row.collection_id))
@@ -276,51 +291,55 @@ fn put_unique(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Re
     Ok(clashes)
 }
 
-/// Gives an index up whose values are not unique, and goes on to empty it.
-fn fail(
-    tx: &mut Tx,
-    row: &IndexRow,
-    shape: &Shape,
-    index: &Index,
-    clashes: &[(ItemId, ItemId)],
-) -> Result<bool> {
-    let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(shape)).collect();
+/// An index that is still being built, of a live collection that is now locked for a change.
+fn building(tx: &mut Tx, id: IndexId) -> Result<Option<IndexRow>> {
+    let Some(row) = find(tx, id)? else { return Ok(None) };
+    match shape::for_change(tx, row.workspace_id, row.collection_id) {
+        Ok(_) => {}
+        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    // It may have been dropped before the collection was locked.
+    Ok(find(tx, id)?.filter(|row| row.status == IndexStatus::Building.as_str()))
+}
+
+/// Gives an index up whose values are not unique. Emptying it is what comes next.
+fn fail(tx: &mut Tx, id: IndexId, clashes: &[(ItemId, ItemId)]) -> Result<()> {
+    let Some(row) = building(tx, id)? else { return Ok(()) };
+    let shape = shape::within_change(tx, row.workspace_id, row.collection_id)?;
+    let index = Index::of(&row)?;
+    let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(&shape)).collect();
     let pairs: Vec<String> = clashes.iter().map(|(one, other)| format!("{one} and {other}")).collect();
     let error = format!("Items have the same `{}`: {}.", names.join("`, `"), pairs.join("; "));
     let now = tx.now();
-    diesel::update(collection_indexes::table.find(row.id))
+    diesel::update(collection_indexes::table.find(id))
         .set((
             collection_indexes::status.eq(IndexStatus::Failed.as_str()),
             collection_indexes::error.eq(error),
             collection_indexes::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
-    shape::bump(tx, row.collection_id)?;
-    Ok(true)
+    shape::bump(tx, row.collection_id)
 }
 
 /// Lets queries use an index from now on.
-fn finish(tx: &mut Tx, row: &IndexRow) -> Result<bool> {
-    shape::for_change(tx, row.workspace_id, row.collection_id)?;
+fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
+    let Some(row) = building(tx, id)? else { return Ok(()) };
     let now = tx.now();
-    let ready = diesel::update(collection_indexes::table)
-        .filter(collection_indexes::id.eq(row.id))
-        .filter(collection_indexes::status.eq(IndexStatus::Building.as_str()))
+    diesel::update(collection_indexes::table.find(id))
         .set((
             collection_indexes::status.eq(IndexStatus::Ready.as_str()),
             collection_indexes::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
-    if ready > 0 {
-        shape::bump(tx, row.collection_id)?;
-        let data = json!({ "index": {
-            "id": row.id, "object": "index", "collection_id": row.collection_id, "kind": row.kind,
-            "origin": row.origin, "status": IndexStatus::Ready,
-        } });
-        let event = NewEvent::printed("index.ready", true, data.to_string());
-        tx.emit(row.workspace_id, &Cause::system("indexes"), &event)?;
-    }
-    Ok(false)
+    shape::bump(tx, row.collection_id)?;
+    let data = json!({ "index": {
+        "id": row.id, "object": "index", "collection_id": row.collection_id, "kind": row.kind,
+        "origin": row.origin, "status": IndexStatus::Ready,
+    } });
+    let event = NewEvent::printed("index.ready", true, data.to_string());
+    tx.emit(row.workspace_id, &Cause::system("indexes"), &event)?;
+    Ok(())
 }
 
 /// Takes some rows of an index away; whether there may be more.
@@ -336,22 +355,24 @@ fn empty(tx: &mut Tx, id: IndexId) -> Result<bool> {
     Ok(gone > 0)
 }
 
-/// Lets indexes go that the service made and that no query has used for 60 days.
-fn retire(tx: &mut Tx) -> Result<()> {
-    let before = tx.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
-    let idle: Vec<IndexRow> = collection_indexes::table
+/// Indexes that the service made and that no query has used for 60 days.
+fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
+    let before = read.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
+    Ok(collection_indexes::table
         .filter(collection_indexes::origin.eq(IndexOrigin::Auto.as_str()))
         .filter(collection_indexes::status.eq(IndexStatus::Ready.as_str()))
         .filter(collection_indexes::created_at.lt(before))
         .filter(collection_indexes::last_used_at.is_null().or(collection_indexes::last_used_at.lt(before)))
         .select(IndexRow::as_select())
-        .load(tx.connection())?;
-    for row in idle {
-        match shape::for_change(tx, row.workspace_id, row.collection_id) {
-            Ok(_) => drop_index(tx, row.collection_id, row.id)?,
-            Err(error) if error.code() == model::Code::NotFound => {}
-            Err(error) => return Err(error),
-        }
+        .load(read.connection())?)
+}
+
+/// Lets an idle index go.
+fn retire(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    match shape::for_change(tx, row.workspace_id, row.collection_id) {
+        // Somebody may have dropped it meanwhile.
+        Ok(_) if find(tx, row.id)?.is_some_and(|now| now.status == row.status) => drop_index(tx, row),
+        Err(error) if error.code() != model::Code::NotFound => Err(error),
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -149,7 +149,7 @@ pub fn delete_index(
     if let Some(message) = holder {
         return Err(Error::new(Code::ResourceInUse, message));
     }
-    drop_index(tx, collection_id, index_id)?;
+    drop_index(tx, &row)?;
     Ok(Deleted::of("index", index_id))
 }
 
@@ -180,9 +180,9 @@ pub fn create(
 ///
 /// # Errors
 /// When the database fails.
-pub fn drop_index(tx: &mut Tx, collection: CollectionId, index: IndexId) -> Result<()> {
-    indexing::drop(tx, index)?;
-    shape::bump(tx, collection)
+pub fn drop_index(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    indexing::drop(tx, row)?;
+    shape::bump(tx, row.collection_id)
 }
 
 /// What index the fields make.

@@ -1,7 +1,7 @@
 //! The rows of indexes: beginning one, and letting it go. How they are built and what callers see of them is other
 //! modules' business.
 
-use super::{count, index_jobs};
+use super::{EXACT, count, index_jobs};
 use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Subject};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
@@ -60,9 +60,9 @@ pub(super) fn begin(
     parts: &[Part],
     origin: IndexOrigin,
 ) -> Result<IndexRow> {
-    let total = count::live(tx, shape.collection)?;
+    let total = count::live_up_to(tx, shape.collection, EXACT)?;
     let row = insert(tx, shape, kind, parts, origin, IndexStatus::Building, total)?;
-    index_jobs::ask(tx, row.id)?;
+    index_jobs::ask(tx, &row)?;
     Ok(row)
 }
 
@@ -75,15 +75,15 @@ pub(super) fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
 }
 
 /// Lets an index go: nobody uses it from now on, and a job takes its rows away.
-pub(super) fn drop(tx: &mut Tx, id: IndexId) -> Result<()> {
+pub(super) fn drop(tx: &mut Tx, row: &IndexRow) -> Result<()> {
     let now = tx.now();
-    diesel::update(collection_indexes::table.find(id))
+    diesel::update(collection_indexes::table.find(row.id))
         .set((
             collection_indexes::status.eq(IndexStatus::Dropping.as_str()),
             collection_indexes::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
-    index_jobs::ask(tx, id)
+    index_jobs::ask(tx, row)
 }
 
 /// Lets all indexes go that hold values of a field; gives what is needed to make them anew.
@@ -92,7 +92,7 @@ pub(super) fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldI
     for row in rows(tx, collection)? {
         let parts: Vec<Part> = row.parts.parse()?;
         if parts.iter().any(|part| part.subject == Subject::Field(field)) {
-            drop(tx, row.id)?;
+            drop(tx, &row)?;
             gone.push(Again { kind: row.kind, parts, origin: row.origin });
         }
     }

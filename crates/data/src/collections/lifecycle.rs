@@ -83,7 +83,7 @@ pub fn delete_collection(
     row.trashed_at = Some(now);
     queries::store(tx, &row)?;
     shape::bump(tx, collection_id)?;
-    purge::ask(tx, collection_id, now)?;
+    purge::ask(tx, author.workspace, collection_id, now)?;
     let news =
         News { collection: collection_id, event: "collection.deleted", object: "collection", path: "" };
     tell(tx, &author, news, &before, None)?;

@@ -2,6 +2,7 @@
 
 use crate::links::{self, Grip, Grips};
 use crate::search;
+use crate::shape;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
@@ -22,9 +23,9 @@ const KEPT_DAYS: i64 = 30;
 const SLICE: i64 = 200;
 
 /// Asks for a collection that is deleted now to be purged when its time is over.
-pub(super) fn ask(tx: &mut Tx, id: CollectionId, now: Timestamp) -> Result<()> {
+pub(super) fn ask(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId, now: Timestamp) -> Result<()> {
     let due = now.plus_seconds(KEPT_DAYS * 24 * 3600);
-    tx.enqueue(JOB, Some(&format!("purge:{id}")), &json!({ "collection_id": id }), due)
+    tx.enqueue(workspace, JOB, Some(&format!("purge:{id}")), &json!({ "collection_id": id }), due)
 }
 
 /// Purges a collection that is still deleted.
@@ -44,6 +45,7 @@ fn slice(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     if purge_items(tx, workspace, id)? || purge_activity(tx, id)? || purge_keys(tx, id)? {
         return Ok(true);
     }
+    shape::lock_for_change(tx, workspace, [id])?;
     diesel::delete(collection_rewrites::table.filter(collection_rewrites::collection_id.eq(id)))
         .execute(tx.connection())?;
     diesel::delete(collection_views::table.filter(collection_views::collection_id.eq(id)))

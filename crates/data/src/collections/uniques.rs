@@ -99,7 +99,7 @@ fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
                 wanted.swap_remove(place);
             }
             None => {
-                indexing::drop(tx, row.id)?;
+                indexing::drop(tx, &row)?;
                 changed = true;
             }
         }

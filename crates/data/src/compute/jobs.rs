@@ -53,7 +53,7 @@ impl Work {
             Of::Item { item, .. } => format!("{RECOMPUTE}:item:{item}"),
         };
         let now = tx.now();
-        tx.enqueue(RECOMPUTE, Some(&key), self, now)
+        tx.enqueue(self.workspace, RECOMPUTE, Some(&key), self, now)
     }
 }
 

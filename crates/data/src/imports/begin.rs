@@ -25,17 +25,18 @@ pub(super) fn begin(
     settings: &ImportSettings,
     looked: &Looked,
 ) -> Result<Result<ImportRow, ImportError>> {
-    let Some(row) = queries::locked(tx, id)? else { return Err(Error::not_found("import")) };
-    if row.status()? != ImportStatus::Validating {
-        // Somebody else was quicker.
-        return Ok(Ok(row));
-    }
+    let Some(row) = queries::by_id(tx, id)? else { return Err(Error::not_found("import")) };
     let (workspace, collection) = (row.workspace_id, row.collection_id);
     if settings.create_fields {
         // What free keys there are must stay true until the fields are there.
         shape::for_change(tx, workspace, collection)?;
     }
     let shape = shape::for_write(tx, shapes, workspace, collection)?;
+    let Some(row) = queries::locked(tx, id)? else { return Err(Error::not_found("import")) };
+    if row.status()? != ImportStatus::Validating {
+        // Somebody else was quicker.
+        return Ok(Ok(row));
+    }
     let columns = match plan::columns(&shape, settings, looked) {
         Ok(columns) => columns,
         Err(reason) => return Ok(Err(reason)),

@@ -305,9 +305,10 @@ fn tell(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
 }
 
 /// Asks for an import to be run.
-pub(super) fn ask(tx: &mut Tx, id: &ImportId) -> Result<()> {
+pub(super) fn ask(tx: &mut Tx, row: &ImportRow) -> Result<()> {
     let now = tx.now();
-    tx.enqueue(KIND, Some(id.as_str()), &Payload { import_id: id.clone() }, now)
+    let payload = Payload { import_id: row.id.clone() };
+    tx.enqueue(row.workspace_id, KIND, Some(row.id.as_str()), &payload, now)
 }
 
 fn encoding_of(source: &ImportSource) -> &'static Encoding {

@@ -98,7 +98,7 @@ fn start(
         Origin::Content(stored) => files::finish(tx, stored)?.id,
     };
     let row = queries::insert(tx, author, collection, file, settings)?;
-    job::ask(tx, &row.id)?;
+    job::ask(tx, &row)?;
     row.import(None, None)
 }
 

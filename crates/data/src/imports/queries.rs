@@ -5,7 +5,7 @@ use crate::author::Author;
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use store::schema::{item_import_errors, item_imports};
-use store::{AnyConnection, OptInPage, Read, Tx};
+use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 pub(super) fn insert(
     tx: &mut Tx,
@@ -63,6 +63,8 @@ pub(super) fn by_id(read: &mut Read, id: &ImportId) -> Result<Option<ImportRow>>
 
 /// An import that nobody else goes on with until the transaction ends.
 pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
+    // Who locks an import locks one only, so the order of their ids does not matter.
+    tx.expect_lock_order(LockLevel::Progress, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         item_imports::table.find(id).select(item_imports::id).for_update().execute(connection)?;
     }
@@ -83,8 +85,8 @@ pub(super) fn list(
         .limit(page.fetch())
         .select(ImportRow::as_select())
         .into_boxed();
-    if let Some(after) = page.after() {
-        query = query.filter(item_imports::id.lt(after.to_owned()));
+    if let Some(after) = page.after::<ImportId>()? {
+        query = query.filter(item_imports::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

@@ -1,7 +1,7 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
 use super::model::{
-    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RowError,
+    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RejectedRows, RowError,
 };
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
@@ -131,14 +131,14 @@ pub(super) fn take(
     seen: &Seen,
     table: &Mutex<Table>,
 ) -> Result<Taken> {
-    let Some(row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
-    if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
-        return Ok(Taken::Lost);
-    }
     let shape = match shape_for(tx, shapes, task) {
         Ok(shape) => shape,
         Err(error) => return over(error),
     };
+    let Some(row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
+    if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
+        return Ok(Taken::Lost);
+    }
     let writer = Writer { shapes, shape: &shape, author: &task.author };
     let table = mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner));
     let mut stretch = match Stretch::new(task, &writer, row.clone(), seen, table) {
@@ -288,7 +288,7 @@ impl<'a> Stretch<'a> {
             record: super::report::kept(&self.task.source, record),
             errors: JsonText::of(&errors),
         });
-        let OnError::AbortAt(most) = self.task.settings.on_error else { return false };
+        let OnError::AbortAt(RejectedRows(most)) = self.task.settings.on_error else { return false };
         if self.row.failed_count < i64::from(most) {
             return false;
         }

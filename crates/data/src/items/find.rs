@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use model::{Code, Error, ItemId, Result};
 use serde_json::json;
 use store::schema::items;
-use store::{AnyConnection, Read, Tx, each};
+use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
 /// A live item of the collection.
 ///
@@ -46,6 +46,7 @@ pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
 /// # Errors
 /// When the database fails.
 pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
     let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
     let found = items::table
         .filter(items::id.eq(id))
@@ -62,6 +63,7 @@ pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<Item
 /// # Errors
 /// When the database fails.
 pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
     }

@@ -79,7 +79,8 @@ pub fn empty_item_trash(
         let ids = work.slice(tx, AT_ONCE)?;
         delete(tx, &desk.writer(), &ids, now)?;
     } else {
-        tx.enqueue(EMPTY, Some(&format!("{EMPTY}:{collection_id}")), &work, now)?;
+        let key = format!("{EMPTY}:{collection_id}");
+        tx.enqueue(work.workspace, EMPTY, Some(&key), &work, now)?;
     }
     Ok(Json(EmptiedTrash { object: "item_trash", collection_id, count, done }))
 }

@@ -12,7 +12,7 @@ use model::{Code, CollectionId, Error, ItemId, JsonText, Result, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use store::schema::{item_links, items};
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, LockLevel, LockMode, Read, Tx};
 
 /// What is kept from others until the transaction ends. The later is the stronger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +74,13 @@ impl Grips {
 }
 
 fn lock(tx: &mut Tx, workspace: WorkspaceId, ids: &[ItemId], grip: Grip) -> Result<Vec<HeldRow>> {
+    let mode = match grip {
+        Grip::Staying => LockMode::Shared,
+        Grip::Changing => LockMode::Exclusive,
+    };
+    for id in ids {
+        tx.expect_lock_order(LockLevel::Item, id.0, mode)?;
+    }
     let rows = items::table
         .filter(items::id.eq_any(ids))
         .filter(items::workspace_id.eq(workspace))

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FileId, ItemId, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::schema::{files, items, runs};
-use store::{Read, Tx};
+use store::{LockLevel, LockMode, Read, Tx};
 
 /// A target that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +81,7 @@ fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<C
         .filter(items::workspace_id.eq(workspace))
         .filter(items::trashed_at.is_null())
         .select(items::collection_id);
+    tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Shared)?;
     let found = match tx.connection() {
         store::AnyConnection::Sqlite(connection) => item.get_result(connection),
         store::AnyConnection::Postgres(connection) => item.for_key_share().get_result(connection),

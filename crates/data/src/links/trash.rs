@@ -323,7 +323,7 @@ fn enqueue_cascade(tx: &mut Tx, author: &Author, item: ItemId, field: FieldId) -
         emits: author.emits,
     };
     let now = tx.now();
-    tx.enqueue(CASCADE, Some(&format!("{CASCADE}:{field}:{item}")), &payload, now)
+    tx.enqueue(author.workspace, CASCADE, Some(&format!("{CASCADE}:{field}:{item}")), &payload, now)
 }
 
 /// Sends items after one that went to the trash, some at a time, until all are there. It ends where the item came back

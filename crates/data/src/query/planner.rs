@@ -20,18 +20,21 @@ const MOST_KEPT: usize = 10_000;
 /// Items of a collection are counted up to here, for guesses.
 const MOST_ITEMS: i64 = 100_000;
 
-/// How much a query may look at.
+/// How much a query may look at. It is counted, not timed, so that a query is answered or refused however busy the
+/// machine is.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Items and keys.
+    /// Items, keys and links.
     pub rows: usize,
-    /// How long.
-    pub time: Duration,
+    /// Bytes of items' values.
+    pub bytes: usize,
+    /// How long a query may take at the most: a safety net for the service, which answers 503 when it tears.
+    pub timeout: Duration,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { rows: 200_000, time: Duration::from_secs(2) }
+        Self { rows: 200_000, bytes: 1 << 30, timeout: Duration::from_secs(60) }
     }
 }
 
@@ -52,7 +55,7 @@ enum Counted {
 impl Planner {
     /// A planner that knows nothing yet.
     pub fn new(db: Db) -> Self {
-        Self { db, usage: Usage::default(), budget: Mutex::default(), counts: Mutex::default() }
+        Self { db: db.background(), usage: Usage::default(), budget: Mutex::default(), counts: Mutex::default() }
     }
 
     /// Counts a query, and sees to what that calls for: an index that should be there, or a note that one is used. That

@@ -13,11 +13,14 @@ use model::{Code, Error, FieldId, Result};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use store::Read;
 
 /// The most items that are fetched at a time.
 const MOST_FETCHED: usize = 1_000;
+
+/// When to ask again what took too long.
+const RETRY_AFTER_SECONDS: i64 = 10;
 
 /// Which items, and in which order.
 #[derive(Debug, Clone)]
@@ -55,10 +58,8 @@ pub struct Report {
     pub plan: String,
     /// The indexes that were used.
     pub uses: Vec<model::IndexId>,
-    /// Items and keys that were looked at.
+    /// Items, keys and links that were looked at.
     pub visited: usize,
-    /// How long it took.
-    pub took: Duration,
 }
 
 impl Report {
@@ -140,15 +141,43 @@ impl Query {
     }
 }
 
+/// What a query has looked at, and how much it may.
+#[derive(Debug)]
+pub(super) struct Spending {
+    budget: Budget,
+    began: Instant,
+    /// Items, keys and links so far.
+    pub(super) rows: usize,
+    /// Bytes of items' values so far.
+    pub(super) bytes: usize,
+}
+
+impl Spending {
+    /// Nothing yet.
+    pub(super) fn new(planner: &Planner) -> Self {
+        Self { budget: planner.budget(), began: Instant::now(), rows: 0, bytes: 0 }
+    }
+
+    /// Whether the query may look at more.
+    ///
+    /// # Errors
+    /// 503 `service_unavailable` where it has taken longer than any query should: the machine has too much to do.
+    pub(super) fn is_within_budget(&self) -> Result<bool> {
+        if self.began.elapsed() >= self.budget.timeout {
+            let message = "The service has too much to do at the moment to answer this query.";
+            return Err(Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER_SECONDS));
+        }
+        Ok(self.rows < self.budget.rows && self.bytes < self.budget.bytes)
+    }
+}
+
 /// One run over items.
 struct Visit<'a> {
     shape: &'a Shape,
     filter: &'a Filter,
     sort: Option<&'a Sort>,
     keys: Vec<&'a str>,
-    budget: Budget,
-    began: Instant,
-    visited: usize,
+    spending: Spending,
 }
 
 impl<'a> Visit<'a> {
@@ -162,16 +191,11 @@ impl<'a> Visit<'a> {
         filter.subjects(shape, &mut fields);
         let keys = shape.fields.iter().filter(|field| fields.contains(&field.id));
         let keys = keys.map(|field| field.key.as_str()).collect();
-        Self { shape, filter, sort, keys, budget: planner.budget(), began: Instant::now(), visited: 0 }
+        Self { shape, filter, sort, keys, spending: Spending::new(planner) }
     }
 
     fn report(&self, plan: &Plan) -> Report {
-        Report {
-            plan: plan.name.clone(),
-            uses: plan.uses.clone(),
-            visited: self.visited,
-            took: self.began.elapsed(),
-        }
+        Report { plan: plan.name.clone(), uses: plan.uses.clone(), visited: self.spending.rows }
     }
 
     fn run(
@@ -182,18 +206,22 @@ impl<'a> Visit<'a> {
         first: usize,
         mut each: impl FnMut(ItemRow, Data, Vec<u8>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        self.visited += plan.visited;
+        self.spending.rows += plan.visited;
         let mut walk = plan.walk(self.sort, after);
         let mut most = first.clamp(1, MOST_FETCHED);
         while !walk.is_over() {
             let (batch, visited) = walk.rows(read, self.shape, most, plan.only.as_ref())?;
-            self.visited += visited;
+            self.spending.rows += visited;
             for (walked, row) in batch {
                 let data = pick(row.data.as_str(), &self.keys)?;
                 let facts = Facts { row: &row, data: &data };
                 let item = row.id;
-                let fits =
-                    self.filter.fits(self.shape, facts, &mut |field, to| points_to(read, item, field, to))?;
+                self.spending.bytes += row.data.as_str().len();
+                let spending = &mut self.spending;
+                let fits = self.filter.fits(self.shape, facts, &mut |field, to| {
+                    spending.rows += to.len();
+                    points_to(read, item, field, to)
+                })?;
                 if !fits {
                     continue;
                 }
@@ -217,7 +245,7 @@ impl<'a> Visit<'a> {
     /// # Errors
     /// `query_too_expensive`, with what should be indexed.
     fn refuse_beyond_budget(&self) -> Result<()> {
-        if self.visited < self.budget.rows && self.began.elapsed() < self.budget.time {
+        if self.spending.is_within_budget()? {
             return Ok(());
         }
         let fields = self.worth_indexing();
@@ -228,7 +256,7 @@ impl<'a> Visit<'a> {
             format!("index {}", named.join(" and "))
         };
         let message = format!("The query would look at too many items; {advice}.");
-        let details = json!({ "fields": fields, "visited": self.visited });
+        let details = json!({ "fields": fields, "visited": self.spending.rows });
         Err(Error::new(Code::QueryTooExpensive, message).with("details", details))
     }
 

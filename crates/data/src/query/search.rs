@@ -7,7 +7,7 @@
 use super::filter::Filter;
 use super::params::Asked;
 use super::planner::Planner;
-use super::run::Report;
+use super::run::{Report, Spending};
 use super::sort::Sort;
 use super::walk::rows;
 use super::words::{Words, field_tokens, searchable};
@@ -19,7 +19,6 @@ use diesel::sql_types::{BigInt, Text};
 use model::{Caller, CollectionId, Error, Result};
 use operation::{Describe, FromInput, Input, Path, RawPageList, State, With, operation};
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 use store::{AnyConnection, Cached, PageNumber, Read};
 use utoipa::{IntoParams, ToSchema};
 
@@ -45,14 +44,14 @@ struct SoughtQuery {
     /// Words that items must all contain; the last may be the beginning of one. `"…"` is a phrase, and `name:` before
     /// either looks in that field only.
     #[param(min_length = 1, max_length = 500)]
-    q: Option<String>,
+    q: String,
 }
 
 impl FromInput for Sought {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let operation::Query(SoughtQuery { q }) = operation::Query::from_input(input, name)?;
         Ok(Self {
-            q: q.unwrap_or_default(),
+            q,
             asked: Asked::from_input(input, name)?,
             shown: Shown::from_input(input, name)?,
         })
@@ -106,19 +105,14 @@ pub fn search_items(
         return Err(Error::invalid("page", rule));
     }
     let Sought { q, asked, shown } = sought;
-    if q.is_empty() {
-        return Err(Error::invalid("q", "is required"));
-    }
     let meant = asked.read(read, &shape, false)?;
     let words = Words::read(&shape, &q);
     let mut search = Search {
         shape: &shape,
-        planner: &planner.0,
         words: &words,
         filter: &meant.query.filter,
         sort: meant.is_sorted.then_some(&meant.query.sort),
-        began: Instant::now(),
-        visited: 0,
+        spending: Spending::new(&planner.0),
     };
     let (skip, most) = (page.offset(), page.limit);
     let hits = search.run(
@@ -138,12 +132,10 @@ pub fn search_items(
 
 struct Search<'a> {
     shape: &'a Shape,
-    planner: &'a Planner,
     words: &'a Words,
     filter: &'a Filter,
     sort: Option<&'a Sort>,
-    began: Instant,
-    visited: usize,
+    spending: Spending,
 }
 
 /// A page of what was found.
@@ -156,12 +148,7 @@ struct Hits {
 
 impl Search<'_> {
     fn report(&self) -> Report {
-        Report {
-            plan: "search".to_owned(),
-            uses: Vec::new(),
-            visited: self.visited,
-            took: self.began.elapsed(),
-        }
+        Report { plan: "search".to_owned(), uses: Vec::new(), visited: self.spending.rows }
     }
 
     fn run(&mut self, read: &mut Read, skip: usize, most: usize) -> Result<Hits> {
@@ -169,7 +156,7 @@ impl Search<'_> {
             return Ok(Hits { rows: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance });
         }
         let candidates = candidates(read, self.shape, self.words, MOST_COUNTED + 1)?;
-        self.visited = candidates.len();
+        self.spending.rows = candidates.len();
         if candidates.len() <= MOST_RANKED || self.sort.is_some() {
             return self.ordered(read, &candidates, skip, most);
         }
@@ -189,7 +176,7 @@ impl Search<'_> {
                 }
                 total += 1;
             }
-            if self.is_beyond_budget() {
+            if !self.spending.is_within_budget()? {
                 is_exact = is_exact && some.last() == candidates.last();
                 break;
             }
@@ -203,7 +190,7 @@ impl Search<'_> {
         let mut is_exact = candidates.len() <= MOST_COUNTED;
         for some in candidates.chunks(FETCHED) {
             found.append(&mut self.fitting(read, some)?);
-            if self.is_beyond_budget() && some.last() != candidates.last() {
+            if !self.spending.is_within_budget()? && some.last() != candidates.last() {
                 is_exact = false;
                 break;
             }
@@ -231,6 +218,7 @@ impl Search<'_> {
     fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<ItemRow>> {
         let mut fitting = Vec::with_capacity(ids.len());
         for row in rows(read, self.shape, ids)? {
+            self.spending.bytes += row.data.as_str().len();
             let data = row.values()?;
             let facts = Facts { row: &row, data: &data };
             let item = row.id;
@@ -242,13 +230,8 @@ impl Search<'_> {
                 fitting.push(row);
             }
         }
-        self.visited += ids.len();
+        self.spending.rows += ids.len();
         Ok(fitting)
-    }
-
-    fn is_beyond_budget(&self) -> bool {
-        let budget = self.planner.budget();
-        self.visited >= budget.rows || self.began.elapsed() >= budget.time
     }
 
     /// Items with a key that is the less the better they fit: by how often the words stand in them for their length

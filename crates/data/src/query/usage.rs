@@ -10,15 +10,12 @@ use model::{CollectionId, IndexId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 /// Queries of a day that make an index worth it.
 const OFTEN: u32 = 20;
 /// Only collections with more items than this get indexes by themselves.
 pub const LARGE: i64 = 20_000;
-/// Only where a query took longer than this.
-const SLOW: Duration = Duration::from_millis(50);
-/// Where an order is walked, looking at so many times the items that were wanted is as good as slow.
+/// Only where a query looked at so many times the items that it showed.
 const WASTE: usize = 20;
 /// How often it is noted that an index is used.
 const NOTED_EVERY_SECONDS: i64 = 3_600;
@@ -51,7 +48,7 @@ pub struct Due {
 struct Counted {
     day: i64,
     times: u32,
-    was_slow: bool,
+    was_wasteful: bool,
     is_asked: bool,
 }
 
@@ -91,7 +88,7 @@ impl Usage {
         if query.trashed || report.visited <= shown.max(1) * 2 {
             return Vec::new();
         }
-        let is_slow = report.took >= SLOW || report.visited >= shown.max(1) * WASTE;
+        let is_wasteful = report.visited >= shown.max(1) * WASTE;
         let day = now.seconds() / 86_400;
         let mut kept = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
@@ -105,8 +102,8 @@ impl Usage {
                 *counted = Counted { day, ..Counted::default() };
             }
             counted.times += 1;
-            counted.was_slow |= is_slow;
-            if counted.times >= OFTEN && counted.was_slow && !counted.is_asked {
+            counted.was_wasteful |= is_wasteful;
+            if counted.times >= OFTEN && counted.was_wasteful && !counted.is_asked {
                 counted.is_asked = true;
                 due.push(wish);
             }
@@ -192,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     fn report(visited: usize) -> Report {
-        Report { plan: "scan".to_owned(), uses: vec![IndexId(7)], visited, took: Duration::ZERO }
+        Report { plan: "scan".to_owned(), uses: vec![IndexId(7)], visited }
     }
 
     #[test]

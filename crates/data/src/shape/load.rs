@@ -3,10 +3,10 @@
 use super::{CollectionRow, CollectionSettings, Field, FieldRow, Index, IndexRow, IndexStatus, Shape};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use store::schema::{collection_fields, collection_indexes, collections};
-use store::{AnyConnection, Read, Tx, each};
+use store::{LockLevel, LockMode, Read, Tx, each};
 
 /// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what
 /// another replica changed is seen at once.
@@ -98,14 +98,7 @@ pub fn held(
     workspace: WorkspaceId,
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        collections::table
-            .filter(collections::id.eq(collection))
-            .filter(collections::workspace_id.eq(workspace))
-            .select(collections::id)
-            .for_key_share()
-            .execute(connection)?;
-    }
+    lock(tx, workspace, collection, LockMode::Shared)?;
     for_read(tx, shapes, workspace, collection)
 }
 
@@ -124,14 +117,7 @@ pub fn within_change(tx: &mut Tx, workspace: WorkspaceId, collection: Collection
 /// # Errors
 /// `not_found`.
 pub fn for_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<CollectionRow> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        collections::table
-            .filter(collections::id.eq(collection))
-            .filter(collections::workspace_id.eq(workspace))
-            .select(collections::id)
-            .for_update()
-            .execute(connection)?;
-    }
+    lock(tx, workspace, collection, LockMode::Exclusive)?;
     collections::table
         .filter(collections::id.eq(collection))
         .filter(collections::workspace_id.eq(workspace))
@@ -142,11 +128,41 @@ pub fn for_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId)
         .ok_or_else(|| Error::not_found("collection"))
 }
 
+/// Locks several collections for changes of their shapes, in the order in which that must be done. A [`for_change`] of
+/// any of them waits for nobody then.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock_for_change(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    collections: impl IntoIterator<Item = CollectionId>,
+) -> Result<()> {
+    for collection in collections.into_iter().collect::<BTreeSet<_>>() {
+        lock(tx, workspace, collection, LockMode::Exclusive)?;
+    }
+    Ok(())
+}
+
+/// Shared by whoever writes items, exclusive to whoever changes the shape. It is no lock of the collection's row: such
+/// locks are not served in turn, so a change could wait for ever while others go on writing, and each writer would write
+/// to the row.
+fn lock(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId, mode: LockMode) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Collection, collection.0, mode)?;
+    // With the workspace, so that nobody can lock what is another's.
+    let name = format!("shape {workspace} {collection}");
+    match mode {
+        LockMode::Shared => tx.lock_shared(&name),
+        LockMode::Exclusive => tx.lock(&name),
+    }
+}
+
 /// Says that the shape changed, so that nobody uses an old one.
 ///
 /// # Errors
 /// When the database fails.
 pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Collection, collection.0, LockMode::Exclusive)?;
     let version = new_version(tx);
     diesel::update(collections::table.find(collection))
         .set(collections::shape_version.eq(version))

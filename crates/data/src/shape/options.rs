@@ -3,7 +3,7 @@
 use super::FieldType;
 use model::{CollectionId, FieldId, OptionId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
 /// The options of a field. Which of them a type takes stands at each.
@@ -28,10 +28,12 @@ pub struct FieldOptions {
     pub precision: Option<i64>,
     /// Numbers: the least value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub min: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub min: Option<Number>,
     /// Numbers: the greatest value. For `rating` the number of stars, 1 to 10 (5).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub max: Option<Number>,
     /// `currency`: the ISO 4217 code.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Z]{3}$")]
@@ -172,6 +174,11 @@ impl FieldOptions {
     /// The choice with this key, and its place.
     pub fn choice(&self, key: &str) -> Option<(usize, &Choice)> {
         self.choices().iter().enumerate().find(|(_, choice)| choice.key == key)
+    }
+
+    /// The collection that gets a field which points back, where a new relation field asks for one.
+    pub fn mirrored_in(&self) -> Option<CollectionId> {
+        self.reverse_field_key.as_ref().and(self.target_collection_id)
     }
 
     /// How many items a relation field may point to.

@@ -160,7 +160,7 @@ pub fn update_inbound_webhook(
     if reprocess {
         let of = Of { workspace: row.workspace_id, webhook: row.id.clone() };
         let now = tx.now();
-        tx.enqueue(REPROCESS, Some(&format!("{REPROCESS}:{}", row.id)), &of, now)?;
+        tx.enqueue(of.workspace, REPROCESS, Some(&format!("{REPROCESS}:{}", row.id)), &of, now)?;
     }
     if unchanged {
         return Ok(shown(show(row, &receiver.0, tx)?));
@@ -262,7 +262,7 @@ pub fn delete_inbound_webhook(
     }
     let of = Of { workspace, webhook: inbound_webhook_id.clone() };
     let now = tx.now();
-    tx.enqueue(FORGET, Some(&format!("{FORGET}:{inbound_webhook_id}")), &of, now)?;
+    tx.enqueue(workspace, FORGET, Some(&format!("{FORGET}:{inbound_webhook_id}")), &of, now)?;
     forget_after(tx, &receiver);
     Ok(Deleted::of("inbound_webhook", inbound_webhook_id))
 }

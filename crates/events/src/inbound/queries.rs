@@ -25,7 +25,7 @@ pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId)
         inbound_webhooks::table
             .find((workspace, id))
             .select(inbound_webhooks::id)
-            .for_update()
+            .for_no_key_update()
             .execute(connection)?;
     }
     webhook(tx, workspace, id)
@@ -53,7 +53,7 @@ pub(super) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) ->
         .order(inbound_webhooks::id.desc())
         .limit(page.fetch())
         .into_boxed();
-    if let Some(after) = page.after() {
+    if let Some(after) = page.after::<InboundWebhookId>()? {
         query = query.filter(inbound_webhooks::id.lt(after));
     }
     Ok(query.load(read.connection())?)
@@ -84,7 +84,7 @@ pub(super) fn insert(
     stored: Stored<'_>,
 ) -> Result<Row> {
     if let AnyConnection::Postgres(connection) = tx.connection() {
-        workspaces::table.find(workspace).select(workspaces::id).for_update().execute(connection)?;
+        workspaces::table.find(workspace).select(workspaces::id).for_no_key_update().execute(connection)?;
     }
     let own = inbound_webhooks::table.filter(inbound_webhooks::workspace_id.eq(workspace));
     let number: i64 = own.count().get_result(tx.connection())?;

@@ -80,8 +80,8 @@ pub(crate) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) ->
         .order(webhook_endpoints::id.desc())
         .limit(page.fetch())
         .into_boxed();
-    if let Some(after) = page.after() {
-        query = query.filter(webhook_endpoints::id.lt(after.to_owned()));
+    if let Some(after) = page.after::<WebhookEndpointId>()? {
+        query = query.filter(webhook_endpoints::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }
@@ -184,7 +184,7 @@ pub(crate) fn skip_backlog(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
         let (workspace_id, endpoint_id) = (row.workspace_id, row.id.clone());
         let payload = SkipPayload { workspace_id, endpoint_id, through };
         let now = tx.now();
-        tx.enqueue(SKIP, Some(&format!("{SKIP}:{}:{through}", row.id)), &payload, now)?;
+        tx.enqueue(row.workspace_id, SKIP, Some(&format!("{SKIP}:{}:{through}", row.id)), &payload, now)?;
     }
     Ok(())
 }

@@ -135,7 +135,7 @@ pub fn replay_webhook_endpoint(
             check_types(&catalogue.0, range.types.as_deref())?;
             let count = count(tx, &catalogue.0, &subscriber, &range)?;
             if !dry_run && count > 0 {
-                tx.enqueue(REPLAY, None, &range, now)?;
+                tx.enqueue(workspace, REPLAY, None, &range, now)?;
             }
             count
         }

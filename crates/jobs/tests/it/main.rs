@@ -59,7 +59,7 @@ async fn row(db: &Db) -> Row {
 }
 
 async fn ask(db: &Db, kind: &'static str, key: Option<&'static str>, payload: i64) {
-    db.write(move |tx| tx.enqueue(kind, key, &payload, tx.now())).await.unwrap();
+    db.write(move |tx| tx.enqueue(None, kind, key, &payload, tx.now())).await.unwrap();
 }
 
 /// What handlers were given.

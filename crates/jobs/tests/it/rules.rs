@@ -16,7 +16,7 @@ testkit::on_both! {
             let noted = noting.note(&context);
             async { noted }
         });
-        test.db.write(|tx| tx.enqueue("k", None, &1, tx.now().plus_seconds(10))).await.unwrap();
+        test.db.write(|tx| tx.enqueue(None, "k", None, &1, tx.now().plus_seconds(10))).await.unwrap();
         ask(&test.db, "k", None, 2).await;
         ask(&test.db, "of another version", None, 3).await;
         assert_eq!(runner.run_due().await.unwrap(), 1);
@@ -137,7 +137,7 @@ testkit::on_both! {
                 async move {
                     if context.payload.parse::<i64>()? < 3 {
                         let next = context.payload.parse::<i64>()? + 1;
-                        let ask = move |tx: &mut store::Tx| tx.enqueue("k", Some("key"), &next, tx.now());
+                        let ask = move |tx: &mut store::Tx| tx.enqueue(None, "k", Some("key"), &next, tx.now());
                         context.db.write(ask).await?;
                         // Neither its success nor its failure may forget that.
                         if next == 3 {
@@ -157,7 +157,7 @@ testkit::on_both! {
     async fn a_job_may_put_itself_off_without_failing(kind: Kind) {
         let test = TestDb::new(kind);
         let runner = Runner::new(test.db.clone()).handle("poll", |context| async move {
-            let ask = |tx: &mut store::Tx| tx.enqueue("poll", Some("key"), &(), tx.now().plus_seconds(60));
+            let ask = |tx: &mut store::Tx| tx.enqueue(None, "poll", Some("key"), &(), tx.now().plus_seconds(60));
             Ok(context.db.write(ask).await?)
         });
         ask(&test.db, "poll", Some("key"), 0).await;

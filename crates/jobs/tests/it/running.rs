@@ -1,11 +1,14 @@
 //! Runners at work: beside each other, taken over, woken and stopped.
 
 use crate::{Seen, ask, pass, row, rows, until};
+use diesel::prelude::*;
 use jobs::{JobError, Runner, Running};
+use model::WorkspaceId;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use store::schema::jobs as table;
 use testkit::{Kind, TestDb};
 use tokio::sync::Semaphore;
 
@@ -182,13 +185,37 @@ testkit::on_both! {
                 .write(move |tx| {
                     let waker = waker.clone();
                     tx.after_commit(move || waker.wake());
-                    tx.enqueue("k", None, &payload, tx.now())
+                    tx.enqueue(None, "k", None, &payload, tx.now())
                 })
                 .await
                 .unwrap();
             until(async || rows(&test.db).await.is_empty()).await;
         }
         assert_eq!(seen.all(), [(1, 1), (2, 1), (3, 1)]);
+        assert_eq!(running.stop(SOON).await, []);
+    }
+
+    async fn a_workspace_leaves_room_for_others(kind: Kind) {
+        let test = TestDb::new(kind);
+        let gate = Gate::new();
+        for workspace in [1, 1, 1, 1, 1, 1, 2, 2] {
+            let workspace = WorkspaceId(workspace);
+            test.db.write(move |tx| tx.enqueue(workspace, "k", None, &(), tx.now())).await.unwrap();
+        }
+        ask(&test.db, "k", None, 0).await;
+        let runner = Runner::new(test.db.clone()).poll_every(NEVER).per_workspace(2);
+        let running = gate.runner(runner).start();
+        // Two of each workspace, and that of none.
+        gate.reached(5).await;
+        let waiting = async || {
+            let waiting = table::table.filter(table::lease_until.is_null()).select(table::workspace_id);
+            test.db.read(move |read| Ok(waiting.load::<Option<i64>>(read.connection())?)).await.unwrap()
+        };
+        assert_eq!(waiting().await, [Some(1); 4]);
+        // Each that ends makes room for the next, without another look at the clock.
+        gate.open.add_permits(9);
+        until(async || rows(&test.db).await.is_empty()).await;
+        assert_eq!(gate.waiting.load(Ordering::SeqCst), 9);
         assert_eq!(running.stop(SOON).await, []);
     }
 
@@ -314,7 +341,7 @@ async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committe
     let db = test.reopen();
     let asking = tokio::spawn(async move {
         db.write(move |tx| {
-            tx.enqueue("k", Some("key"), &2, tx.now())?;
+            tx.enqueue(None, "k", Some("key"), &2, tx.now())?;
             asked.send(())?;
             Ok(may_go_on.lock().unwrap().recv()?)
         })

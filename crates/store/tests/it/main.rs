@@ -20,7 +20,7 @@ use store::{Db, Tx};
 
 /// Something to find again.
 fn mark(tx: &mut Tx, name: &str) -> Result<()> {
-    tx.enqueue(name, None, &(), Timestamp::from_millis(0))
+    tx.enqueue(None, name, None, &(), Timestamp::from_millis(0))
 }
 
 /// The marks that are there, in order.

@@ -5,11 +5,11 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use model::{Cause, Error, NewEvent, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use store::schema::{events, jobs, plans};
-use store::{Backend, Db, Tx, dialect, each};
+use store::{Backend, Db, LockLevel, LockMode, Tx, dialect, each};
 use testkit::{Kind, TestDb};
 use tokio::task::JoinSet;
 
@@ -306,12 +306,66 @@ testkit::on_both! {
         assert_eq!(marks(&test.db).await, ["committed", "next"]);
     }
 
+    async fn background_work_leaves_connections_to_requests(kind: Kind) {
+        let test = TestDb::new(kind);
+        let background = test.db.background();
+        let at_work = Arc::new(AtomicUsize::new(0));
+        let (go_on, stopped) = std::sync::mpsc::channel::<()>();
+        let stopped = Arc::new(Mutex::new(stopped));
+        // As many as there are connections, and more.
+        let reading: Vec<_> = (0..8)
+            .map(|_| {
+                let (db, at_work, stopped) = (background.clone(), at_work.clone(), stopped.clone());
+                tokio::spawn(async move {
+                    db.read(move |_| {
+                        at_work.fetch_add(1, Ordering::SeqCst);
+                        let _ = stopped.lock().unwrap().recv();
+                        Ok(())
+                    })
+                    .await
+                })
+            })
+            .collect();
+        while at_work.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        // Requests find one as often as they ask.
+        for _ in 0..20 {
+            test.db.read(|_| Ok(())).await.unwrap();
+            test.db.write(|tx| mark(tx, "request")).await.unwrap();
+        }
+        assert_eq!(at_work.load(Ordering::SeqCst), 2, "of four connections");
+        drop(go_on);
+        for read in reading {
+            read.await.unwrap().unwrap();
+        }
+        assert_eq!(at_work.load(Ordering::SeqCst), 8);
+    }
+
+    async fn locks_out_of_order_are_refused_on_either_database(kind: Kind) {
+        let test = TestDb::new(kind);
+        let upgraded = test.db.write(|tx| {
+            tx.expect_lock_order(LockLevel::Collection, 1, LockMode::Shared)?;
+            tx.expect_lock_order(LockLevel::Collection, 1, LockMode::Exclusive)
+        });
+        assert_eq!(upgraded.await.unwrap_err().code(), model::Code::InternalError);
+        let undone = test.db.write(|tx| {
+            let inner: Result<()> = tx.savepoint(|tx| {
+                tx.expect_lock_order(LockLevel::Item, 1, LockMode::Exclusive)?;
+                Err(broken())
+            });
+            assert!(inner.is_err());
+            tx.expect_lock_order(LockLevel::Collection, 1, LockMode::Exclusive)
+        });
+        undone.await.unwrap();
+    }
+
     async fn events_and_jobs_commit_with_the_change(kind: Kind) {
         let test = TestDb::new(kind);
         let change = |tx: &mut Tx| {
             let event = NewEvent::new("thing.changed", true, &serde_json::json!({ "name": "é\"" }));
             tx.emit(WorkspaceId(7), &Cause::system("test"), &event)?;
-            tx.enqueue("things.tell", Some("thing-1"), &serde_json::json!([1]), tx.now())
+            tx.enqueue(None, "things.tell", Some("thing-1"), &serde_json::json!([1]), tx.now())
         };
         let result: Result<()> = test.db.write(move |tx| change(tx).and(Err(broken()))).await;
         assert!(result.is_err());
@@ -347,7 +401,7 @@ testkit::on_both! {
         let ask = |payload: i64, millis: i64| {
             let db = test.db.clone();
             async move {
-                db.write(move |tx| tx.enqueue("k", Some("key"), &payload, at(millis))).await.unwrap();
+                db.write(move |tx| tx.enqueue(None, "k", Some("key"), &payload, at(millis))).await.unwrap();
                 let columns = (
                     jobs::payload,
                     jobs::run_at,
@@ -401,7 +455,7 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let before = test.db.read(dialect::size_bytes).await.unwrap();
         assert!(before > 0);
-        test.db.write(|tx| tx.enqueue("large", None, &"x".repeat(1_000_000), tx.now())).await.unwrap();
+        test.db.write(|tx| tx.enqueue(None, "large", None, &"x".repeat(1_000_000), tx.now())).await.unwrap();
         test.db.tidy().await.unwrap();
         assert!(test.db.read(dialect::size_bytes).await.unwrap() > before);
     }
@@ -416,7 +470,7 @@ async fn tidying_leaves_the_planner_to_the_indexes() {
         statistics: i64,
     }
     let test = TestDb::new(Kind::Sqlite);
-    test.db.write(|tx| tx.enqueue("one", None, &"x", tx.now())).await.unwrap();
+    test.db.write(|tx| tx.enqueue(None, "one", None, &"x", tx.now())).await.unwrap();
     test.db.tidy().await.unwrap();
     let sql = "SELECT COUNT(*) AS statistics FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'";
     let found: Tables =
@@ -490,4 +544,69 @@ async fn a_write_whose_caller_left_is_done_all_the_same() {
     assert!(tokio::time::timeout(Duration::from_millis(5), write).await.is_err());
     test.db.write(|_| Ok(())).await.unwrap();
     assert_eq!(marks(&test.db).await, ["done"]);
+}
+
+/// Waits until so many wait for a lock.
+async fn until_waiting(test: &TestDb, number: i64) {
+    #[derive(QueryableByName)]
+    struct Waiting {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        n: i64,
+    }
+    const SQL: &str = "SELECT count(*) AS n FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database \
+               WHERE datname = current_database() AND NOT granted";
+    let waiting = async || {
+        let counted = test.db.read(|read| Ok(diesel::sql_query(SQL).get_result::<Waiting>(read.connection())?.n));
+        counted.await.unwrap()
+    };
+    while waiting().await < number {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exclusive_lock_is_not_kept_waiting_by_those_who_share() {
+    let test = TestDb::new(Kind::Postgres);
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let (go_on, stopped) = std::sync::mpsc::channel::<()>();
+    let stopped = Mutex::new(stopped);
+    let (db, said) = (test.db.clone(), ends.clone());
+    let (shared, is_shared) = std::sync::mpsc::channel();
+    let first = tokio::spawn(async move {
+        db.write(move |tx| {
+            tx.lock_shared("name")?;
+            shared.send(())?;
+            let _ = stopped.lock().unwrap().recv();
+            said.lock().unwrap().push("first");
+            Ok(())
+        })
+        .await
+    });
+    tokio::task::spawn_blocking(move || is_shared.recv()).await.unwrap().unwrap();
+    let (db, said) = (test.db.clone(), ends.clone());
+    let exclusive = tokio::spawn(async move {
+        db.write(move |tx| {
+            tx.lock("name")?;
+            said.lock().unwrap().push("exclusive");
+            Ok(())
+        })
+        .await
+    });
+    until_waiting(&test, 1).await;
+    let (db, said) = (test.db.clone(), ends.clone());
+    let later = tokio::spawn(async move {
+        db.write(move |tx| {
+            tx.lock_shared("name")?;
+            said.lock().unwrap().push("later");
+            Ok(())
+        })
+        .await
+    });
+    until_waiting(&test, 2).await;
+    drop(go_on);
+    for task in [first, exclusive, later] {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(*ends.lock().unwrap(), ["first", "exclusive", "later"]);
+    assert_eq!(test.db.stats().retries, 0);
 }

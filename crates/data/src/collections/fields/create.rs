@@ -6,7 +6,7 @@ use super::resolve::{has_key, mirror, next_position, refuse_many, refuse_taken_k
 use super::rewrite::{self, Begun, Plan, Step};
 use crate::author::Author;
 use crate::collections::{count, queries, uniques};
-use crate::shape::{self, FieldType};
+use crate::shape::{self, FieldOptions, FieldType};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Result};
 use serde_json::json;
@@ -24,6 +24,8 @@ pub(crate) fn create(
     collection: CollectionId,
     new: NewField,
 ) -> Result<(FieldId, Option<Begun>)> {
+    let mirrored_in = new.options.as_ref().and_then(FieldOptions::mirrored_in);
+    shape::lock_for_change(tx, author.workspace, mirrored_in.into_iter().chain([collection]))?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     queries::refuse_archived(&row)?;
     let shape = shape::within_change(tx, author.workspace, collection)?;

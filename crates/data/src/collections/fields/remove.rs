@@ -44,6 +44,11 @@ fn delete(
     id: FieldId,
     force: bool,
 ) -> Result<Vec<Begun>> {
+    let before = shape::within_change(tx, author.workspace, collection)?;
+    let options = before.field_by_id(id).map(|field| &field.options);
+    let other_end = options.filter(|options| options.reverse_field_id.is_some());
+    let other_end = other_end.and_then(|options| options.target_collection_id);
+    shape::lock_for_change(tx, author.workspace, other_end.into_iter().chain([collection]))?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     queries::refuse_archived(&row)?;
     let shape = shape::within_change(tx, author.workspace, collection)?;

@@ -84,8 +84,7 @@ pub(crate) fn mirror(tx: &mut Tx, author: &Author, row: &FieldRow) -> Result<()>
         return Ok(());
     };
     let param = "options.reverse_field_key";
-    // Two collections are held in the order of their ids by nobody, so two mirrors at once may wait for each other:
-    // PostgreSQL ends one, and it runs again.
+    // Locked already, with the collection of the field ([`FieldOptions::mirrored_in`]).
     let held = shape::for_change(tx, author.workspace, target)?;
     crate::collections::queries::refuse_archived(&held)?;
     let shape = shape::within_change(tx, author.workspace, target)?;

@@ -11,6 +11,7 @@ use crate::collections::{count, indexing, uniques};
 use crate::items::{Data, ItemRow, Writer};
 use crate::links::{self, Grip, Grips};
 use crate::shape::{self, Field, FieldOptions, FieldType, Shape, Shapes};
+use crate::value;
 use diesel::prelude::*;
 use model::{Code, CollectionId, FieldId, ItemId, JsonText, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::schema::{collection_fields, collection_rewrites, item_links, items};
-use store::{AnyConnection, Db, Read, Tx};
+use store::{AnyConnection, Db, LockLevel, LockMode, Read, Tx};
 use utoipa::ToSchema;
 
 /// The job that does what is left.
@@ -48,7 +49,7 @@ pub(crate) enum Step {
         /// The options it had.
         options: Box<FieldOptions>,
     },
-    /// Give a value to those that have none.
+    /// Give a value to those that have none, or a blank text.
     Fill {
         /// The field's key.
         key: String,
@@ -141,7 +142,7 @@ pub(crate) fn begin(
         .values(row)
         .returning(collection_rewrites::id)
         .get_result(tx.connection())?;
-    tx.enqueue(JOB, Some(&format!("rewrite:{id}")), &json!({ "rewrite_id": id }), now)?;
+    tx.enqueue(shape.workspace, JOB, Some(&format!("rewrite:{id}")), &json!({ "rewrite_id": id }), now)?;
     Ok(Some(Begun { id, items: counted }))
 }
 
@@ -177,22 +178,22 @@ pub(crate) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
     loop {
         let shapes = shapes.clone();
         if !db.write(move |tx| slice(tx, &shapes, id)).await? {
-            return Ok(());
+            return db.write(move |tx| conclude(tx, id)).await;
         }
     }
 }
 
 /// Does a slice; whether there is more.
 fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
-    let Some(row) = held(tx, id)? else { return Ok(false) };
+    let Some(row) = found(tx, id)? else { return Ok(false) };
     let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
         // The collection was deleted meanwhile, so nobody will see its items.
-        Err(error) if error.code() == Code::NotFound => {
-            forget(tx, id)?;
-            return Ok(false);
-        }
+        Err(error) if error.code() == Code::NotFound => return Ok(false),
         other => other?,
     };
+    lock(tx, id)?;
+    // Others may have done a slice, or all, before the row was locked.
+    let Some(row) = found(tx, id)? else { return Ok(false) };
     let plan: Plan = row.change.parse()?;
     let author = Author { emits: false, ..Author::system(row.workspace_id, "schema") };
     let writer = Writer { shapes, shape: &shape, author: &author };
@@ -208,15 +209,27 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
             .execute(tx.connection())?;
         return Ok(true);
     }
-    if removes(&plan) && remove_links(tx, row.workspace_id, row.field_id)? {
-        return Ok(true);
-    }
-    forget(tx, id)?;
-    finish(tx, row.workspace_id, row.collection_id, row.field_id, &plan)?;
-    Ok(false)
+    Ok(removes(&plan) && remove_links(tx, row.workspace_id, row.field_id)?)
 }
 
-fn held(tx: &mut Tx, id: i64) -> Result<Option<RewriteRow>> {
+/// Ends work whose items are all done. It changes the shape, so it is a transaction of its own that locks the collection
+/// for that: the slices share it with whoever writes items.
+fn conclude(tx: &mut Tx, id: i64) -> Result<()> {
+    let Some(row) = found(tx, id)? else { return Ok(()) };
+    let collection = shape::for_change(tx, row.workspace_id, row.collection_id);
+    lock(tx, id)?;
+    let Some(row) = found(tx, id)? else { return Ok(()) };
+    forget(tx, id)?;
+    match collection {
+        Ok(_) => finish(tx, row.workspace_id, row.collection_id, row.field_id, &row.change.parse()?),
+        Err(error) if error.code() == Code::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits for others that work on the same.
+pub(in crate::collections) fn lock(tx: &mut Tx, id: i64) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Progress, id, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         collection_rewrites::table
             .find(id)
@@ -224,6 +237,10 @@ fn held(tx: &mut Tx, id: i64) -> Result<Option<RewriteRow>> {
             .for_update()
             .execute(connection)?;
     }
+    Ok(())
+}
+
+fn found(tx: &mut Tx, id: i64) -> Result<Option<RewriteRow>> {
     let row = collection_rewrites::table.find(id).select(RewriteRow::as_select());
     Ok(row.get_result(tx.connection()).optional()?)
 }
@@ -298,7 +315,11 @@ impl Step {
     fn done(&self, field: Option<&Field>, value: Option<Value>) -> (Option<Value>, bool) {
         match (self, value) {
             (Self::Remove { .. }, _) => (None, false),
-            (Self::Fill { value: default, .. }, value) => (value.or_else(|| Some(default.clone())), false),
+            (Self::Fill { value: default, .. }, value) => {
+                let is_blank =
+                    |value: &Value| field.is_some_and(|field| value::is_blank(field.kind, value));
+                (value.filter(|value| !is_blank(value)).or_else(|| Some(default.clone())), false)
+            }
             (_, None) => (None, false),
             (Self::Without { choices, .. }, Some(value)) => {
                 let left = without(value.clone(), choices);

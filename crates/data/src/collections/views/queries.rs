@@ -2,6 +2,7 @@
 
 use super::model::{Settings, ViewRow};
 use crate::collections::indexing;
+use crate::collections::rank::Rank;
 use crate::query::SavedQuery;
 use crate::shape::{IndexKind, IndexOrigin, Part, Shape};
 use diesel::prelude::*;
@@ -31,9 +32,7 @@ pub(super) fn list(read: &mut Read, shape: &Shape, page: &OptInPage) -> Result<V
         .limit(page.fetch())
         .select(ViewRow::as_select())
         .into_boxed();
-    if let Some(after) = page.after() {
-        let (position, id) = after.split_once(':').unwrap_or(("0", after));
-        let (position, id) = (position.parse::<i64>()?, ViewId(id.parse()?));
+    if let Some(Rank { position, id }) = page.after::<Rank<ViewId>>()? {
         query = query.filter(
             collection_views::position
                 .gt(position)
@@ -159,7 +158,7 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
                 wanted.swap_remove(place);
             }
             None => {
-                indexing::drop(tx, row.id)?;
+                indexing::drop(tx, &row)?;
                 changed = true;
             }
         }

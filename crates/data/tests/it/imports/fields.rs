@@ -116,7 +116,7 @@ testkit::on_both! {
         let payload = json!({ "import_id": id });
         let asked = shop.app.db().write(move |tx| {
             let now = tx.now();
-            tx.enqueue("data.import", None, &payload, now)
+            tx.enqueue(None, "data.import", None, &payload, now)
         });
         asked.await.unwrap();
         shop.app.service.jobs.run_due().await.unwrap();

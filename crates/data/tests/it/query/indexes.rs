@@ -4,6 +4,7 @@ use super::{create, ids, list};
 use crate::{event_types, full, number, seed};
 use ::model::CollectionId;
 use serde_json::{Value, json};
+use std::time::Duration;
 use testkit::{Key, TestApp, until};
 
 async fn products(app: &TestApp, key: &Key) -> CollectionId {
@@ -112,6 +113,51 @@ testkit::on_both! {
             let answer = app.post(&path, &key, body.clone()).await;
             assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{body}");
         }
+    }
+
+    async fn many_indexes_at_once_wait_for_nobody_in_a_circle(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (key, other) = (full(&app).await, full(&app).await);
+        let theirs = products(&app, &other).await;
+        let numbered = |place: i32| format!("f{place}");
+        let fields: Value = (0..8).map(|place| json!({ "key": numbered(place), "type": "number" })).collect();
+        let mut collections = Vec::new();
+        for _ in 0..3 {
+            let collection = seed::collection(&app, &key, fields.clone()).await;
+            for value in 0..3 {
+                create(&app, &key, collection, json!({ "f0": value, "f7": value })).await;
+            }
+            collections.push(collection);
+        }
+        let running = app.service.jobs.start();
+        let ask_for_all = async |collection: CollectionId| {
+            for place in 0..8 {
+                let new = json!({ "fields": [{ "field": numbered(place) }] });
+                app.post(&format!("/collections/{collection}/indexes"), &key, new).await.expect(201);
+            }
+        };
+        let writing = async {
+            for price in 0..20 {
+                create(&app, &other, theirs, json!({ "price": price })).await;
+                for collection in &collections {
+                    create(&app, &key, *collection, json!({ "f1": price })).await;
+                }
+            }
+        };
+        let [one, two, three] = collections[..] else { panic!("three were made") };
+        futures::join!(ask_for_all(one), ask_for_all(two), ask_for_all(three), writing);
+        for collection in &collections {
+            let path = format!("/collections/{collection}/indexes");
+            until("all indexes are ready", async || {
+                let listed = app.get(&path, &key).await.expect(200);
+                let ready = listed.as_array().unwrap().iter().filter(|index| index["status"] == "ready");
+                (ready.count() == 8).then_some(())
+            })
+            .await;
+        }
+        assert_eq!(app.db().stats().retries, 0);
+        assert_eq!(number(&app, "SELECT count(*) AS n FROM item_keys").await, 3 * 8 * 23);
+        assert_eq!(running.stop(Duration::from_secs(10)).await, []);
     }
 
     async fn hot_queries_get_an_index_by_themselves(kind: Kind) {
