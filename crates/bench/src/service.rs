@@ -5,7 +5,6 @@
 use crate::child::words;
 use crate::machine::wall_micros;
 use crate::stub;
-use actix_web::{App, HttpServer};
 use agents::agents::queries::{self as agent_queries, Fresh};
 use agents::agents::{AgentStatus, Settings};
 use agents::providers::{
@@ -27,6 +26,7 @@ use model::{
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
 use server::{Service, ServiceParts};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 use store::schema::plans as plan_table;
@@ -93,10 +93,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     })
     .map_err(told)?;
     let face = service.face();
-    let app = move || App::new().configure(|app| http_face::configure(app, &face));
-    let server = HttpServer::new(app).bind("127.0.0.1:0")?;
-    let address = server.addrs().first().map(ToString::to_string);
-    let server = server.run();
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    let server = http_face::server(&face, vec![listener], Duration::from_secs(5))?.run();
     let handle = server.handle();
     tokio::spawn(server);
     let running = (!arguments.quiet).then(|| service.jobs.start());

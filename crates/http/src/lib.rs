@@ -1,18 +1,24 @@
 //! The REST face: HTTP in, the pipeline called, HTTP out. It knows no operation.
 
+mod bare;
 mod contract;
 mod raw;
 mod request_id;
 mod rest;
+mod server;
 
 pub use contract::Contracts;
 pub use operation::BASE;
+pub use server::server;
 
 use actix_web::guard;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
 use operation::{Pipeline, RawRoute};
 use std::sync::Arc;
+
+/// The largest header block (decision 14).
+const HEADER_BYTES: usize = 16 * 1024;
 
 /// All that is served.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! One handler for every operation.
 
-use crate::BASE;
+use crate::{BASE, HEADER_BYTES};
 use actix_web::body::BodyStream;
 use actix_web::error::PayloadError;
 use actix_web::http::StatusCode;
@@ -14,8 +14,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The largest header block (decision 14).
-const HEADER_BYTES: usize = 16 * 1024;
 /// No operation takes a larger body.
 const LARGEST_BODY: u64 = 26 * 1024 * 1024;
 /// No operation takes less.

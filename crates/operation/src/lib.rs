@@ -39,7 +39,7 @@ pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
 pub use operation_macros::operation;
 pub use paging::OptIn;
-pub use pipeline::{Admitted, Pipeline};
+pub use pipeline::{Admitted, Pipeline, error_reply};
 pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};

@@ -523,7 +523,7 @@ fn stored_code(body: &str) -> Option<Code> {
 }
 
 /// The status and the body of an error's answer.
-pub(crate) fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
+pub fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
     (error.code().status(), body.to_string())
 }

@@ -3,7 +3,6 @@
 use crate::client::{Answer, Asking, Client};
 use crate::{Kind, ScriptedModel, TestDb};
 use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpServer};
 use agents::providers::{Provider, Route, TierSetup, Tiers};
 use auth::keys::{self, NewKey};
 use auth::{RateWindows, Seal};
@@ -17,6 +16,7 @@ use model::{
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -113,15 +113,12 @@ impl TestApp {
         })
         .unwrap();
         let face = service.face();
-        let server = HttpServer::new(move || App::new().configure(|app| http_face::configure(app, &face)))
-            .workers(1)
-            .disable_signals()
-            // Longer than a test takes: a connection that ends just as it is used again would fail the test.
-            .keep_alive(Duration::from_secs(600))
-            .bind("127.0.0.1:0")
-            .unwrap();
-        let origin = format!("http://{}", server.addrs()[0]);
-        let server = server.run();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        // Longer than a test takes: a connection that ends just as it is used again would fail the test.
+        let keep_alive = Duration::from_secs(600);
+        let server =
+            http_face::server(&face, vec![listener], keep_alive).unwrap().workers(1).disable_signals().run();
         let handle = server.handle();
         tokio::spawn(server);
         let client = Client::new(&origin);

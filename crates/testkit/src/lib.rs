@@ -37,6 +37,8 @@ pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]
 pub use program::{Program, Serving};
 #[cfg(feature = "app")]
+pub use raw::{read_all, read_answer};
+#[cfg(feature = "app")]
 pub use receiver::{Answering, Delivered, Receiver};
 #[cfg(feature = "app")]
 pub use scripted::{OpenAiServer, Script, ScriptedModel};

@@ -9,20 +9,35 @@ use tokio::net::TcpStream;
 impl TestApp {
     /// Sends bytes and reads the answer until the service closes. The request must say `connection: close`.
     pub async fn raw(&self, request: &[u8]) -> Answer {
-        let address = self.origin.strip_prefix("http://").unwrap();
-        let mut stream = TcpStream::connect(address).await.expect("the service listens");
+        read_answer(&self.raw_bytes(request).await)
+    }
+
+    /// The same, with all that comes back as it is.
+    pub async fn raw_bytes(&self, request: &[u8]) -> Vec<u8> {
+        let mut stream = self.connect().await;
         // The service may answer, and close, before it has read everything.
         let _ = stream.write_all(request).await;
-        let mut bytes = Vec::new();
-        let mut chunk = [0; 16 * 1024];
-        while let Ok(read @ 1..) = stream.read(&mut chunk).await {
-            bytes.extend_from_slice(chunk.get(..read).unwrap());
-        }
-        answer(&bytes)
+        read_all(&mut stream).await
+    }
+
+    /// A connection to the service.
+    pub async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.origin.strip_prefix("http://").unwrap()).await.expect("the service listens")
     }
 }
 
-fn answer(bytes: &[u8]) -> Answer {
+/// What comes until the service closes.
+pub async fn read_all(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    while let Ok(read @ 1..) = stream.read(&mut chunk).await {
+        bytes.extend_from_slice(chunk.get(..read).unwrap());
+    }
+    bytes
+}
+
+/// One answer, as it came.
+pub fn read_answer(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let mut lines = head.lines();

@@ -2,7 +2,6 @@
 //! beside the API. Shown on operations made for it, behind the same front door.
 
 use crate::document::{has_rate_headers, well_formed};
-use actix_web::{App, HttpServer};
 use bytes::Bytes;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
@@ -15,6 +14,7 @@ use operation::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store::Tx;
@@ -252,10 +252,10 @@ impl Bed {
         let mut face = app.service.face();
         face.pipeline = Arc::new(pipeline);
         face.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
-        let server = HttpServer::new(move || App::new().configure(|app| http_face::configure(app, &face)));
-        let server = server.workers(1).disable_signals().bind("127.0.0.1:0").unwrap();
-        let address = server.addrs()[0].to_string();
-        tokio::spawn(server.run());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = http_face::server(&face, vec![listener], std::time::Duration::from_secs(600)).unwrap();
+        tokio::spawn(server.workers(1).disable_signals().run());
         let client = Client::new(&format!("http://{address}"));
         Self { app, client, address, key, flood, document }
     }

@@ -1,8 +1,14 @@
 //! Requests that are wrong below the level of JSON: paths, methods, headers, bodies in pieces.
 
 use crate::bad_input::{NO_ROUTE, NO_WORKSPACE, NOT_FOUND, OK, check, invalid};
+use bytes::Bytes;
+use data::author::Author;
+use data::files::{Files, NewFile};
+use futures::stream;
 use serde_json::json;
-use testkit::TestApp;
+use std::sync::Arc;
+use testkit::{Kind, TestApp, read_all, read_answer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 testkit::on_both! {
     async fn paths(kind: Kind) {
@@ -104,15 +110,121 @@ testkit::on_both! {
             let asking = app.ask("POST", "/runs").key(&key).header(name, value).json(&json!({ "input": "Hello" }));
             check(&format!("{name}: {value}"), &asking.send().await, expected);
         }
-        // What the HTTP library does not take at all, it refuses itself, before there is anything of ours.
-        for headers in [format!("x-filler: {}\r\n", "x".repeat(140_000)), "x: y\r\n".repeat(97)] {
-            let request = format!("GET /api/v1/me HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
-            let answer = app.raw(request.as_bytes()).await;
-            assert_eq!((answer.status, answer.text.as_str()), (431, ""));
-            assert!(!answer.headers.contains_key("x-request-id"));
-        }
         // Announced, and never sent: it is refused before anything is read.
         let announced = b"POST /api/v1/runs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\nconnection: close\r\n\r\n";
         check("100 MB announced", &app.raw(announced).await, (413, "payload_too_large", None));
     }
+
+    async fn what_is_no_request(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let long = "x".repeat(140_000);
+        let many = "x: y\r\n".repeat(97);
+        let get = |path: &[u8], headers: &str| {
+            [b"GET /api/v1", path, b" HTTP/1.1\r\nhost: x\r\n", headers.as_bytes(), b"\r\n"].concat()
+        };
+        let line = |line: &str| format!("{line}\r\nhost: x\r\n\r\n").into_bytes();
+        let no_host = b"GET /api/v1/me HTTP/1.1\r\n\r\n".to_vec();
+        let cases: &[(&str, Vec<u8>, &str)] = &[
+            ("a raw byte in the path", get(b"/me\xff", ""), "head"),
+            ("a NUL in the path", get(b"/me\0", ""), "head"),
+            ("a path that is none", line("GET /api/v1/me^`{} HTTP/1.1"), "path"),
+            ("a method that is none", line("G(T /api/v1/me HTTP/1.1"), "head"),
+            ("another version", line("GET /api/v1/me HTTP/3.0"), "version"),
+            ("no version", line("GET /api/v1/me"), "head"),
+            ("no HTTP", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n".to_vec(), "head"),
+            ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), "version"),
+            ("no host", no_host, "head"),
+            ("two hosts", get(b"/me", "host: y\r\n"), "head"),
+            ("a control character in a name", get(b"/me", "x\x01y: z\r\n"), "head"),
+            ("a control character in a value", get(b"/me", "x: \x01\r\n"), "head"),
+            ("a header without a colon", get(b"/me", "nonsense\r\n"), "head"),
+            ("a header without a name", get(b"/me", ": x\r\n"), "head"),
+            ("a folded header", get(b"/me", "x: y\r\n z\r\n"), "head"),
+            ("both lengths", get(b"/me", "content-length: 3\r\ntransfer-encoding: chunked\r\n"), "head"),
+            ("a negative length", get(b"/me", "content-length: -1\r\n"), "head"),
+            ("a signed length", get(b"/me", "content-length: +1\r\n"), "head"),
+            ("two lengths", get(b"/me", "content-length: 1\r\ncontent-length: 1\r\n"), "head"),
+            ("another encoding", get(b"/me", "transfer-encoding: gzip\r\n"), "head"),
+            ("a large header", get(b"/me", &format!("x-filler: {long}\r\n")), "headers"),
+            ("many headers", get(b"/me", &many), "headers"),
+            ("a long path", get(long.as_bytes(), ""), "headers"),
+        ];
+        for (what, request, param) in cases {
+            let answer = app.raw(request).await;
+            check(what, &answer, invalid(param));
+            assert_eq!(answer.headers["connection"], "close", "{what}");
+            assert!(answer.headers.contains_key("date"), "{what}");
+        }
+    }
+
+    async fn what_is_no_request_after_one_that_is(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let good = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+        let key = app.full_key().await;
+        let slow = format!(
+            "GET /api/v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+            key.secret
+        );
+        for first in [good, slow.as_str()] {
+            let bytes = app.raw_bytes(format!("{first}nonsense\r\n\r\n").as_bytes()).await;
+            let text = String::from_utf8(bytes).unwrap();
+            let second = text.find("HTTP/1.1 400 ").unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(read_answer(&text.as_bytes()[..second]).status, 200, "{text}");
+            check("the second", &read_answer(&text.as_bytes()[second..]), invalid("head"));
+        }
+    }
+
+    async fn chunks_that_are_none(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        for chunks in ["-1\r\n{}\r\n0\r\n\r\n", "ffffffffffffffffff\r\n", "2\r\n{}{}\r\n", "\r\n", "2;\x01\r\n{}\r\n"] {
+            let request = format!(
+                "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+                 content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunks}",
+                key.secret
+            );
+            check(chunks, &app.raw(request.as_bytes()).await, invalid("body"));
+        }
+    }
+
+    async fn what_ends_too_early(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let mut stream = app.connect().await;
+        stream.write_all(b"GET /api/v1/me HTTP/1.1\r\nhost: x\r\n").await.unwrap();
+        stream.shutdown().await.unwrap();
+        check("half a head", &read_answer(&read_all(&mut stream).await), invalid("head"));
+        // Nothing was asked.
+        let mut stream = app.connect().await;
+        stream.shutdown().await.unwrap();
+        assert_eq!(read_all(&mut stream).await, b"");
+    }
+
+    async fn a_file_may_look_like_an_answer(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let workspace = app.bare_workspace("scale", 0).await;
+        let text = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 03:00:00 GMT\r\n\r\n";
+        let files: Arc<Files> = app.service.pipeline.services.get().unwrap();
+        let new =
+            NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, author: Author::system(workspace, "test") };
+        let row = files.store(app.db(), new, stream::iter([Ok(Bytes::from(text))])).await.unwrap();
+        let url = files.signed_url(&row, app.data.db.now().plus_seconds(60));
+        let path = url.strip_prefix("https://svc.example").unwrap();
+        for connection in ["close", "keep-alive"] {
+            let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: {connection}\r\n\r\n");
+            let mut stream = app.connect().await;
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let (mut answer, mut byte) = (String::new(), [0]);
+            while !answer.ends_with(text) {
+                assert_eq!(stream.read(&mut byte).await.unwrap(), 1, "{answer}");
+                answer.push(char::from(byte[0]));
+            }
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_arrive() {
+    let app = TestApp::new(Kind::Sqlite).await;
+    check("half a head", &app.raw(b"GET /api/v1/me HTTP/1.1\r\nhost: x\r\n").await, invalid("head"));
 }
