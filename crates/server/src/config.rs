@@ -1,5 +1,6 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
+use crate::values::{http_url, whole};
 use agents::providers::{Prices, Tiers};
 use clap::{Args, Command};
 use std::collections::BTreeMap;
@@ -18,7 +19,15 @@ pub struct Config {
     pub database_url: Option<String>,
 
     /// SQLite: readers. PostgreSQL: connections.
-    #[arg(long, env = "SVC_DATABASE_CONNECTIONS", global = true, value_name = "N", default_value = "8")]
+    #[arg(
+        long,
+        env = "SVC_DATABASE_CONNECTIONS",
+        global = true,
+        value_name = "N",
+        default_value = "8",
+        value_parser = whole::<u32, 1, 1_000>,
+        allow_negative_numbers = true
+    )]
     pub database_connections: u32,
 
     /// Where the embedded database, the secret key and other files live.
@@ -30,11 +39,18 @@ pub struct Config {
     pub listen: String,
 
     /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
-    #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL")]
+    #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,
 
     /// Threads that serve HTTP. Default: one per core.
-    #[arg(long, env = "SVC_WORKERS", global = true, value_name = "N")]
+    #[arg(
+        long,
+        env = "SVC_WORKERS",
+        global = true,
+        value_name = "N",
+        value_parser = whole::<usize, 1, 512>,
+        allow_negative_numbers = true
+    )]
     pub workers: Option<usize>,
 
     /// Redis, for rate windows that all replicas share.
@@ -73,7 +89,8 @@ pub struct Config {
         env = "SVC_OPENAI_BASE_URL",
         global = true,
         value_name = "URL",
-        default_value = "https://api.openai.com/v1"
+        default_value = "https://api.openai.com/v1",
+        value_parser = http_url
     )]
     pub openai_base_url: String,
 
@@ -82,22 +99,30 @@ pub struct Config {
     pub openai_api_key: Option<String>,
 
     /// Tokens that prompt and answer may have together on the OpenAI-compatible server.
-    #[arg(long, env = "SVC_OPENAI_CONTEXT", global = true, value_name = "TOKENS", default_value = "32768")]
+    #[arg(
+        long,
+        env = "SVC_OPENAI_CONTEXT",
+        global = true,
+        value_name = "TOKENS",
+        default_value = "32768",
+        value_parser = whole::<i64, 1, 100_000_000>,
+        allow_negative_numbers = true
+    )]
     pub openai_context: i64,
 
     /// What 1,000 tokens of the tier `fast` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
     /// answer.
-    #[arg(long, env = "SVC_PRICE_FAST", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[0])]
+    #[arg(long, env = "SVC_PRICE_FAST", global = true, value_name = "PRICES", allow_hyphen_values = true, default_value_t = Tiers::DEFAULT_PRICES[0])]
     pub price_fast: Prices,
 
     /// What 1,000 tokens of the tier `balanced` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
     /// answer.
-    #[arg(long, env = "SVC_PRICE_BALANCED", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[1])]
+    #[arg(long, env = "SVC_PRICE_BALANCED", global = true, value_name = "PRICES", allow_hyphen_values = true, default_value_t = Tiers::DEFAULT_PRICES[1])]
     pub price_balanced: Prices,
 
     /// What 1,000 tokens of the tier `advanced` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
     /// answer.
-    #[arg(long, env = "SVC_PRICE_ADVANCED", global = true, value_name = "PRICES", default_value_t = Tiers::DEFAULT_PRICES[2])]
+    #[arg(long, env = "SVC_PRICE_ADVANCED", global = true, value_name = "PRICES", allow_hyphen_values = true, default_value_t = Tiers::DEFAULT_PRICES[2])]
     pub price_advanced: Prices,
 
     /// Requests per minute of a key without a cap of its own in a workspace without a plan.
@@ -107,7 +132,8 @@ pub struct Config {
         global = true,
         value_name = "N",
         default_value = "300",
-        value_parser = clap::value_parser!(i64).range(1..=1_000_000)
+        value_parser = whole::<i64, 1, 1_000_000>,
+        allow_negative_numbers = true
     )]
     pub default_rpm: i64,
 
@@ -116,7 +142,15 @@ pub struct Config {
     pub log: String,
 
     /// How long running requests and jobs may go on after SIGTERM, in seconds.
-    #[arg(long, env = "SVC_SHUTDOWN_SECONDS", global = true, value_name = "SECONDS", default_value = "30")]
+    #[arg(
+        long,
+        env = "SVC_SHUTDOWN_SECONDS",
+        global = true,
+        value_name = "SECONDS",
+        default_value = "30",
+        value_parser = whole::<u64, 0, 86_400>,
+        allow_negative_numbers = true
+    )]
     pub shutdown_seconds: u64,
 }
 

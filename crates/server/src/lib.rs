@@ -6,8 +6,10 @@ mod config;
 mod demo;
 #[cfg(feature = "local-llm")]
 mod local;
+mod logging;
 mod serve;
 mod tiers;
+mod values;
 
 /// What all memory comes from, SQLite's too: the system's own allocator spends a fifth more of a write's time. Without huge
 /// pages, which would keep half as much again resident.

@@ -3,7 +3,7 @@
 use crate::compose::{Service, ServiceParts};
 use crate::{Config, demo, tiers};
 use actix_web::dev::Server;
-use actix_web::{App, HttpServer};
+use agents::providers::Tiers;
 use anyhow::Context;
 use auth::{RateWindows, Seal, is_sealed_under};
 use base64::Engine;
@@ -14,12 +14,21 @@ use jobs::Running;
 use model::{Clock, Random, SystemClock, SystemRandom};
 use operation::Limits;
 use std::io::ErrorKind;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Backend, Db, Options};
+use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long a connection that is not used stays open.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Connections that may wait to be taken.
+const BACKLOG: u32 = 1024;
+/// Where a key that was made is kept, in the data folder.
+const KEY_FILE: &str = "secret.key";
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -29,15 +38,19 @@ pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
     Db::open(Options { backend, connections: config.database_connections, clock, random }).map_err(cause)
 }
 
-/// The configured database's place. The folder of a SQLite file is made.
-pub(crate) fn backend(config: &Config) -> anyhow::Result<Backend> {
-    let backend = Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)?;
+/// Brings the configured database to the newest schema, and says what was done. The folder of a SQLite file is made.
+pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
+    let backend = backend(config)?;
     if let Backend::Sqlite(path) = &backend
         && let Some(folder) = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty())
     {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
-    Ok(backend)
+    Db::migrate(&backend).map_err(cause)
+}
+
+fn backend(config: &Config) -> anyhow::Result<Backend> {
+    Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
 }
 
 /// An error of the service as one for the operator, with its cause.
@@ -60,26 +73,38 @@ pub(crate) fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
 
 async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Result<()> {
     let began = Instant::now();
-    let backend = backend(&config)?;
-    let migrated = Db::migrate(&backend).map_err(cause)?;
-    for name in &migrated {
+    let config = Arc::new(config);
+    let settings = Settings::read(&config).await?;
+    for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
-    let seal = seal(&config, &backend)?;
+    let seal = match settings.seal {
+        Some(seal) => seal,
+        None => read_seal(&make_key(&config.data_dir.join(KEY_FILE))?)?,
+    };
     check_key(&db, &seal).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
-    let config = Arc::new(config);
-    let service = compose(&config, db, seal, runtime).await?;
+    let service = Service::new(ServiceParts {
+        db,
+        tiers: settings.tiers,
+        connector: settings.connector,
+        seal,
+        objects: data::files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
+        rates: settings.rates,
+        base_url: config.base_url(),
+        limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
+        runtime,
+    })
+    .map_err(cause)?;
 
-    let face = service.face();
-    let app = move || App::new().configure(|app| http_face::configure(app, &face));
     // Signals are ours: requests are the first of several that get their time.
-    let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(config.shutdown_seconds);
+    let mut server = http_face::server(&service.face(), settings.listeners, KEEP_ALIVE)?
+        .disable_signals()
+        .shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {
-        server = server.workers(workers.max(1));
+        server = server.workers(workers);
     }
-    let server = server.bind(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
     let mut server = server.run();
@@ -98,29 +123,55 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     }
 }
 
-/// The service that is configured.
-async fn compose(config: &Arc<Config>, db: Db, seal: Seal, runtime: Handle) -> anyhow::Result<Service> {
-    // Loading the model takes seconds of computing, which must not stop the runtime.
-    let loading = config.clone();
-    let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
-    let rates = match &config.redis_url {
-        Some(url) => RateWindows::shared(url, &*db.random()).await.context("SVC_REDIS_URL")?,
-        None => RateWindows::local(),
-    };
-    let policy =
-        Policy::allowing(config.allow_outbound.iter().map(String::as_str)).context("SVC_ALLOW_OUTBOUND")?;
-    let parts = ServiceParts {
-        db,
-        tiers,
-        connector: Connector::new(policy)?,
-        seal,
-        objects: data::files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
-        rates,
-        base_url: config.base_url(),
-        limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
-        runtime,
-    };
-    Service::new(parts).map_err(cause)
+/// What the settings stand for. All that can be wrong with them is found here, before anything is made or changed.
+struct Settings {
+    listeners: Vec<TcpListener>,
+    /// `None` where a key is to be made.
+    seal: Option<Seal>,
+    connector: Connector,
+    rates: RateWindows,
+    tiers: Tiers,
+}
+
+impl Settings {
+    /// What costs least is looked at first.
+    async fn read(config: &Arc<Config>) -> anyhow::Result<Self> {
+        let backend = backend(config)?;
+        let folder = &config.data_dir;
+        anyhow::ensure!(folder.is_dir() || !folder.exists(), "{} is no folder", folder.display());
+        let seal = configured_seal(config, &backend)?;
+        let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
+            .context("SVC_ALLOW_OUTBOUND")?;
+        let listeners = listen(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
+        let rates = match &config.redis_url {
+            Some(url) => RateWindows::shared(url, &SystemRandom::default()).await.context("SVC_REDIS_URL")?,
+            None => RateWindows::local(),
+        };
+        // Loading the model takes seconds of computing, which must not stop the runtime.
+        let loading = config.clone();
+        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
+        Ok(Self { listeners, seal, connector: Connector::new(policy)?, rates, tiers })
+    }
+}
+
+/// Takes every address that `address` stands for, as far as this machine has it. Callers wait from here on until they
+/// are served.
+fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::new();
+    let mut failure = ErrorKind::AddrNotAvailable.into();
+    for address in address.to_socket_addrs()? {
+        let bound =
+            if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.and_then(|socket| {
+                socket.set_reuseaddr(true)?;
+                socket.bind(address)?;
+                socket.listen(BACKLOG)?.into_std()
+            });
+        match bound {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => failure = error,
+        }
+    }
+    if listeners.is_empty() { Err(failure) } else { Ok(listeners) }
 }
 
 /// Ends what goes on: requests, jobs, deliveries, runs. They share `patience`: who comes later has what is left of it.
@@ -164,24 +215,25 @@ impl StopSignals {
     }
 }
 
-/// The key under which secrets are sealed: configured, or kept in the data folder, where one is made for a database that
-/// has this process only.
-fn seal(config: &Config, backend: &Backend) -> anyhow::Result<Seal> {
-    let text = match &config.secret_key {
-        Some(text) => text.clone(),
-        None => {
-            let path = config.data_dir.join("secret.key");
-            match (std::fs::read_to_string(&path), backend) {
-                (Ok(text), _) => text,
-                (Err(error), Backend::Sqlite(_)) if error.kind() == ErrorKind::NotFound => make_key(&path)?,
-                (Err(error), Backend::Postgres(_)) if error.kind() == ErrorKind::NotFound => anyhow::bail!(
-                    "SVC_SECRET_KEY is not set. With PostgreSQL all replicas share one key: make it once with \
-                     `head -c 32 /dev/urandom | base64`, and give it to each of them"
-                ),
-                (Err(error), _) => return Err(error).with_context(|| format!("reading {}", path.display())),
-            }
-        }
-    };
+/// The key under which secrets are sealed: configured, or kept in the data folder. `None` where one is to be made, for a
+/// database that has this process only.
+fn configured_seal(config: &Config, backend: &Backend) -> anyhow::Result<Option<Seal>> {
+    if let Some(text) = &config.secret_key {
+        return read_seal(text).context("SVC_SECRET_KEY").map(Some);
+    }
+    let path = config.data_dir.join(KEY_FILE);
+    match (std::fs::read_to_string(&path), backend) {
+        (Ok(text), _) => read_seal(&text).with_context(|| path.display().to_string()).map(Some),
+        (Err(error), Backend::Sqlite(_)) if error.kind() == ErrorKind::NotFound => Ok(None),
+        (Err(error), Backend::Postgres(_)) if error.kind() == ErrorKind::NotFound => anyhow::bail!(
+            "SVC_SECRET_KEY is not set. With PostgreSQL all replicas share one key: make it once with \
+             `head -c 32 /dev/urandom | base64`, and give it to each of them"
+        ),
+        (Err(error), _) => Err(error).with_context(|| format!("reading {}", path.display())),
+    }
+}
+
+fn read_seal(text: &str) -> anyhow::Result<Seal> {
     let key = STANDARD.decode(text.trim()).context("the secret key is not base64")?;
     Seal::new(&key).map_err(cause)
 }

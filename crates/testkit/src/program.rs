@@ -95,7 +95,13 @@ impl Program {
 
     /// The same at another address.
     pub async fn serve_at(&self, listen: &str) -> Serving {
-        let serving = Serving(self.command(listen).arg("serve").stdout(Stdio::null()).spawn().unwrap());
+        self.serve_logging(listen, Stdio::inherit()).await
+    }
+
+    /// The same with its log elsewhere.
+    pub async fn serve_logging(&self, listen: &str, log: impl Into<Stdio>) -> Serving {
+        let mut command = self.command(listen);
+        let serving = Serving(command.arg("serve").stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let client = Client::new(&format!("http://{listen}"));
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         serving

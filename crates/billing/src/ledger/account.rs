@@ -10,7 +10,7 @@ use store::schema::{energy_accounts, energy_grants};
 use store::{AnyConnection, Read, Tx, each};
 
 /// No account may own more: far beyond what anybody buys, and far from where integers end.
-pub(crate) const MOST_BALANCE: i64 = 1_000_000_000_000_000;
+pub const MOST_BALANCE: i64 = 1_000_000_000_000_000;
 
 /// How a workspace stands with Energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]

@@ -21,8 +21,8 @@ mod money;
 mod settle;
 mod sweep;
 
-pub use account::EnergyState;
 pub(crate) use account::find as find_account;
+pub use account::{EnergyState, MOST_BALANCE};
 pub use budget::budget_changed;
 pub(crate) use budget::{event_types, month_of};
 pub use entries::EntryKind;

@@ -13,5 +13,5 @@ pub use catalogue::{CatalogueEntry, catalogue, seed_catalogue};
 pub use partners::{PartnerRecord, attribute, create_partner, expect_partner, list_partners};
 pub use periods::{cancel_at_period_end, grant_included, renew, set_plan};
 pub use workspaces::{
-    NewWorkspace, WorkspaceRecord, block, create_workspace, find, list_workspaces, unblock,
+    NewWorkspace, WorkspaceRecord, block, create_workspace, find, is_slug, list_workspaces, unblock,
 };

@@ -142,8 +142,8 @@ pub(super) fn checked_name(name: &str) -> Result<&str> {
     }
 }
 
-/// `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not digits only.
-fn is_slug(text: &str) -> bool {
+/// Whether a workspace can have this slug: `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not digits only.
+pub fn is_slug(text: &str) -> bool {
     let letters = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };

@@ -3,10 +3,11 @@
 use super::output;
 use super::partner::{Attribution, attribute};
 use crate::Config;
-use crate::serve::{backend, open_database};
+use crate::serve::{migrate, open_database};
+use crate::values::{self, whole};
 use auth::keys::{self, NewKey, StoredKey};
-use billing::ledger::{GrantKind, NewGrant, adjust, budget_changed, grant, void_grant};
-use billing::plans::{self, NewWorkspace};
+use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
+use billing::plans::{self, NewWorkspace, is_slug};
 use clap::{Args, Subcommand};
 use model::{
     Env, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId,
@@ -26,13 +27,13 @@ pub(super) enum WorkspaceCommand {
     /// Create a workspace.
     Create {
         /// Its name, 1 to 80 characters.
-        #[arg(long)]
+        #[arg(long, value_parser = values::name)]
         name: String,
         /// Its name in addresses; made from the name if not given.
-        #[arg(long)]
+        #[arg(long, value_parser = values::slug)]
         slug: Option<String>,
         /// The partner that it is attributed to.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 1, { i64::MAX }>, allow_negative_numbers = true)]
         partner: Option<i64>,
         #[command(flatten)]
         json: Json,
@@ -63,6 +64,19 @@ pub(super) enum WorkspaceCommand {
     },
 }
 
+impl WorkspaceCommand {
+    /// What the arguments say together, before the database is touched.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        if let Self::Create { name, slug: None, .. } = self {
+            anyhow::ensure!(
+                is_slug(&slug_of(name)),
+                "no slug can be made from this name: give one with --slug"
+            );
+        }
+        Ok(())
+    }
+}
+
 #[derive(Subcommand)]
 pub(super) enum PlanCommand {
     /// Put a workspace on a plan, and give the Energy that it includes.
@@ -77,12 +91,12 @@ pub(super) enum PlanCommand {
         #[arg(long)]
         plan: String,
         /// `active`, `trialing`, `sponsored`, `past_due`, `canceled` or `inactive`.
-        #[arg(long, default_value = "active")]
-        status: String,
+        #[arg(long, default_value = "active", value_parser = values::subscription)]
+        status: SubscriptionStatus,
         /// When the period ends, in RFC 3339; a month after it began if not given. `trialing` and `past_due` need it:
         /// the trial's end, and the day on which the payment was due. `canceled` without it is over at once.
-        #[arg(long)]
-        until: Option<String>,
+        #[arg(long, value_parser = values::time)]
+        until: Option<Timestamp>,
         /// The period is the last: at its end the plan is cancelled.
         #[arg(long)]
         cancel_at_end: bool,
@@ -99,17 +113,17 @@ pub(super) enum EnergyCommand {
         #[arg(long)]
         workspace: String,
         /// How much.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 1, MOST_BALANCE>, allow_negative_numbers = true)]
         amount: i64,
         /// `purchase`, `plan`, `promo` or `adjustment`.
-        #[arg(long, default_value = "adjustment")]
-        kind: String,
+        #[arg(long, default_value = "adjustment", value_parser = values::grant_kind)]
+        kind: GrantKind,
         /// When it is given, in RFC 3339; now if not given.
-        #[arg(long)]
-        from: Option<String>,
+        #[arg(long, value_parser = values::time)]
+        from: Option<Timestamp>,
         /// When it ends, in RFC 3339.
-        #[arg(long)]
-        expires: Option<String>,
+        #[arg(long, value_parser = values::time)]
+        expires: Option<Timestamp>,
         /// A word for people.
         #[arg(long)]
         note: Option<String>,
@@ -122,7 +136,11 @@ pub(super) enum EnergyCommand {
         #[arg(long)]
         workspace: String,
         /// How much to give, or to take where negative: at most what no running work has set aside.
-        #[arg(long, allow_hyphen_values = true)]
+        #[arg(
+            long,
+            value_parser = whole::<i64, { -MOST_BALANCE }, MOST_BALANCE>,
+            allow_negative_numbers = true
+        )]
         amount: i64,
         #[command(flatten)]
         json: Json,
@@ -130,7 +148,8 @@ pub(super) enum EnergyCommand {
     /// Take back what is left of a grant. What running work has set aside follows when that work has ended.
     Void {
         /// The grant's id.
-        grant: String,
+        #[arg(value_parser = values::grant_id)]
+        grant: GrantId,
         /// The workspace's id or slug.
         #[arg(long)]
         workspace: String,
@@ -147,35 +166,35 @@ pub(super) enum KeyCommand {
         #[arg(long, required_unless_present = "partner", conflicts_with = "partner")]
         workspace: Option<String>,
         /// The partner, for a partner key.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 1, { i64::MAX }>, allow_negative_numbers = true)]
         partner: Option<i64>,
         /// The client that a partner key operates when a request names none: its id or slug.
         #[arg(long, requires = "partner")]
         default_workspace: Option<String>,
         /// What people call it.
-        #[arg(long, default_value = "Command line")]
+        #[arg(long, default_value = "Command line", value_parser = values::name)]
         name: String,
         /// `live` or `test`.
-        #[arg(long)]
-        env: String,
+        #[arg(long, value_parser = values::env)]
+        env: Env,
         /// What it may do, separated by commas.
-        #[arg(long, value_delimiter = ',', required = true)]
-        scopes: Vec<String>,
+        #[arg(long, value_delimiter = ',', required = true, value_parser = values::scope)]
+        scopes: Vec<Scope>,
         /// Requests per minute, below the plan's.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 1, 1_000_000>, allow_negative_numbers = true)]
         rpm: Option<i64>,
         /// Requests per month, below the plan's.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 0, { i64::MAX }>, allow_negative_numbers = true)]
         quota: Option<i64>,
         /// The most Energy money in a month, in cents.
-        #[arg(long)]
+        #[arg(long, value_parser = whole::<i64, 0, 10_000_000>, allow_negative_numbers = true)]
         budget_cents: Option<i64>,
         /// Refuse requests once the budget is used up.
         #[arg(long, requires = "budget_cents")]
         cutoff: bool,
         /// When it stops working, in RFC 3339.
-        #[arg(long)]
-        expires: Option<String>,
+        #[arg(long, value_parser = values::time)]
+        expires: Option<Timestamp>,
         #[command(flatten)]
         json: Json,
     },
@@ -190,16 +209,24 @@ pub(super) enum KeyCommand {
     /// Revoke a key for good. It stops working within 10 seconds.
     Revoke {
         /// Its id.
-        key: String,
+        #[arg(value_parser = values::key_id)]
+        key: KeyId,
         #[command(flatten)]
         json: Json,
     },
     /// Set or remove a key's monthly Energy budget.
     Budget {
         /// Its id.
-        key: String,
+        #[arg(value_parser = values::key_id)]
+        key: KeyId,
         /// The most Energy money in a month, in cents.
-        #[arg(long, required_unless_present = "none", conflicts_with = "none")]
+        #[arg(
+            long,
+            required_unless_present = "none",
+            conflicts_with = "none",
+            value_parser = whole::<i64, 0, 10_000_000>,
+            allow_negative_numbers = true
+        )]
         cents: Option<i64>,
         /// Remove the budget.
         #[arg(long)]
@@ -217,7 +244,7 @@ pub(super) fn run<F>(config: &Config, command: impl FnOnce(Db) -> F) -> anyhow::
 where
     F: Future<Output = Result<()>>,
 {
-    Db::migrate(&backend(config)?).map_err(told)?;
+    migrate(config)?;
     let db = open_database(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(command(db)).map_err(told)
@@ -242,13 +269,13 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     plans::create_workspace(tx, &new)
                 })
                 .await?;
-            output::object(&serde_json::to_value(made)?, json.json);
+            output::object(&serde_json::to_value(made)?, json.json)?;
         }
         WorkspaceCommand::List { json } => {
             let workspaces = db.read(plans::list_workspaces).await?;
             let rows =
                 workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
-            output::rows(&rows, json.json);
+            output::rows(&rows, json.json)?;
         }
         WorkspaceCommand::Attribute(attribution) => attribute(db, attribution).await?,
         WorkspaceCommand::Block { workspace, reason, json } => {
@@ -258,7 +285,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     plans::block(tx, id, &reason)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json);
+            output::object(&serde_json::to_value(changed)?, json.json)?;
         }
         WorkspaceCommand::Unblock { workspace, json } => {
             let changed = db
@@ -267,7 +294,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     plans::unblock(tx, id)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json);
+            output::object(&serde_json::to_value(changed)?, json.json)?;
         }
     }
     Ok(())
@@ -275,10 +302,6 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
 
 pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
     let PlanCommand::Set { workspace, plan, status, until, cancel_at_end, json } = command;
-    let status = SubscriptionStatus::parse(&status)
-        .filter(|status| *status != SubscriptionStatus::EnergyDepleted)
-        .ok_or_else(|| model::Error::invalid("status", "is not a state of a subscription"))?;
-    let until = time("until", until.as_deref())?;
     let changed = db
         .write(move |tx| {
             plans::seed_catalogue(tx)?;
@@ -291,19 +314,15 @@ pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
             Ok(changed)
         })
         .await?;
-    output::object(&serde_json::to_value(changed)?, json.json);
+    output::object(&serde_json::to_value(changed)?, json.json)?;
     Ok(())
 }
 
 pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
     match command {
         EnergyCommand::Grant { workspace, amount, kind, from, expires, note, json } => {
-            let kind = GrantKind::parse(&kind).ok_or_else(|| {
-                model::Error::invalid("kind", "must be purchase, plan, promo or adjustment")
-            })?;
-            let (effective_at, expires_at) =
-                (time("from", from.as_deref())?, time("expires", expires.as_deref())?);
-            let new = NewGrant { effective_at, expires_at, note, ..NewGrant::new(kind, amount) };
+            let new =
+                NewGrant { effective_at: from, expires_at: expires, note, ..NewGrant::new(kind, amount) };
             let made = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
@@ -311,7 +330,7 @@ pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
                     Ok(json!({ "grant": made, "workspace": id, "amount": new.amount }))
                 })
                 .await?;
-            output::object(&made, json.json);
+            output::object(&made, json.json)?;
         }
         EnergyCommand::Adjust { workspace, amount, json } => {
             let made = db
@@ -321,10 +340,9 @@ pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
                     Ok(json!({ "grant": made, "workspace": id, "amount": amount }))
                 })
                 .await?;
-            output::object(&made, json.json);
+            output::object(&made, json.json)?;
         }
         EnergyCommand::Void { grant, workspace, json } => {
-            let grant = GrantId::parse(&grant).ok_or_else(|| model::Error::not_found("grant"))?;
             let voided = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
@@ -332,7 +350,7 @@ pub(super) async fn energy(db: Db, command: EnergyCommand) -> Result<()> {
                     Ok(json!({ "grant": grant, "workspace": id, "amount": -taken }))
                 })
                 .await?;
-            output::object(&voided, json.json);
+            output::object(&voided, json.json)?;
         }
     }
     Ok(())
@@ -348,27 +366,25 @@ pub(super) async fn key(db: Db, command: KeyCommand) -> Result<()> {
                     keys::list(read, workspace)
                 })
                 .await?;
-            output::rows(&keys.iter().map(|key| shown(key, now)).collect::<Vec<_>>(), json.json);
+            output::rows(&keys.iter().map(|key| shown(key, now)).collect::<Vec<_>>(), json.json)?;
         }
         KeyCommand::Revoke { key, json } => {
-            let id = key_id(&key)?;
-            let revoked = db.write(move |tx| keys::revoke(tx, &id)).await?;
-            output::object(&shown(&revoked, now), json.json);
+            let revoked = db.write(move |tx| keys::revoke(tx, &key)).await?;
+            output::object(&shown(&revoked, now), json.json)?;
         }
         KeyCommand::Budget { key, cents, none: _, cutoff, json } => {
-            let id = key_id(&key)?;
             let changed = db
                 .write(move |tx| {
                     let cutoff = match cutoff {
                         Some(cutoff) => cutoff,
-                        None => keys::by_id(tx, &id)?.key.budget_cutoff,
+                        None => keys::by_id(tx, &key)?.key.budget_cutoff,
                     };
-                    let changed = keys::set_budget(tx, &id, cents, cutoff)?;
+                    let changed = keys::set_budget(tx, &key, cents, cutoff)?;
                     budget_changed(tx, &changed)?;
                     Ok(changed)
                 })
                 .await?;
-            output::object(&shown(&changed, now), json.json);
+            output::object(&shown(&changed, now), json.json)?;
         }
         create @ KeyCommand::Create { .. } => create_key(db, create).await?,
     }
@@ -393,15 +409,6 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
     else {
         return Ok(());
     };
-    let env = Env::parse(&env).ok_or_else(|| model::Error::invalid("env", "must be live or test"))?;
-    let scopes = scopes
-        .iter()
-        .map(|text| {
-            Scope::parse(text.trim())
-                .ok_or_else(|| model::Error::invalid("scopes", format!("has no `{text}`")))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let expires_at = time("expires", expires.as_deref())?;
     let made = db.write(move |tx: &mut Tx| {
         let owner = match (&workspace, partner) {
             (Some(workspace), _) => KeyOwner::Workspace(workspace_id(tx, workspace)?),
@@ -421,7 +428,7 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
             budget_cents,
             budget_cutoff: cutoff,
             default_workspace: default_workspace.as_deref().map(|text| workspace_id(tx, text)).transpose()?,
-            expires_at,
+            expires_at: expires,
         };
         let (stored, secret) = keys::create(tx, new)?;
         budget_changed(tx, &stored)?;
@@ -431,7 +438,7 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
         }
         Ok(row)
     });
-    output::object(&made.await?, json.json);
+    output::object(&made.await?, json.json)?;
     Ok(())
 }
 
@@ -462,17 +469,6 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
 
 pub(super) fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
     Ok(plans::find(read, text)?.id)
-}
-
-fn key_id(text: &str) -> Result<KeyId> {
-    KeyId::parse(text).ok_or_else(|| model::Error::not_found("key"))
-}
-
-fn time(param: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
-    text.map(|text| {
-        Timestamp::parse(text).ok_or_else(|| model::Error::invalid(param, "must be an RFC 3339 time"))
-    })
-    .transpose()
 }
 
 /// `Acme & Sons` as `acme-sons`.

@@ -4,7 +4,6 @@ use crate::compose::{VERSION, registry};
 use crate::serve::cause;
 use clap::Args;
 use operation::{Contract, Registry, document};
-use std::io::Write;
 
 #[derive(Args)]
 pub(super) struct Openapi {
@@ -32,8 +31,7 @@ pub(super) fn print(arguments: &Openapi) -> anyhow::Result<()> {
         let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
         document(&registry, contract, VERSION).map_err(cause)?
     };
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    Ok(super::output::text(&text)?)
 }
 
 /// A line per operation: id, method, path, scope, paging, flags, file.

@@ -11,12 +11,10 @@ pub use contract::table;
 pub use events_document::events_document;
 
 use crate::config::{Config, read_config};
+use crate::logging::Log;
 use crate::serve;
-use anyhow::Context;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::io::IsTerminal;
 use std::process::ExitCode;
-use store::Db;
 
 #[derive(Parser)]
 #[command(name = "svc", version = crate::VERSION, about = "The agent automation service", arg_required_else_help = true)]
@@ -67,18 +65,18 @@ struct Serve {
 
 /// Runs the command line. The exit code is 1 when a command failed, 2 when it made no sense.
 pub fn main() -> ExitCode {
-    let command = match read_config(Cli::command()) {
-        Ok(command) => command,
-        Err(error) => return failed(&error),
-    };
-    let cli = match Cli::from_arg_matches(&command.get_matches()) {
-        Ok(cli) => cli,
-        Err(error) => error.exit(),
-    };
-    match start_logging(&cli.config.log).and_then(|()| run(cli)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+    // Without a thread nothing else would work either.
+    let Ok(log) = Log::start() else { return ExitCode::FAILURE };
+    let done = read_config(Cli::command()).and_then(|command| {
+        let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+        log.install(&cli.config.log)?;
+        run(cli)
+    });
+    if let Err(error) = &done {
+        log.line(&format!("svc: {error:#}"));
     }
+    log.flush();
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
@@ -86,13 +84,15 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Serve(arguments) => serve::run(config, arguments.demo),
         Command::Migrate { json } => {
-            let applied = Db::migrate(&serve::backend(&config)?).map_err(serve::cause)?;
+            let applied = serve::migrate(&config)?;
             let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
-            output::rows(&rows, json.json);
-            Ok(())
+            Ok(output::rows(&rows, json.json)?)
         }
         Command::Openapi(arguments) => contract::print(&arguments),
-        Command::Workspace(command) => admin::run(&config, |db| admin::workspace(db, command)),
+        Command::Workspace(command) => {
+            command.check()?;
+            admin::run(&config, |db| admin::workspace(db, command))
+        }
         Command::Partner(command) => admin::run(&config, |db| partner::partner(db, command)),
         Command::Plan(command) => admin::run(&config, |db| admin::plan(db, command)),
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
@@ -103,25 +103,64 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     }
 }
 
-/// Readable on a terminal, JSON otherwise. On standard error, so that what a command prints can be piped.
-fn start_logging(filter: &str) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter).context("SVC_LOG cannot be read")?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if std::io::stderr().is_terminal() {
-        builder.init();
-    } else {
-        builder.json().init();
-    }
-    // A panic is a line of the log like any other fault.
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string);
-        tracing::error!(place, said = panic.payload_as_str(), "a panic");
-    }));
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agents::providers::Prices;
+    use clap::error::ErrorKind;
+    use std::any::TypeId;
 
-#[expect(clippy::print_stderr, reason = "an error of the command line is for the person who typed it")]
-fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("svc: {error:#}");
-    ExitCode::FAILURE
+    /// Every argument that takes a number, behind the words that lead to it.
+    fn numbers(command: &clap::Command, words: &[&str], found: &mut Vec<Vec<String>>) {
+        let kinds = [
+            TypeId::of::<u8>(),
+            TypeId::of::<u16>(),
+            TypeId::of::<u32>(),
+            TypeId::of::<u64>(),
+            TypeId::of::<usize>(),
+            TypeId::of::<i32>(),
+            TypeId::of::<i64>(),
+            TypeId::of::<f64>(),
+            TypeId::of::<Prices>(),
+        ];
+        let words = [words, &[command.get_name()]].concat();
+        for argument in command.get_arguments() {
+            let kind = argument.get_value_parser().type_id();
+            if kinds.iter().any(|known| kind == *known) {
+                let flag = argument.get_long().map(|name| format!("--{name}"));
+                found.push(words.iter().map(|word| (*word).to_owned()).chain(flag).collect());
+            }
+        }
+        for inner in command.get_subcommands() {
+            numbers(inner, &words, found);
+        }
+    }
+
+    #[test]
+    fn a_number_below_zero_is_a_number() {
+        let mut command = Cli::command();
+        command.build();
+        let mut found = Vec::new();
+        numbers(&command, &[], &mut found);
+        let mut takes_it = Vec::new();
+        for line in &found {
+            let error =
+                Cli::command().try_get_matches_from(line.iter().map(String::as_str).chain(["-5"])).err();
+            match error {
+                Some(error) if error.kind() == ErrorKind::ValueValidation => {
+                    let told = error.to_string();
+                    assert!(told.contains("whole number"), "{line:?}: {told}");
+                }
+                // It is a value; others are missing.
+                Some(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+                    takes_it.push(line.join(" "));
+                }
+                other => panic!("{line:?}: {other:?}"),
+            }
+        }
+        assert_eq!(takes_it, ["svc energy adjust --amount"]);
+        for known in ["svc energy grant --amount", "svc serve --workers", "svc events tail --count"] {
+            assert!(found.iter().any(|line| line.join(" ") == known), "{known}: {found:?}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::admin::{Json, workspace_id};
 use super::output;
+use crate::values::{self, whole};
 use billing::plans;
 use clap::{Args, Subcommand};
 use model::{PartnerId, Result};
@@ -12,7 +13,7 @@ pub(super) enum PartnerCommand {
     /// Create a partner. Its keys are made by `svc key create --partner`.
     Create {
         /// Its name, 1 to 80 characters.
-        #[arg(long)]
+        #[arg(long, value_parser = values::name)]
         name: String,
         #[command(flatten)]
         json: Json,
@@ -29,7 +30,13 @@ pub(super) struct Attribution {
     /// Its id or slug.
     workspace: String,
     /// The partner whose keys may operate it from now on.
-    #[arg(long, required_unless_present = "none", conflicts_with = "none")]
+    #[arg(
+        long,
+        required_unless_present = "none",
+        conflicts_with = "none",
+        value_parser = whole::<i64, 1, { i64::MAX }>,
+        allow_negative_numbers = true
+    )]
     partner: Option<i64>,
     /// End the attribution: no partner's key operates it any more.
     #[arg(long)]
@@ -42,13 +49,13 @@ pub(super) async fn partner(db: Db, command: PartnerCommand) -> Result<()> {
     match command {
         PartnerCommand::Create { name, json } => {
             let made = db.write(move |tx| plans::create_partner(tx, &name)).await?;
-            output::object(&serde_json::to_value(made)?, json.json);
+            output::object(&serde_json::to_value(made)?, json.json)?;
         }
         PartnerCommand::List { json } => {
             let partners = db.read(plans::list_partners).await?;
             let rows =
                 partners.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
-            output::rows(&rows, json.json);
+            output::rows(&rows, json.json)?;
         }
     }
     Ok(())
@@ -62,6 +69,6 @@ pub(super) async fn attribute(db: Db, attribution: Attribution) -> Result<()> {
             plans::attribute(tx, id, partner.map(PartnerId))
         })
         .await?;
-    output::object(&serde_json::to_value(changed)?, json.json);
+    output::object(&serde_json::to_value(changed)?, json.json)?;
     Ok(())
 }

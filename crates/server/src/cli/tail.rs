@@ -1,13 +1,14 @@
 //! `svc events tail`: events as they happen, printed and, if asked, forwarded signed, as a webhook would be. A developer
 //! needs no public URL so.
 
+use super::output;
+use crate::values::{http_url, whole};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use egress::{Connector, Limits, Policy, Request, Response, Url};
 use events::signing::{Signer, new_secret};
 use model::{Clock, SystemClock, SystemRandom};
 use serde_json::Value;
-use std::io::Write;
 use std::time::Duration;
 
 /// How long to wait before asking a service again that did not answer.
@@ -25,22 +26,22 @@ pub(super) struct Tail {
     #[arg(long, env = "SVC_KEY", hide_env_values = true)]
     key: String,
     /// Where the service is.
-    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    #[arg(long, default_value = "http://127.0.0.1:8080", value_parser = http_url)]
     url: String,
     /// Only events of these types, separated by commas, such as `run.completed,contact.*`.
     #[arg(long)]
     types: Option<String>,
     /// Post each event here, signed as a webhook.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = http_url)]
     forward: Option<String>,
     /// The secret to sign with (`whsec_…`). Made up and shown if not given.
     #[arg(long, requires = "forward", hide_env_values = true, env = "SVC_WEBHOOK_SECRET")]
     secret: Option<String>,
     /// Begin behind this place of the log instead of now; 0 is the oldest event that is kept.
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<i64, 0, { i64::MAX }>, allow_negative_numbers = true)]
     after: Option<i64>,
     /// End after so many events.
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u64, 1, { i64::MAX }>, allow_negative_numbers = true)]
     count: Option<u64>,
 }
 
@@ -71,7 +72,7 @@ pub(super) async fn tail(arguments: Tail) -> anyhow::Result<()> {
         };
         // The first answer without a place shows what was before; only its end counts.
         for event in events.iter().filter(|_| after.is_some()) {
-            show(event)?;
+            output::text(&format!("{event}\n"))?;
             if let Some(forward) = &forward {
                 forward.send(&connector, event).await;
             }
@@ -130,20 +131,13 @@ fn read(response: &Response) -> anyhow::Result<(Vec<Value>, i64)> {
     Ok((events, next))
 }
 
-fn show(event: &Value) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{event}")?;
-    out.flush()
-}
-
 impl Forward {
-    #[expect(clippy::print_stderr, reason = "the secret is for the person at the terminal")]
     fn new(url: &str, secret: Option<&str>) -> anyhow::Result<Self> {
         let secret = match secret {
             Some(secret) => secret.to_owned(),
             None => {
                 let secret = new_secret(&SystemRandom::default());
-                eprintln!("signing with {secret}");
+                output::aside(&format!("signing with {secret}"));
                 secret
             }
         };
@@ -153,7 +147,6 @@ impl Forward {
     }
 
     /// Posts one event, and tells what the receiver answered. What fails is not tried again: the next event may tell more.
-    #[expect(clippy::print_stderr, reason = "beside the events, for the person at the terminal")]
     async fn send(&self, connector: &Connector, event: &Value) {
         let (id, body) = wire(event);
         let now = SystemClock.now().seconds();
@@ -169,8 +162,8 @@ impl Forward {
             .header("x-svc-timestamp", now.to_string())
             .header("x-svc-attempt", "1");
         match connector.send(request).await {
-            Ok(response) => eprintln!("{id} → {}", response.status),
-            Err(error) => eprintln!("{id} → {error}"),
+            Ok(response) => output::aside(&format!("{id} → {}", response.status)),
+            Err(error) => output::aside(&format!("{id} → {error}")),
         }
     }
 }

@@ -92,13 +92,16 @@ fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<String> {
 }
 
 impl Welcome {
-    /// Prints it. On standard output, because these lines are what the command was run for. Where nobody reads them any
-    /// more, the service serves all the same.
-    pub(crate) fn print(&self) {
-        let printed = self.text().map(|text| std::io::stdout().write_all(text.as_bytes()));
-        if !matches!(printed, Ok(Ok(()))) {
-            tracing::warn!("the keys of the demo workspace could not be printed");
-        }
+    /// Prints it. On standard output, because these lines are what the command was run for. Where nobody reads them, the
+    /// service serves all the same: they are written on a thread, which may wait for its reader for ever.
+    pub(crate) fn print(self) {
+        let print = move || {
+            let printed = self.text().map(|text| std::io::stdout().write_all(text.as_bytes()));
+            if !matches!(printed, Ok(Ok(()))) {
+                tracing::warn!("the keys of the demo workspace could not be printed");
+            }
+        };
+        let _ = std::thread::Builder::new().name("welcome".to_owned()).spawn(print);
     }
 
     fn text(&self) -> std::result::Result<String, fmt::Error> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use testkit::{Client, Kind, Program, until};
@@ -181,4 +182,79 @@ async fn the_demo_is_made_once_and_kept() {
     let made = text(&svc(folder.path()).args(words).arg("--json").output().unwrap());
     let made: Value = serde_json::from_str(&made).unwrap();
     assert_eq!((&made["owner_id"], &made["env"]), (&1.into(), &"live".into()));
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("serve --listen {}", taken.local_addr().unwrap());
+    let elsewhere = "serve --listen nonsense --database-url postgres://x@127.0.0.1:1/x --secret-key \
+                     AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    for (words, told) in [
+        ("serve --listen nonsense", "listening on nonsense"),
+        (elsewhere, "listening on nonsense"),
+        (&taken, "listening on 127.0.0.1"),
+        ("serve --database-url mysql://x", "sqlite: or postgres://"),
+        ("serve --database-url postgres://x@127.0.0.1:1/x", "SVC_SECRET_KEY is not set"),
+        ("serve --database-connections 0", "a whole number from 1 to 1000"),
+        ("serve --workers 1000", "a whole number from 1 to 512"),
+        ("serve --shutdown-seconds 18446744073709551615", "a whole number from 0 to 86400"),
+        ("serve --openai-context nonsense", "a whole number from 1"),
+        ("serve --base-url ftp://example.com", "http:// or https://"),
+        ("serve --openai-base-url nonsense", "http:// or https://"),
+        ("serve --secret-key c2hvcnQ=", "SVC_SECRET_KEY: the secret key must have 32 bytes"),
+        ("serve --allow-outbound 10.0.0.0/99", "SVC_ALLOW_OUTBOUND"),
+        ("serve --redis-url memcached://x", "SVC_REDIS_URL"),
+        ("serve --model-fast nonsense", "SVC_MODEL_FAST: `nonsense`"),
+        ("serve --model-file absent.gguf", "model"),
+        ("serve --config absent.toml", "reading absent.toml"),
+        ("serve --log svc=loud", "SVC_LOG"),
+        ("migrate --database-url mysql://x", "sqlite: or postgres://"),
+        ("workspace list --database-connections 0", "a whole number from 1 to 1000"),
+        ("workspace create --name=", "1 to 80 characters"),
+        ("workspace create --name 日本", "--slug"),
+        ("workspace create --name x --slug NO", "lower-case letters"),
+        ("workspace create --name Acme --partner -5", "a whole number of at least 1"),
+        ("partner create --name=", "1 to 80 characters"),
+        ("plan set --workspace x --plan pro --status odd", "active, trialing"),
+        ("plan set --workspace x --plan pro --status energy_depleted", "active, trialing"),
+        ("plan set --workspace x --plan pro --until tomorrow", "RFC 3339"),
+        ("energy grant --workspace x --amount -5", "a whole number from 1 to"),
+        ("energy grant --workspace x --amount 1.5", "a whole number from 1 to"),
+        ("energy grant --workspace x --amount 5 --kind gift", "purchase, plan, promo or adjustment"),
+        ("energy grant --workspace x --amount 5 --expires soon", "RFC 3339"),
+        ("energy void nonsense --workspace x", "the id of a grant"),
+        ("key create --workspace x --env prod --scopes runs:read", "live or test"),
+        ("key create --workspace x --env live --scopes runs:read,nonsense", "is not a scope"),
+        (
+            "key create --workspace x --env live --scopes runs:read --rpm 0",
+            "a whole number from 1 to 1000000",
+        ),
+        ("key create --workspace x --env live --scopes runs:read --budget-cents -1", "a whole number from 0"),
+        ("key revoke nonsense", "the id of a key"),
+        ("key budget key_1 --cents -5", "a whole number from 0"),
+        ("events tail --key x --url nonsense", "http:// or https://"),
+        ("events tail --key x --forward nonsense", "http:// or https://"),
+        ("events tail --key x --count 0", "a whole number of at least 1"),
+    ] {
+        let output = svc(folder.path()).args(words.split(' ')).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{words}");
+        assert!(stderr.contains(told), "{words}: {stderr}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{words}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    for words in ["openapi --table", "workspace list", "workspace list --json", "migrate"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = svc(folder.path()).args(words.split(' ')).stdout(writer).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {stderr}");
+        assert!(stderr.contains("Broken pipe") && !stderr.contains("panic"), "{words}: {stderr}");
+    }
 }

@@ -1,0 +1,71 @@
+//! What the command line takes: read and checked with the arguments, before anything is made or changed.
+
+use billing::ledger::GrantKind;
+use billing::plans::is_slug;
+use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
+
+/// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here
+/// and is not taken for a flag.
+pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| (LEAST..=MOST).contains(number));
+    number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match MOST {
+        i64::MAX => format!("must be a whole number of at least {LEAST}"),
+        _ => format!("must be a whole number from {LEAST} to {MOST}"),
+    })
+}
+
+/// An address that HTTP can be spoken to.
+pub(crate) fn http_url(text: &str) -> Result<String, String> {
+    let url = egress::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    match url {
+        Some(url) if url.host_str().is_some() => Ok(text.to_owned()),
+        _ => Err("must be a URL that begins with http:// or https://".to_owned()),
+    }
+}
+
+/// What people call a workspace, a partner or a key.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    match text.trim().chars().count() {
+        1..=80 if !text.contains('\0') => Ok(text.to_owned()),
+        _ => Err("must have 1 to 80 characters".to_owned()),
+    }
+}
+
+/// A workspace's name in addresses.
+pub(crate) fn slug(text: &str) -> Result<String, String> {
+    let rule = "must be 3 to 40 lower-case letters or digits, at least one a letter, with single hyphens between them";
+    is_slug(text).then(|| text.to_owned()).ok_or_else(|| rule.to_owned())
+}
+
+pub(crate) fn env(text: &str) -> Result<Env, String> {
+    Env::parse(text).ok_or_else(|| "must be live or test".to_owned())
+}
+
+/// A scope that a new key can have.
+pub(crate) fn scope(text: &str) -> Result<Scope, String> {
+    Scope::parse(text.trim()).filter(|scope| !scope.is_retired()).ok_or_else(|| "is not a scope".to_owned())
+}
+
+pub(crate) fn grant_kind(text: &str) -> Result<GrantKind, String> {
+    GrantKind::parse(text).ok_or_else(|| "must be purchase, plan, promo or adjustment".to_owned())
+}
+
+/// A state that a subscription can be put into; `energy_depleted` only shows what is so.
+pub(crate) fn subscription(text: &str) -> Result<SubscriptionStatus, String> {
+    let rule = "must be active, trialing, sponsored, past_due, canceled or inactive";
+    SubscriptionStatus::parse(text)
+        .filter(|status| *status != SubscriptionStatus::EnergyDepleted)
+        .ok_or_else(|| rule.to_owned())
+}
+
+pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "must be an RFC 3339 time, such as 2027-01-01T00:00:00Z".to_owned())
+}
+
+pub(crate) fn key_id(text: &str) -> Result<KeyId, String> {
+    KeyId::parse(text).ok_or_else(|| "must be the id of a key, such as svc key list shows it".to_owned())
+}
+
+pub(crate) fn grant_id(text: &str) -> Result<GrantId, String> {
+    GrantId::parse(text).ok_or_else(|| "must be the id of a grant".to_owned())
+}
