@@ -16,6 +16,10 @@ pub enum LockLevel {
     Progress,
     /// An item.
     Item,
+    /// Endpoints of webhooks, locked together in the order of their ids.
+    WebhookEndpoints,
+    /// The queues of endpoints, locked together in the order of the endpoints' ids.
+    WebhookQueues,
 }
 
 /// How a lock excludes others.

@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
 use store::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues, workspaces};
-use store::{AnyConnection, OptInPage, Read, Tx};
+use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 /// The most endpoints of a workspace.
 const MOST_ENDPOINTS: i64 = 20;
@@ -44,6 +44,7 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpoint
 
 /// The same, locked on PostgreSQL until the transaction ends; see [`lock`].
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
+    tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq(id))
@@ -62,6 +63,7 @@ pub(crate) fn lock(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()
     if ids.is_empty() {
         return Ok(());
     }
+    tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))

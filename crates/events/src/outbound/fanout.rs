@@ -13,7 +13,7 @@ use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEnd
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
-use store::{AnyConnection, Read, Tx, each};
+use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
 const STRICT_LANE: &str = "*";
@@ -239,6 +239,7 @@ pub(crate) fn enqueue(tx: &mut Tx, mut rows: Vec<NewDelivery>) -> Result<()> {
 /// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
 /// so too, and so sees every delivery that was added, or adds to what was seen.
 pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
+    tx.expect_lock_order(LockLevel::WebhookQueues, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         webhook_queues::table
             .filter(webhook_queues::endpoint_id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))

@@ -16,7 +16,7 @@ use diesel::prelude::*;
 use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
-use store::{AnyConnection, Tx, each};
+use store::{AnyConnection, LockLevel, LockMode, Tx, each};
 
 /// How long a queue stays ours without a sign of life, in seconds.
 pub(crate) const LEASE_SECONDS: i64 = 30;
@@ -330,6 +330,7 @@ fn claim(tx: &mut Tx, catalogue: &Catalogue, orders: &Orders, report: &mut Repor
 
 /// Takes the queue's lease, unless somebody was faster.
 fn lock_free(tx: &mut Tx, queue: &QueueRow, now: Timestamp) -> Result<bool> {
+    tx.expect_lock_order(LockLevel::WebhookQueues, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         let locked: Option<i64> = webhook_queues::table
             .find(&queue.endpoint_id)
