@@ -1,7 +1,8 @@
 //! Errors: five types, a growing table of codes, and a cause that only the log sees (specification 7).
 
+use crate::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fmt;
 
 /// The closed set of error types.
@@ -190,6 +191,9 @@ impl FieldError {
 /// The result of anything that a caller may have to be told about.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The longest wait that `Retry-After` may ask for, in seconds.
+pub const LONGEST_RETRY_AFTER: i64 = 3_600;
+
 /// Why a request failed: what the caller is told, and the cause, which only the log sees.
 ///
 /// Any [`std::error::Error`] becomes `internal_error` through `?`; what a caller can do something about is made by
@@ -274,11 +278,20 @@ impl Error {
         self
     }
 
-    /// Says after how many seconds a retry makes sense.
+    /// Says after how many seconds a retry makes sense (decision 36).
+    ///
+    /// Clients sleep for as long as `Retry-After` says, so a wait of more than [`LONGEST_RETRY_AFTER`] is left out. What
+    /// lasts until the next day or month says so by [`Error::resets_at`].
     #[must_use]
     pub fn retry_after(mut self, seconds: i64) -> Self {
-        self.0.retry_after = Some(seconds.max(1));
+        self.0.retry_after = Some(seconds.max(1)).filter(|seconds| *seconds <= LONGEST_RETRY_AFTER);
         self
+    }
+
+    /// Says in `details` when a limit of a day or a month begins anew. Nobody is told to wait for it.
+    #[must_use]
+    pub fn resets_at(self, at: Timestamp) -> Self {
+        self.with("details", json!({ "resets_at": at }))
     }
 
     /// What is wrong, part by part: all that were listed, or the one thing that there is.
@@ -390,6 +403,17 @@ mod tests {
         let error = Error::internal("password=hunter2");
         assert!(!error.body().to_string().contains("hunter2"));
         assert!(format!("{error:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn only_a_wait_of_up_to_an_hour_is_told() {
+        let wait =
+            |seconds| Error::new(Code::RateLimited, "Wait.").retry_after(seconds).retry_after_seconds();
+        assert_eq!([wait(-5), wait(0), wait(3_600)], [Some(1), Some(1), Some(3_600)]);
+        assert_eq!([wait(3_601), wait(i64::MAX)], [None, None]);
+        let error = Error::new(Code::QuotaExceeded, "Over.").resets_at(Timestamp::from_millis(0));
+        assert_eq!(error.body()["details"]["resets_at"], "1970-01-01T00:00:00.000Z");
+        assert_eq!(error.retry_after_seconds(), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Worksp
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
 pub use cursor::Cursor;
-pub use error::{Code, Error, ErrorType, FieldError, Result};
+pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};
 pub use event::NewEvent;
 pub use id::*;
 pub use json::JsonText;

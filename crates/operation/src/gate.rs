@@ -200,7 +200,7 @@ impl Pipeline {
         if let Some(quota) = quota
             && self.quotas.used(lineage, now).await? >= quota
         {
-            return Err(self.over_quota(quota));
+            return Err(over_quota(quota, now));
         }
         progress.gate = "budget";
         if let Some(cap) = caller.key.budget_cents.filter(|_| caller.key.budget_cutoff) {
@@ -208,23 +208,19 @@ impl Pipeline {
             if spent >= cap.saturating_mul(10_000) {
                 let message = "The key has used its Energy budget of this month.";
                 let error = Error::new(Code::BudgetExceeded, message);
-                return Err(error.retry_after(self.seconds_left_in_month()));
+                return Err(error.resets_at(now.next_month_start()));
             }
         }
         progress.gate = "quota";
         let counted = self.quotas.count(lineage, caller.workspace_id(), quota, now).await?;
         // Others may have taken the last request meanwhile.
-        counted.then_some(()).ok_or_else(|| self.over_quota(quota.unwrap_or_default()))
+        counted.then_some(()).ok_or_else(|| over_quota(quota.unwrap_or_default(), now))
     }
+}
 
-    fn over_quota(&self, quota: i64) -> Error {
-        let message = format!("The key has used its {quota} requests of this month.");
-        Error::new(Code::QuotaExceeded, message).retry_after(self.seconds_left_in_month())
-    }
-
-    fn seconds_left_in_month(&self) -> i64 {
-        self.now().next_month_start().seconds() - self.now().seconds()
-    }
+fn over_quota(quota: i64, now: Timestamp) -> Error {
+    let message = format!("The key has used its {quota} requests of this month.");
+    Error::new(Code::QuotaExceeded, message).resets_at(now.next_month_start())
 }
 
 /// That a key that is known still opens anything.

@@ -4,7 +4,7 @@ use crate::BASE;
 use crate::describe::{Describe, as_json};
 use crate::meta::Meta;
 use crate::registry::{Registered, Registry};
-use model::{Code, Error, Result};
+use model::{Code, Error, LONGEST_RETRY_AFTER, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use utoipa::openapi::path::Parameter;
@@ -276,7 +276,10 @@ fn headers() -> Value {
         "X-RateLimit-Limit": { "description": "The ceiling of the current window. Absent without a cap.", "schema": integer },
         "X-RateLimit-Remaining": { "description": "Requests left in the window.", "schema": integer },
         "X-RateLimit-Reset": { "description": "Seconds until the window resets.", "schema": integer },
-        "Retry-After": { "description": "Seconds after which a retry makes sense.", "schema": integer },
+        "Retry-After": {
+            "description": "Seconds after which a retry makes sense. Absent where it takes longer, as with a month's quota.",
+            "schema": { "type": "integer", "minimum": 1, "maximum": LONGEST_RETRY_AFTER },
+        },
     })
 }
 

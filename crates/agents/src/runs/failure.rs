@@ -3,6 +3,7 @@
 use super::model::RunFailure;
 use model::{Code, Error, JsonText};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What a run shows of its failure, and what only the answer to its request says besides.
 #[derive(Serialize, Deserialize)]
@@ -13,19 +14,19 @@ struct Failure {
     param: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recharge_url: Option<String>,
-    /// Seconds, from the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry_after: Option<i64>,
+    details: Option<Value>,
 }
 
 /// What is stored of an error that ended a run.
 pub(super) fn failure_of(error: &Error) -> JsonText {
     let shown = RunFailure { code: error.code().as_str().to_owned(), message: error.message().to_owned() };
+    let body = error.body();
     JsonText::of(&Failure {
         shown,
         param: error.param_name().map(str::to_owned),
-        recharge_url: error.body().get("recharge_url").and_then(|url| url.as_str()).map(str::to_owned),
-        retry_after: error.retry_after_seconds(),
+        recharge_url: body.get("recharge_url").and_then(Value::as_str).map(str::to_owned),
+        details: body.get("details").cloned(),
     })
 }
 
@@ -42,8 +43,8 @@ pub(super) fn refusal_of(stored: Option<&JsonText>) -> Error {
     if let Some(url) = failure.recharge_url {
         error = error.with("recharge_url", url);
     }
-    match failure.retry_after {
-        Some(seconds) => error.retry_after(seconds),
+    match failure.details {
+        Some(details) => error.with("details", details),
         None => error,
     }
 }
@@ -51,6 +52,7 @@ pub(super) fn refusal_of(stored: Option<&JsonText>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Timestamp;
 
     #[test]
     fn errors_come_back_as_they_went() {
@@ -58,11 +60,10 @@ mod tests {
             Error::new(Code::AgentTimeout, "Too slow."),
             Error::new(Code::EnergyDepleted, "Empty.").param("energy_limit_monthly"),
             Error::new(Code::EnergyDepleted, "Empty.").with("recharge_url", "https://svc.test/billing"),
-            Error::new(Code::BudgetExceeded, "Over.").retry_after(77),
+            Error::new(Code::BudgetExceeded, "Over.").resets_at(Timestamp::from_millis(0)),
         ] {
             let again = refusal_of(Some(&failure_of(&error)));
             assert_eq!(again.body(), error.body());
-            assert_eq!(again.retry_after_seconds(), error.retry_after_seconds());
         }
         assert_eq!(refusal_of(None).code(), Code::AgentFailed);
     }

@@ -59,9 +59,7 @@ pub(super) fn list(
     if let Some(conversation) = &filter.conversation {
         query = query.filter(runs::conversation_id.eq(conversation));
     }
-    if let Some(after) = &page.starting_after {
-        let after =
-            RunId::parse(after).ok_or_else(|| Error::invalid("starting_after", "is not the id of a run"))?;
+    if let Some(after) = page.after::<RunId>()? {
         query = query.filter(runs::id.lt(after));
     }
     Ok(query.load(read.connection())?)
@@ -214,7 +212,7 @@ pub(super) fn count_test_run(tx: &mut Tx, workspace: WorkspaceId, cap: i64) -> R
     }
     let tomorrow = Timestamp::day_start(now.day()).plus_seconds(86_400);
     Err(Error::new(Code::TestRunDailyCap, format!("The workspace has used its {cap} test runs of this day."))
-        .retry_after(tomorrow.seconds() - now.seconds()))
+        .resets_at(tomorrow))
 }
 
 /// Gives the turn to a queued run, if it still waits under this epoch.

@@ -224,8 +224,7 @@ fn room(
     let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
         let message = "The key's Energy budget of this month does not allow it.";
-        let left = tx.now().next_month_start().seconds() - tx.now().seconds();
-        return Err(Error::new(Code::BudgetExceeded, message).retry_after(left));
+        return Err(Error::new(Code::BudgetExceeded, message).resets_at(tx.now().next_month_start()));
     }
     let rooms = agent_rooms(tx, charge, held)?;
     if let Some(room) = rooms.iter().find(|room| room.energy < least) {

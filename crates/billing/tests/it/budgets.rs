@@ -23,7 +23,8 @@ on_both! {
         assert_eq!(bed.month(&key).await, (100_000, 0));
         let error = bed.hold(&bed.run(&key), 1, 0).await.unwrap_err();
         assert_eq!(error.code(), Code::BudgetExceeded);
-        assert_eq!(error.retry_after_seconds(), Some(16 * 86_400 + 12 * 3_600));
+        assert_eq!(error.body()["details"], json!({ "resets_at": "2026-02-01T00:00:00.000Z" }));
+        assert_eq!(error.retry_after_seconds(), None);
         bed.expect(9_900, 0).await;
         // The next month is another one.
         bed.test.clock.advance(Duration::days(17));
