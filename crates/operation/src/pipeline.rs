@@ -19,6 +19,7 @@ use auth::idempotency::{self, Ask, Claim, Known, Outcome};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
+use serde_json::{Map, Value};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -177,7 +178,7 @@ impl Pipeline {
             let wanted = ask.clone();
             let known = self.db.read(move |read| idempotency::peek(read, &wanted)).await?;
             match known {
-                Some(Known::Done(outcome)) => return Ok(replay(outcome, progress)),
+                Some(Known::Done(outcome)) => return replay(outcome, progress),
                 Some(_) => {}
                 None => {
                     let call = self.prepare(&request, body, progress).await?;
@@ -185,7 +186,7 @@ impl Pipeline {
                     match self.call_once(call, request.caller(), &ask, progress).await? {
                         Once::Reply(reply) => return Ok(reply),
                         Once::Failed(error) => return Err(error),
-                        Once::Replay(outcome) => return Ok(replay(outcome, progress)),
+                        Once::Replay(outcome) => return replay(outcome, progress),
                         Once::InProgress => {}
                     }
                 }
@@ -365,7 +366,7 @@ impl Pipeline {
         }
         if let Some(original) = &progress.original_request {
             headers.push(("idempotent-replayed", "true".to_owned()));
-            headers.push(("original-request-id", original.clone()));
+            headers.push(("x-original-request-id", original.clone()));
         }
         let status = reply.status;
         let body = match reply.body {
@@ -508,18 +509,20 @@ fn worth_retrying(code: Code) -> bool {
     !matches!(code, Code::QuotaExceeded | Code::BudgetExceeded | Code::TestRunDailyCap)
 }
 
-fn replay(outcome: Outcome, progress: &mut Progress) -> Reply {
+/// The stored answer as this request's: an error names the request that it answers, which is in `X-Request-Id` too.
+fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     progress.gate = "idempotency";
-    progress.code = if outcome.status < 400 { None } else { stored_code(&outcome.body) };
+    let mut text = outcome.body;
+    if outcome.status >= 400 {
+        let mut body: Map<String, Value> = serde_json::from_str(&text)?;
+        body.insert("request_id".to_owned(), progress.request.as_str().into());
+        let code = body.get("error").and_then(|error| error.get("code"));
+        progress.code =
+            Code::ALL.iter().copied().find(|known| code.is_some_and(|code| code == known.as_str()));
+        text = serde_json::to_string(&body)?;
+    }
     progress.original_request = Some(outcome.request);
-    Reply { headers: outcome.headers, ..Reply::new(outcome.status, outcome.body) }
-}
-
-/// The code in an error's body.
-fn stored_code(body: &str) -> Option<Code> {
-    let body: serde_json::Value = serde_json::from_str(body).ok()?;
-    let code = body.pointer("/error/code")?.as_str()?;
-    Code::ALL.iter().copied().find(|known| known.as_str() == code)
+    Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })
 }
 
 /// The status and the body of an error's answer.
