@@ -6,7 +6,6 @@
 mod caller;
 mod cause;
 mod clock;
-mod cursor;
 mod error;
 mod event;
 mod id;
@@ -18,7 +17,6 @@ mod scope;
 pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
-pub use cursor::Cursor;
 pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};
 pub use event::NewEvent;
 pub use id::*;

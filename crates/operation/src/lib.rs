@@ -6,6 +6,7 @@
 
 mod answer;
 mod caught;
+mod cursor;
 mod deprecation;
 mod describe;
 mod events;
@@ -28,6 +29,7 @@ mod stream;
 mod validate;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
+pub use cursor::Cursors;
 pub use deprecation::Deprecated;
 pub use describe::Describe;
 pub use events::{EventType, object_schema, schema_of};
@@ -44,7 +46,7 @@ pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
-pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber};
+pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
 
 use model::{Caller, Error, Result};

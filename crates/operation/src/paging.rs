@@ -1,11 +1,12 @@
 //! Pages as arguments: the rules of the four modes stand here and nowhere else (platform-billing.md C.5).
 
+use crate::cursor::Cursors;
 use crate::lists::{CursorList, OffsetList, OptInList, PageList, Pagination};
 use crate::meta::Paging;
 use crate::{Describe, FromInput, Input};
-use model::{Cursor, Error, Result, WorkspaceId};
+use model::{Error, Result};
 use serde::Deserialize;
-use store::{CursorPage, OffsetPage, OptInPage, PageNumber};
+use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 use utoipa::IntoParams;
 
 const DEFAULT_LIMIT: i64 = 20;
@@ -71,7 +72,7 @@ impl FromInput for CursorPage {
     const PAGING: Option<Paging> = Some(Paging::Cursor);
 
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        let starting_after = input.query_value("starting_after").map(str::to_owned);
+        let starting_after = input.query_value("starting_after").map(Position::new);
         Ok(Self { limit: lowered_limit(input)?, starting_after })
     }
 
@@ -104,13 +105,11 @@ impl FromInput for PageNumber {
     }
 }
 
-/// An opt-in page, and what its cursors are bound to.
+/// An opt-in page, and its cursors.
 #[derive(Debug, Clone)]
 pub struct OptIn {
     page: OptInPage,
-    kind: &'static str,
-    workspace: WorkspaceId,
-    filters: String,
+    cursors: Cursors,
 }
 
 impl OptIn {
@@ -126,8 +125,7 @@ impl OptIn {
         let has_more = rows.len() > limit;
         rows.truncate(limit);
         let last = rows.last().filter(|_| has_more);
-        let next_cursor =
-            last.map(|row| Cursor::encode(self.kind, self.workspace, &self.filters, &position(row)));
+        let next_cursor = last.map(|row| self.cursors.encode(&position(row)));
         OptInList::Page { data: rows, has_more, next_cursor }
     }
 
@@ -145,21 +143,20 @@ impl OptIn {
     /// # Errors
     /// `validation_error` for `limit` or a cursor that is not one of this list.
     pub fn read_with(input: &Input<'_>, paged: bool, cursor: Option<&str>) -> Result<Self> {
-        let kind = input.meta.id;
-        let workspace = input.caller.workspace_id();
-        let filters = filters(input);
+        let seal = input.services.get()?;
+        let cursors = Cursors::new(seal, input.meta.id, input.caller.workspace_id(), filters(input));
         let page = if paged {
             let limit = number(input, "limit", 1)?.unwrap_or(DEFAULT_LIMIT);
             if limit > MOST {
                 return Err(Error::invalid("limit", format_args!("must be at most {MOST}")));
             }
-            let after = cursor.map(|text| Cursor::decode(kind, workspace, &filters, text)).transpose()?;
+            let after = cursor.map(|text| cursors.decode(text)).transpose()?;
             OptInPage::Page { limit, after }
         } else {
             let ceiling = input.meta.ceiling;
             OptInPage::Array { ceiling: number(input, "limit", 1)?.unwrap_or(ceiling).min(ceiling) }
         };
-        Ok(Self { page, kind, workspace, filters })
+        Ok(Self { page, cursors })
     }
 }
 

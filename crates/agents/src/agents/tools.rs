@@ -343,7 +343,7 @@ pub fn list_agent_tools(
     page: OptIn,
 ) -> Result<OptInList<AgentTool>> {
     queries::live_agent(read, caller.workspace_id(), agent_id)?;
-    let after = page.page().after().unwrap_or_default().to_owned();
+    let after: String = page.page().after()?.unwrap_or_default();
     let fetch = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
     // An agent has at most 128 tools, so a page is cut from all of them.
     let rows = queries::tools(read, agent_id)?.into_iter().filter(|row| row.name > after).take(fetch);

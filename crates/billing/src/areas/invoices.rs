@@ -114,7 +114,7 @@ pub fn list_invoices(read: &mut Read, caller: &Caller, page: InvoicePage) -> Res
     let InvoicePage { page, after_processor } = page;
     let after = match (page.page(), after_processor) {
         (OptInPage::Array { .. }, Some(processor_id)) => Some(known(read, workspace, &processor_id)?),
-        (page, _) => page.after().map(str::to_owned),
+        (page, _) => page.after()?,
     };
     let mut query = invoices::table
         .filter(invoices::workspace_id.eq(workspace))
@@ -130,7 +130,7 @@ pub fn list_invoices(read: &mut Read, caller: &Caller, page: InvoicePage) -> Res
     Ok(page.answer(found, |invoice: &Invoice| invoice.id.to_string()))
 }
 
-fn known(read: &mut Read, workspace: WorkspaceId, processor_id: &str) -> Result<String> {
+fn known(read: &mut Read, workspace: WorkspaceId, processor_id: &str) -> Result<InvoiceId> {
     let id: Option<InvoiceId> = invoices::table
         .filter(invoices::workspace_id.eq(workspace))
         .filter(invoices::processor_id.eq(processor_id))
@@ -138,7 +138,7 @@ fn known(read: &mut Read, workspace: WorkspaceId, processor_id: &str) -> Result<
         .first(read.connection())
         .optional()?;
     let rule = "is not the payment processor's id of an invoice of this workspace";
-    id.map(|id| id.to_string()).ok_or_else(|| Error::invalid("starting_after", rule))
+    id.ok_or_else(|| Error::invalid("starting_after", rule))
 }
 
 /// One invoice

@@ -98,7 +98,7 @@ pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Resu
         .limit(page.page().fetch())
         .select(Row::as_select())
         .into_boxed();
-    if let Some(after) = page.page().after() {
+    if let Some(after) = page.page().after::<LedgerId>()? {
         query = query.filter(e::id.lt(after));
     }
     let rows: Vec<Row> = query.load(read.connection())?;

@@ -30,14 +30,16 @@ impl App {
         let quotas = Arc::new(Quotas::new(db.clone()));
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped);
-        let services = Services::default().with(BillingSettings { base_url: "https://svc.test/".into() });
+        let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
+        let settings = BillingSettings { base_url: "https://svc.test/".into() };
+        let services = Services::default().with(settings).with_shared(seal.clone());
         let pipeline = Pipeline {
             registry: Arc::new(registry()),
             directory: Arc::new(Directory::new(db.clone())),
             rates: Arc::new(RateWindows::local()),
             quotas,
             spending: Arc::new(Spending::new(db.clone())),
-            seal: Arc::new(Seal::new(&[7; 32]).unwrap()),
+            seal,
             log,
             services: Arc::new(services),
             limits: Limits::default(),

@@ -69,8 +69,8 @@ fn list(
         let id = serde_json::to_string(actor)?.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         query = query.filter(item_activity::actor.like(format!("%\"id\":{id}}}")).escape('\\'));
     }
-    if let Some(after) = page.after() {
-        query = query.filter(item_activity::id.lt(after.parse::<i64>()?));
+    if let Some(after) = page.after::<i64>()? {
+        query = query.filter(item_activity::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

@@ -19,6 +19,7 @@ mod model;
 mod operations;
 mod purge;
 mod queries;
+mod rank;
 mod schema;
 mod stats;
 mod tell;

@@ -5,6 +5,7 @@ use super::fields::rewrite::{self, Begun, Plan};
 use super::fields::{self};
 use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
 use super::queries::{self, Filter};
+use super::rank::Rank;
 use super::tell::{News, differences, expect_version, tell};
 use super::{groups, uniques};
 use crate::author::Author;
@@ -49,7 +50,8 @@ pub fn list_collections(
     };
     let rows = queries::list(read, caller.workspace_id(), filter, page.page())?;
     let collections = queries::briefly(read, rows)?;
-    Ok(page.answer(collections, |collection| format!("{}:{}", collection.position, collection.id)))
+    let rank = |row: &Collection| Rank { position: row.position, id: row.id };
+    Ok(page.answer(collections, |row| rank(row).to_string()))
 }
 
 /// Create a collection with its fields

@@ -3,6 +3,7 @@
 use super::fields::keys::{numbered, slug};
 use super::fields::{CollectionField, rewrite};
 use super::model::{Collection, CollectionStatus, Count};
+use super::rank::Rank;
 use super::{EXACT, EXACT_IN_LISTS, count};
 use crate::shape::{self, CollectionRow, Shape, Shapes};
 use crate::text;
@@ -43,9 +44,7 @@ pub(super) fn list(
         let literal = text::fold(words.trim()).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         query = query.filter(collections::name_key.like(format!("%{literal}%")).escape('\\'));
     }
-    if let Some(after) = page.after() {
-        let (position, id) = after.split_once(':').unwrap_or(("0", after));
-        let (position, id) = (position.parse::<i64>()?, CollectionId(id.parse()?));
+    if let Some(Rank { position, id }) = page.after::<Rank<CollectionId>>()? {
         query = query.filter(
             collections::position
                 .gt(position)

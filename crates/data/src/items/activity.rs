@@ -218,8 +218,8 @@ fn of_item(
         .limit(page.fetch())
         .select(ActivityRow::as_select())
         .into_boxed();
-    if let Some(after) = page.after() {
-        query = query.filter(item_activity::id.lt(after.parse::<i64>()?));
+    if let Some(after) = page.after::<i64>()? {
+        query = query.filter(item_activity::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

@@ -257,8 +257,8 @@ fn list(
     if let Some(parent) = parent {
         query = query.filter(table::parent_id.eq(parent));
     }
-    if let Some(after) = page.after() {
-        query = query.filter(table::id.lt(after.parse::<i64>().map(CommentId)?));
+    if let Some(after) = page.after::<CommentId>()? {
+        query = query.filter(table::id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

@@ -213,8 +213,8 @@ fn attached(read: &mut Read, item: &ItemRow, page: &OptInPage) -> Result<Vec<Att
         .limit(page.fetch())
         .select(COLUMNS)
         .into_boxed();
-    if let Some(after) = page.after() {
-        query = query.filter(item_files::file_id.lt(after.parse::<i64>().map(FileId)?));
+    if let Some(after) = page.after::<FileId>()? {
+        query = query.filter(item_files::file_id.lt(after));
     }
     Ok(query.load(read.connection())?)
 }

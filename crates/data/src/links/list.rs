@@ -11,9 +11,10 @@ use super::targets;
 use crate::items;
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
-use model::{Caller, Code, CollectionId, Error, FieldId, ItemId, LinkId, Result, WorkspaceId};
+use model::{Caller, Code, CollectionId, FieldId, ItemId, LinkId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, Rows, State, operation};
 use std::collections::HashMap;
+use std::str::FromStr;
 use store::Read;
 use store::schema::{item_links, items as items_table};
 
@@ -24,18 +25,22 @@ enum Place {
     In(FieldId, ItemId),
 }
 
-impl Place {
-    fn read(text: &str) -> Option<Self> {
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
         let mut parts = text.split(':');
-        let direction = parts.next()?;
-        let mut number = || parts.next()?.parse().ok();
+        let direction = parts.next();
+        let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or(());
         match direction {
-            "out" => Some(Self::Out(FieldId(number()?), number()?, LinkId(number()?))),
-            "in" => Some(Self::In(FieldId(number()?), ItemId(number()?))),
-            _ => None,
+            Some("out") => Ok(Self::Out(FieldId(number()?), number()?, LinkId(number()?))),
+            Some("in") => Ok(Self::In(FieldId(number()?), ItemId(number()?))),
+            _ => Err(()),
         }
     }
+}
 
+impl Place {
     fn of(link: &ItemLink, fields: &Fields) -> String {
         let field = fields.id_of(link);
         match link.direction {
@@ -75,8 +80,7 @@ pub fn list_item_links(
     let workspace = caller.workspace_id();
     let shape = shape::for_read(read, &shapes.0, workspace, collection_id)?;
     items::live(read, &shape, item_id)?;
-    let unreadable = || Error::invalid("starting_after", "is no cursor of this list");
-    let after = page.page().after().map(|text| Place::read(text).ok_or_else(unreadable)).transpose()?;
+    let after = page.page().after()?;
     let list = List { workspace, shape: &shape, shapes: &shapes.0, item: item_id, query: &query };
     let (mut fields, most) = (Fields::default(), page.page().fetch());
     let mut links = list.leading_out(read, after, most, &mut fields)?;

@@ -7,16 +7,28 @@ use super::run::{self, Found};
 use crate::items::{Facts, Item, find};
 use crate::output::Shown;
 use crate::shape::{self, Shape, Shapes};
+use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use model::{Caller, CollectionId, Cursor, Error, ItemId, Result};
-use operation::{Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
+use model::{Caller, CollectionId, Error, ItemId, Result};
+use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::str::FromStr;
 use store::{CursorPage, Read};
 use utoipa::IntoParams;
 
-const KIND: &str = "listItems";
+/// Where an item stands in the order of a list: the bytes that it is sorted by.
+struct Place(Vec<u8>);
+
+/// As cursors carry it.
+impl FromStr for Place {
+    type Err = base64::DecodeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        URL_SAFE_NO_PAD.decode(text).map(Self)
+    }
+}
 
 /// Which items are listed, and what of them.
 #[derive(Debug, Clone)]
@@ -60,11 +72,14 @@ pub fn list_items(
     page: CursorPage,
     shapes: State<Shapes>,
     planner: State<Planner>,
+    seal: State<Seal>,
 ) -> Result<With<RawCursorList<Item>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let Listing { asked, shown, trashed } = listing;
     let meant = asked.read(read, &shape, trashed)?;
-    let after = place(read, &shape, &meant.query, &meant.seal, page.starting_after.as_deref())?;
+    let cursors = Cursors::new(seal.0, "listItems", shape.workspace, meant.bound_to);
+    let after = page.after::<String>()?;
+    let after = after.map(|after| place(read, &shape, &meant.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
     let found = meant.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
     planner.0.note(&shape, &meant.query, &found.report, need - 1, read.now());
@@ -76,9 +91,7 @@ pub fn list_items(
         printer.print(&found.row, &mut text)?;
         printed.push((found, text));
     }
-    let cursor = |last: &(&Found, String)| {
-        Cursor::encode(KIND, shape.workspace, &meant.seal, &URL_SAFE_NO_PAD.encode(&last.0.place))
-    };
+    let cursor = |last: &(&Found, String)| cursors.encode(&URL_SAFE_NO_PAD.encode(&last.0.place));
     let answer = RawCursorList::of(&page, &printed, |(_, text), out| out.push_str(text), cursor);
     Ok(With { answer, headers: vec![found.report.header()] })
 }
@@ -88,10 +101,9 @@ fn place(
     read: &mut Read,
     shape: &Shape,
     query: &run::Query,
-    seal: &str,
-    after: Option<&str>,
-) -> Result<Option<Vec<u8>>> {
-    let Some(after) = after else { return Ok(None) };
+    cursors: &Cursors,
+    after: &str,
+) -> Result<Vec<u8>> {
     if let Ok(id) = after.parse::<i64>() {
         let row = find(read, shape, ItemId(id))?
             .ok_or_else(|| Error::invalid("starting_after", "is not an item of this collection"))?;
@@ -104,9 +116,8 @@ fn place(
             .map(|field| field.key.as_str())
             .collect();
         let data = pick(row.data.as_str(), &keys)?;
-        return Ok(Some(query.sort.key(shape, Facts { row: &row, data: &data })));
+        return Ok(query.sort.key(shape, Facts { row: &row, data: &data }));
     }
-    let position = Cursor::decode(KIND, shape.workspace, seal, after)?;
-    let place = URL_SAFE_NO_PAD.decode(position).map_err(Error::internal)?;
-    Ok(Some(place))
+    let Place(place) = cursors.decode(after)?.read()?;
+    Ok(place)
 }

@@ -72,7 +72,7 @@ pub struct Meant {
     /// The query.
     pub query: Query,
     /// What its cursors are bound to.
-    pub seal: String,
+    pub bound_to: String,
     /// The fields that a view shows; `None` for all.
     pub visible: Option<Vec<Subject>>,
     /// Whether somebody said in which order.
@@ -95,7 +95,7 @@ impl Asked {
     }
 
     /// All of it, and the view as it is now, in one spelling: what a cursor is bound to.
-    fn seal(&self, shape: &Shape, view: Option<&JsonText>, trashed: bool) -> String {
+    fn bound_to(&self, shape: &Shape, view: Option<&JsonText>, trashed: bool) -> String {
         let mut pairs = self.pairs.clone();
         pairs.sort_unstable();
         let view = view.map(JsonText::as_str);
@@ -173,9 +173,9 @@ impl Asked {
             filter = Filter::All(vec![filter, Filter::Finds(Words::read(shape, &text))]);
         }
         let is_sorted = !parts.is_empty();
-        let seal = self.seal(shape, view.as_ref().map(|(_, text)| text), trashed);
+        let bound_to = self.bound_to(shape, view.as_ref().map(|(_, text)| text), trashed);
         let visible = view.and_then(|(saved, _)| saved.visible);
-        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), seal, visible, is_sorted })
+        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), bound_to, visible, is_sorted })
     }
 }
 

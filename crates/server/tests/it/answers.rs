@@ -11,7 +11,7 @@ use testkit::{Key, Script, TestApp};
 
 /// Makes one of everything that has an id, with every optional field filled, and gives the ids by the names that
 /// paths have for them. An area that adds ids adds them here.
-async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
+pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     let app = &walk.app;
     let key = &walk.keys[&(false, true)];
     let workspace = WorkspaceId(walk.workspace.parse().unwrap());

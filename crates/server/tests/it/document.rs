@@ -17,6 +17,8 @@ pub struct Op {
     pub scope: Option<String>,
     pub partner_only: bool,
     pub restricted: bool,
+    /// `x-svc-pagination`.
+    pub paging: Option<String>,
     parameters: Vec<Value>,
     /// The body's schema.
     pub body: Option<Value>,
@@ -62,6 +64,7 @@ impl Document {
             scope: scopes.first().map(|scope| scope.as_str().unwrap().to_owned()),
             partner_only: op["x-svc-partner-only"] == true,
             restricted: op["x-svc-test-mode"] == "restricted",
+            paging: op["x-svc-pagination"].as_str().map(str::to_owned),
             parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
             body_is_optional: op["requestBody"]["required"] == false,
             body: op.get("requestBody").map(|body| body["content"]["application/json"]["schema"].clone()),
@@ -162,6 +165,13 @@ fn text(schema: &Value, name: &str) -> String {
         // The kinds of tools are checked by the code, so that areas can add theirs.
         (_, _, "type") => "http".to_owned(),
         _ => "x".repeat(usize::try_from(schema["minLength"].as_u64().unwrap_or(1)).unwrap().max(1)),
+    }
+}
+
+impl Op {
+    /// Whether it is a list that gives cursors. That of runs goes on after a plain id.
+    pub fn has_cursors(&self) -> bool {
+        self.paging.as_deref() == Some("opt_in") || self.id == "listItems"
     }
 }
 

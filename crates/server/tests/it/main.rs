@@ -23,6 +23,7 @@ mod kill_approval;
 mod kill_import;
 mod kill_inbound;
 mod limits;
+mod positions;
 mod log_reader;
 mod processes;
 mod program;

@@ -5,6 +5,7 @@ use super::model::{CollectionField, NewField};
 use super::rewrite;
 use crate::author::Author;
 use crate::collections::queries;
+use crate::collections::rank::Rank;
 use crate::collections::tell::{News, tell};
 use crate::items::activity::{Changes, change};
 use crate::shape::{self, Shape, Shapes};
@@ -27,23 +28,18 @@ pub fn list_fields(
     shapes: State<Shapes>,
 ) -> Result<OptInList<CollectionField>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let place = |position: i64, id: FieldId| (position, id);
-    let after = page.page().after().map(place_of).transpose()?;
+    let after = page.page().after::<Rank<FieldId>>()?;
     let progress = rewrite::progress(read, collection_id)?;
     let limit = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
     let fields = shape
         .fields
         .iter()
-        .filter(|field| after.is_none_or(|after| place(field.position, field.id) > after))
+        .filter(|field| after.is_none_or(|after| Rank { position: field.position, id: field.id } > after))
         .take(limit)
         .map(|field| CollectionField::of(&shape, field, progress.get(&field.id).copied()))
         .collect();
-    Ok(page.answer(fields, |field: &CollectionField| format!("{}:{}", field.position, field.id)))
-}
-
-fn place_of(cursor: &str) -> Result<(i64, FieldId)> {
-    let (position, id) = cursor.split_once(':').unwrap_or((cursor, "0"));
-    Ok((position.parse()?, FieldId(id.parse()?)))
+    let rank = |field: &CollectionField| Rank { position: field.position, id: field.id };
+    Ok(page.answer(fields, |field| rank(field).to_string()))
 }
 
 /// Add a field

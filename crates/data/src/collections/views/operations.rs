@@ -4,6 +4,7 @@ use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
 use super::queries;
 use crate::author::Author;
 use crate::collections::queries::refuse_archived;
+use crate::collections::rank::Rank;
 use crate::collections::tell::{News, differences, expect_version, tell};
 use crate::query::{SavedQuery, SavedQueryText};
 use crate::shape::{self, Shape, Shapes};
@@ -28,7 +29,7 @@ pub fn list_views(
     let now = read.now();
     let rows = queries::list(read, &shape, page.page())?;
     let views = rows.iter().map(|row| row.view(&shape, now)).collect::<Result<Vec<_>>>()?;
-    Ok(page.answer(views, |view| format!("{}:{}", view.position, view.id)))
+    Ok(page.answer(views, |view| Rank { position: view.position, id: view.id }.to_string()))
 }
 
 /// Save a view: filters, sort, visible fields

@@ -3,7 +3,11 @@
 use super::{create, ids, list, query};
 use crate::{full, number, seed};
 use ::model::CollectionId;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use operation::Cursors;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use svc_data::query::{Budget, Planner};
 use testkit::{Key, TestApp};
 
@@ -97,6 +101,32 @@ testkit::on_both! {
         let stranger = full(&app).await;
         ask(&app, &stranger, collection, &[]).await.expect_error(404, "not_found");
         assert_eq!(ids(&ask(&app, &key, collection, &[("starting_after", cursor)]).await).len(), 1);
+    }
+
+    async fn any_place_in_a_cursor_is_a_page(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        seed::index_on(&app, &key, collection, &[("price".to_owned(), false)]).await;
+        for price in 0..3 {
+            create(&app, &key, collection, json!({ "price": price })).await;
+        }
+        for sort in ["price", "-price", "name", "id"] {
+            // What the service itself would have to seal.
+            let bound_to = json!([collection, [["sort", sort]], null, false]).to_string();
+            let seal = Arc::new(auth::Seal::new(&[7; 32]).unwrap());
+            let cursors = Cursors::new(seal, "listItems", key.workspace, bound_to);
+            let ends = [0, 1, 2, 3, 127, 128, 254, 255];
+            let short = ends.map(|byte| vec![byte]);
+            let long = ends.map(|byte| [vec![byte; 40], vec![0, 255, byte]].concat());
+            for place in [vec![], vec![0; 8], vec![255; 8], vec![3; 900]].into_iter().chain(short).chain(long) {
+                let cursor = cursors.encode(&URL_SAFE_NO_PAD.encode(&place));
+                ask(&app, &key, collection, &[("sort", sort), ("starting_after", &cursor)]).await.expect(200);
+            }
+            let no_place = cursors.encode("!");
+            let answer = ask(&app, &key, collection, &[("sort", sort), ("starting_after", &no_place)]).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("starting_after"));
+        }
     }
 
     async fn a_row_that_moves_neither_skips_nor_doubles_its_neighbours(kind: Kind) {

@@ -1,0 +1,175 @@
+//! Every list of the served contract reads what callers say of the place where a page begins: whatever it is, the answer
+//! is a page or a 400.
+
+use crate::answers::seed;
+use crate::document::{Document, Op, well_formed};
+use crate::walk::Walk;
+use auth::Seal;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::WorkspaceId;
+use operation::Cursors;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use testkit::Answer;
+
+/// No list gives such positions. They come in cursors under the service's own key, which no caller can make.
+const HOSTILE: [&str; 27] = [
+    "",
+    " ",
+    "abc",
+    "-1",
+    "+1",
+    "1.5",
+    "1e3",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "99999999999999999999999999999999999999999",
+    "\0",
+    "1\0",
+    "led_\0",
+    "é",
+    "\u{fffd}",
+    "';--",
+    "%00",
+    ":",
+    "1:",
+    ":1",
+    "9223372036854775808:1",
+    "-9223372036854775808:9223372036854775807",
+    "out:1:1",
+    "in:x:y",
+    "2026-13-45T99:99:99Z",
+    "null",
+];
+
+/// Each list reads one of these. A list with positions of another kind adds one.
+const READABLE: [&str; 9] = [
+    "1",
+    "AAAAAAAAAAA",
+    "1:1",
+    "out:1:1:1",
+    "led_00000000000000000000000000",
+    "inv_00000000000000000000000000",
+    "we_00000000000000000000000000",
+    "wh_00000000000000000000000000",
+    "imp_00000000000000000000000000",
+];
+
+/// What is no cursor at all.
+const GARBAGE: [&str; 9] =
+    ["", "garbage", "%00", "%FF", "A", "e30", "-1x", "eyJwb3NpdGlvbiI6ImFiYyIsInNlYWwiOiIifQ", "%C3%A9"];
+
+/// A list, filled in.
+struct List<'a> {
+    op: &'a Op,
+    /// With the beginning of a query.
+    path: String,
+    filters: String,
+    cursors: Cursors,
+}
+
+impl<'a> List<'a> {
+    fn new(walk: &Walk, document: &Document, op: &'a Op, ids: &BTreeMap<&'static str, String>) -> Self {
+        let named: BTreeMap<String, String> =
+            document.ids(op).into_iter().map(|name| (name.clone(), ids[name.as_str()].clone())).collect();
+        let path =
+            named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id));
+        let filters = match op.id.as_str() {
+            // It has filters of its own.
+            "listItems" => json!([ids["collectionId"].parse::<i64>().unwrap(), [], null, false]),
+            _ => json!(named.iter().collect::<Vec<_>>()),
+        };
+        let query = match (op.id.as_str(), op.paging.as_deref()) {
+            ("searchItems", _) => "q=full&",
+            (_, Some("opt_in")) => "paginate=true&",
+            _ => "",
+        };
+        let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
+        let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+        let filters = filters.to_string();
+        let cursors = Cursors::new(seal, op.id.clone().leak(), workspace, filters.clone());
+        Self { op, path: format!("{path}?{query}"), filters, cursors }
+    }
+
+    async fn page(&self, walk: &Walk, position: &str) -> Answer {
+        let path = format!("{}starting_after={position}", self.path);
+        // A minute of its own. Its form is held against the contract elsewhere.
+        walk.app.data.clock.advance(chrono::Duration::seconds(61));
+        let answer = walk.app.get(&path, walk.key(self.op, true)).await;
+        well_formed(&answer, &format!("{}: {position:?}", self.op.id));
+        if answer.status != 200 {
+            let param = answer.expect_error(400, "validation_error");
+            assert_eq!(param.as_deref(), Some("starting_after"), "{}: {position:?}", self.op.id);
+        }
+        answer
+    }
+}
+
+/// What the service gave before it had a key for cursors: anybody can make it.
+fn unkeyed(op: &Op, workspace: i64, filters: &str, position: &str) -> String {
+    let sealed = serde_json::to_vec(&json!(["v1", op.id, workspace, filters, position])).unwrap();
+    let digest = ring::digest::digest(&ring::digest::SHA256, &sealed);
+    let seal = URL_SAFE_NO_PAD.encode(&digest.as_ref()[..9]);
+    URL_SAFE_NO_PAD.encode(json!({ "position": position, "seal": seal }).to_string())
+}
+
+testkit::on_both! {
+    async fn garbage_is_no_position(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let ids = seed(&walk).await;
+        for (document, op) in walk.operations().filter(|(_, op)| op.paging.is_some()) {
+            let list = List::new(&walk, document, &op, &ids);
+            let long = "x".repeat(1500);
+            for garbage in GARBAGE.into_iter().chain([long.as_str()]) {
+                let answer = list.page(&walk, garbage).await;
+                // Lists that are counted from their beginning do not look at it, but for what no query may have.
+                let is_read = matches!(op.paging.as_deref(), Some("cursor" | "opt_in")) || garbage == "%00";
+                assert_eq!(answer.status, if is_read { 400 } else { 200 }, "{}: {garbage}", op.id);
+            }
+        }
+    }
+
+    async fn a_cursor_holds_unchanged_and_for_its_list_only(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let ids = seed(&walk).await;
+        let workspace: i64 = walk.workspace.parse().unwrap();
+        let mut earlier: Option<String> = None;
+        for (document, op) in walk.operations().filter(|(_, op)| op.has_cursors()) {
+            let list = List::new(&walk, document, &op, &ids);
+            let cursor = list.cursors.encode("abc");
+            let mut foreign: Vec<String> = [0, cursor.len() / 2, cursor.len() - 1]
+                .map(|place| {
+                    let other = if cursor.as_bytes()[place] == b'A' { "B" } else { "A" };
+                    format!("{}{other}{}", &cursor[..place], &cursor[place + 1..])
+                })
+                .into();
+            foreign.push(unkeyed(&op, workspace, &list.filters, "abc"));
+            foreign.extend(earlier.replace(list.cursors.encode("1")));
+            for cursor in foreign {
+                assert_eq!(list.page(&walk, &cursor).await.status, 400, "{}: {cursor}", op.id);
+            }
+        }
+        assert!(earlier.is_some());
+    }
+
+    async fn a_hostile_position_is_a_page_or_a_mistake(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let ids = seed(&walk).await;
+        for (document, op) in walk.operations().filter(|(_, op)| op.has_cursors()) {
+            let list = List::new(&walk, document, &op, &ids);
+            let long = "9".repeat(1200);
+            for position in HOSTILE.into_iter().chain([long.as_str()]) {
+                list.page(&walk, &list.cursors.encode(position)).await;
+            }
+            // What is sealed here is what the list opens: otherwise all of it would have been refused at the door.
+            let mut is_read = false;
+            for position in READABLE {
+                is_read |= list.page(&walk, &list.cursors.encode(position)).await.status == 200;
+            }
+            assert!(is_read, "{}: add a position to READABLE", op.id);
+        }
+    }
+}
