@@ -15,6 +15,7 @@ use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList,
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::Arc;
 use store::{CursorPage, Read};
 use utoipa::IntoParams;
 
@@ -36,6 +37,8 @@ pub struct Listing {
     asked: Asked,
     shown: Shown,
     trashed: bool,
+    /// Signs the cursors.
+    seal: Arc<Seal>,
 }
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -48,7 +51,13 @@ struct TrashedQuery {
 impl FromInput for Listing {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let Query(TrashedQuery { trashed }) = Query::from_input(input, name)?;
-        Ok(Self { asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)?, trashed })
+        let seal = input.services.get()?;
+        Ok(Self {
+            asked: Asked::from_input(input, name)?,
+            shown: Shown::from_input(input, name)?,
+            trashed,
+            seal,
+        })
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {
@@ -72,12 +81,11 @@ pub fn list_items(
     page: CursorPage,
     shapes: State<Shapes>,
     planner: State<Planner>,
-    seal: State<Seal>,
 ) -> Result<With<RawCursorList<Item>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let Listing { asked, shown, trashed } = listing;
+    let Listing { asked, shown, trashed, seal } = listing;
     let meant = asked.read(read, &shape, trashed)?;
-    let cursors = Cursors::new(seal.0, "listItems", shape.workspace, meant.bound_to);
+    let cursors = Cursors::new(seal, "listItems", shape.workspace, meant.bound_to);
     let after = page.after::<String>()?;
     let after = after.map(|after| place(read, &shape, &meant.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
@@ -104,8 +112,8 @@ fn place(
     cursors: &Cursors,
     after: &str,
 ) -> Result<Vec<u8>> {
-    if let Ok(id) = after.parse::<i64>() {
-        let row = find(read, shape, ItemId(id))?
+    if let Ok(id) = after.parse::<ItemId>() {
+        let row = find(read, shape, id)?
             .ok_or_else(|| Error::invalid("starting_after", "is not an item of this collection"))?;
         let mut fields = BTreeSet::new();
         query.sort.fields(&mut fields);
