@@ -7,7 +7,7 @@
 use crate::shape::{Family, Field};
 use crate::{text, value};
 use chrono::{Datelike, Timelike};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Rank of an item that has a value.
 pub const VALUE: u8 = 1;
@@ -65,10 +65,10 @@ pub fn integer_of(key: &[u8]) -> Option<i64> {
 }
 
 /// The number whose key this is.
-pub fn number_of(key: &[u8]) -> Option<f64> {
+pub fn number_of(key: &[u8]) -> Option<Number> {
     let bytes: [u8; 8] = key.strip_prefix(&[VALUE])?.try_into().ok()?;
     let sortable = u64::from_be_bytes(bytes);
-    Some(f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable }))
+    Number::from_f64(f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable }))
 }
 
 /// The keys of a set's elements.
@@ -212,7 +212,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_read_back(value in -1e15f64..1e15, id: i64, desc: bool) {
-            prop_assert_eq!(number_of(&of_number(value, false)), Some(value + 0.0));
+            prop_assert_eq!(number_of(&of_number(value, false)), Number::from_f64(value + 0.0));
             let mut key = Vec::new();
             push_integer(&mut key, id, false);
             prop_assert_eq!(integer_of(&key), Some(id));

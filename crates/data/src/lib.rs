@@ -3,6 +3,7 @@
 pub mod author;
 pub mod collections;
 pub mod compute;
+mod decimal;
 pub mod exports;
 pub mod files;
 pub mod imports;

@@ -4,11 +4,13 @@
 #[path = "value_tests.rs"]
 mod tests;
 
+use crate::decimal::{self, Decimal};
 use crate::shape::{Field, FieldType};
 use crate::text;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike};
 use model::{FieldError, Timestamp};
-use serde_json::{Number, Value};
+use operation::numbers;
+use serde_json::Value;
 
 /// Why a value does not fit a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +93,11 @@ pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
     }
 }
 
+/// Whether a value is a text of white space only, which is none for a field that requires one.
+pub fn is_blank(kind: FieldType, value: &Value) -> bool {
+    is_text(kind) && value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
 fn is_text(kind: FieldType) -> bool {
     matches!(
         kind,
@@ -170,83 +177,51 @@ fn phone(field: &Field, text: &str) -> Result<String, Problem> {
     Ok(number.format().mode(phonenumber::Mode::E164).to_string())
 }
 
-/// A finite number in a JSON number, or in text under [`Mode::Typecast`].
-fn number(value: &Value, mode: Mode) -> Option<f64> {
+/// The number in a JSON number, or in text under [`Mode::Typecast`].
+fn number(value: &Value, mode: Mode, wanted: &str) -> Result<Decimal, Problem> {
     let number = match (value, mode) {
-        (Value::Number(number), _) => number.as_f64(),
-        (Value::String(text), Mode::Typecast) => json_number(text.trim()),
+        (Value::Number(number), _) => Some(Ok(decimal::of(number))),
+        (Value::String(text), Mode::Typecast) => decimal::parse(text.trim()),
         _ => None,
     };
-    number.filter(|number| number.is_finite())
-}
-
-/// Reads a number in JSON's grammar.
-pub fn json_number(text: &str) -> Option<f64> {
-    let number: Number = serde_json::from_str(text).ok()?;
-    number.as_f64().filter(|number| number.is_finite())
-}
-
-/// A number as it is kept: whole ones without a fraction, no negative zero.
-pub fn json_of(number: f64) -> Value {
-    #[expect(clippy::cast_possible_truncation, reason = "whole numbers of this size fit")]
-    if number.fract() == 0.0 && number.abs() < 1e15 {
-        return Value::from(number as i64);
-    }
-    Number::from_f64(number).map_or(Value::Null, Value::Number)
-}
-
-/// Significant digits, and places after the point, of a number's shortest decimal form.
-fn digits(number: f64) -> (usize, usize) {
-    let text = format!("{:e}", number.abs());
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let significant = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    let exponent: i64 = exponent.parse().unwrap_or_default();
-    let places = i64::try_from(significant).unwrap_or(i64::MAX) - 1 - exponent;
-    (significant, usize::try_from(places.max(0)).unwrap_or_default())
+    Ok(number.ok_or_else(|| wrong_type(wanted))??)
 }
 
 fn check_number(field: &Field, value: &Value, mode: Mode) -> Checked {
-    let mut number = number(value, mode).ok_or_else(|| wrong_type("a number"))?;
-    if let Some(precision) = field.options.precision {
-        let precision = usize::try_from(precision.clamp(0, 8)).unwrap_or_default();
-        if mode == Mode::Typecast {
-            number = format!("{number:.precision$}").parse().unwrap_or(number);
-        } else if digits(number).1 > precision {
-            return Err(Problem::new("too_precise", format!("must have at most {precision} decimal places")));
-        }
+    let number = number(value, mode, "a number")?;
+    let precision = field.options.precision.map(|precision| precision.clamp(0, 8));
+    if let Some(precision) = precision.filter(|precision| decimal::places(&number) > *precision) {
+        return Err(Problem::new("too_precise", format!("must have at most {precision} decimal places")));
     }
-    if digits(number).0 > 15 {
-        return Err(Problem::new("too_precise", "must have at most 15 significant digits"));
-    }
-    in_range(field, number)?;
-    Ok(Some(json_of(number)))
+    let kept = decimal::kept(&number)?;
+    in_range(field, &number)?;
+    Ok(Some(kept))
 }
 
-fn in_range(field: &Field, number: f64) -> Result<(), Problem> {
-    let (mut min, mut max) = (field.options.min, field.options.max);
+fn in_range(field: &Field, number: &Decimal) -> Result<(), Problem> {
+    let (mut min, mut max) = (field.options.min.clone(), field.options.max.clone());
     if field.kind == FieldType::Rating {
-        (min, max) = (Some(min.unwrap_or(0.0)), Some(max.unwrap_or(5.0)));
+        (min, max) = (min.or(Some(0.into())), max.or(Some(5.into())));
     }
-    if let Some(min) = min.filter(|min| number < *min) {
+    if let Some(min) = min.filter(|min| *number < decimal::of(min)) {
         return Err(Problem::new("out_of_range", format!("must be at least {min}")));
     }
-    if let Some(max) = max.filter(|max| number > *max) {
+    if let Some(max) = max.filter(|max| *number > decimal::of(max)) {
         return Err(Problem::new("out_of_range", format!("must be at most {max}")));
     }
     Ok(())
 }
 
 fn check_integer(field: &Field, value: &Value, mode: Mode) -> Checked {
-    let number = number(value, mode)
-        .filter(|number| number.fract() == 0.0)
-        .ok_or_else(|| wrong_type("a whole number"))?;
-    #[expect(clippy::cast_precision_loss, reason = "2^53 is exact")]
-    if number.abs() > MOST_INTEGER as f64 || value.as_i64().is_some_and(|exact| exact.abs() > MOST_INTEGER) {
+    let number = number(value, mode, "a whole number")?;
+    if !number.is_integer() {
+        return Err(wrong_type("a whole number"));
+    }
+    if number.abs() > MOST_INTEGER {
         return Err(Problem::new("out_of_range", "must be between -2^53 and 2^53"));
     }
-    in_range(field, number)?;
-    #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
-    Ok(Some(Value::from(number as i64)))
+    in_range(field, &number)?;
+    Ok(Some(decimal::kept(&number)?))
 }
 
 fn check_boolean(value: &Value, mode: Mode) -> Checked {
@@ -427,7 +402,14 @@ fn check_json(field: &Field, value: &Value, mode: Mode) -> Checked {
     let parsed;
     let value = match (value, mode) {
         (Value::String(text), Mode::Typecast) => {
-            parsed = serde_json::from_str(text).unwrap_or_else(|_| value.clone());
+            match (serde_json::from_str(text), numbers::lossy(text.as_bytes(), "")) {
+                (Ok(_), Some(_)) => {
+                    let rule = "must have numbers of at most 15 significant digits";
+                    return Err(Problem::new("too_precise", rule));
+                }
+                (Ok(json), None) => parsed = json,
+                (Err(_), _) => parsed = value.clone(),
+            }
             &parsed
         }
         _ => value,

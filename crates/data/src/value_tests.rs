@@ -1,6 +1,6 @@
 //! What each type takes, and the form in which it is kept.
 
-use super::{Mode, check, json_of};
+use super::{Mode, check};
 use crate::shape::sample::{choices, field};
 use crate::shape::{Cardinality, FieldOptions, FieldType};
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn kept(kind: FieldType, options: FieldOptions, value: &Value, mode: Mode) -> Re
 fn strict_values_have_the_type_of_their_field() {
     use FieldType as T;
     let limited = FieldOptions { max_length: Some(3), pattern: Some("[a-z]+".into()), ..options() };
-    let money = FieldOptions { precision: Some(2), min: Some(0.0), max: Some(100.0), ..options() };
+    let money = FieldOptions { precision: Some(2), min: Some(0.into()), max: Some(100.into()), ..options() };
     let zoned = FieldOptions { time_zone: Some("Europe/Madrid".into()), ..options() };
     let spanish = FieldOptions { default_country: Some("ES".into()), ..options() };
     let one = FieldOptions { cardinality: Some(Cardinality::One), ..options() };
@@ -48,6 +48,10 @@ fn strict_values_have_the_type_of_their_field() {
         (T::Number, options(), json!(-0.0), Ok(json!(0))),
         (T::Number, options(), json!(0.123_456_789_012_345), Ok(json!(0.123_456_789_012_345))),
         (T::Number, options(), json!(1_234_567_890_123_456_789_i64), Err("too_precise")),
+        (T::Number, options(), json!(9_007_199_254_740_992_i64), Ok(json!(9_007_199_254_740_992_i64))),
+        (T::Number, options(), json!(9_007_199_254_740_993_i64), Err("too_precise")),
+        (T::Number, options(), json!(1e308), Ok(json!(1e308))),
+        (T::Number, options(), json!(5e-324), Err("out_of_range")),
         (T::Number, options(), json!("1"), Err("invalid_type")),
         (T::Currency, money.clone(), json!(9.99), Ok(json!(9.99))),
         (T::Currency, money.clone(), json!(9.999), Err("too_precise")),
@@ -105,9 +109,15 @@ fn text_is_read_as_what_the_field_wants_when_asked_to() {
     let cases: Vec<(T, FieldOptions, Value, Result<Value, &str>)> = vec![
         (T::Text, options(), json!(5), Ok(json!("5"))),
         (T::Number, options(), json!(" 12.50 "), Ok(json!(12.5))),
+        (T::Number, options(), json!("0.10000000000000000001"), Err("too_precise")),
+        (T::Number, options(), json!("1e400"), Err("out_of_range")),
+        (T::Integer, options(), json!("5.0"), Ok(json!(5))),
+        (T::Integer, options(), json!("9007199254740993.0"), Err("out_of_range")),
+        (T::Json, options(), json!("{\"a\":0.10000000000000000001}"), Err("too_precise")),
+        (T::Json, options(), json!("1e400 is much"), Ok(json!("1e400 is much"))),
         (T::Number, options(), json!("twelve"), Err("invalid_type")),
         (T::Number, options(), json!(""), Ok(Value::Null)),
-        (T::Currency, FieldOptions { precision: Some(2), ..options() }, json!("9.999"), Ok(json!(10))),
+        (T::Currency, FieldOptions { precision: Some(2), ..options() }, json!("9.999"), Err("too_precise")),
         (T::Boolean, options(), json!("Yes"), Ok(json!(true))),
         (T::Boolean, options(), json!(0), Ok(json!(false))),
         (T::Date, options(), json!("2026-11-21T10:00:00Z"), Ok(json!("2026-11-21"))),
@@ -127,7 +137,7 @@ proptest! {
     #[test]
     fn what_is_kept_is_kept_again(number in -1e14f64..1e14, text in ".{0,30}", day in 0i64..3_000_000) {
         let number = format!("{number:.3}").parse::<f64>().unwrap();
-        if let Ok(first) = kept(FieldType::Number, options(), &json_of(number), Mode::Strict) {
+        if let Ok(first) = kept(FieldType::Number, options(), &json!(number), Mode::Strict) {
             prop_assert_eq!(kept(FieldType::Number, options(), &first, Mode::Strict), Ok(first));
         }
         for mode in [Mode::Strict, Mode::Typecast] {

@@ -16,6 +16,7 @@ mod input;
 mod lists;
 mod log;
 mod meta;
+pub mod numbers;
 mod openapi;
 mod paging;
 mod pipeline;

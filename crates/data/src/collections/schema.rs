@@ -7,7 +7,7 @@ use crate::value::MOST_INTEGER;
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use store::Read;
 use utoipa::ToSchema;
 
@@ -35,12 +35,8 @@ pub fn get_collection_schema(
 fn schema_of(shape: &Shape, name: &str, description: Option<&str>) -> Value {
     let properties: Map<String, Value> =
         shape.fields.iter().map(|field| (field.key.clone(), property(field))).collect();
-    let required: Vec<&str> = shape
-        .fields
-        .iter()
-        .filter(|field| field.required && !field.archived)
-        .map(|field| field.key.as_str())
-        .collect();
+    let required: Vec<&str> =
+        shape.fields.iter().filter(|field| field.is_demanded()).map(|field| field.key.as_str()).collect();
     let mut unique: Vec<Vec<&str>> =
         shape.fields.iter().filter(|field| field.unique).map(|field| vec![field.key.as_str()]).collect();
     for keys in &shape.settings.unique_keys {
@@ -96,8 +92,14 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
             ("type".to_owned(), json!("string")),
             ("maxLength".to_owned(), json!(options.max_length.unwrap_or(most))),
         ]);
+        let demanded = field.is_demanded();
         if let Some(pattern) = &options.pattern {
-            schema.insert("pattern".to_owned(), format!("^(?:{pattern})?$").into());
+            let or_empty = if demanded { "" } else { "?" };
+            schema.insert("pattern".to_owned(), format!("^(?:{pattern}){or_empty}$").into());
+        }
+        if demanded {
+            // Beside the field's own pattern, which is no reason to take white space.
+            schema.insert("allOf".to_owned(), json!([{ "pattern": r"\S" }]));
         }
         schema
     };
@@ -109,7 +111,7 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
         FieldType::LongText => text(100_000),
         FieldType::Number | FieldType::Currency | FieldType::Percent | FieldType::Duration => {
             let mut schema = Map::from_iter([("type".to_owned(), json!("number"))]);
-            limits(&mut schema, options.min, options.max);
+            limits(&mut schema, options.min.as_ref(), options.max.as_ref());
             if let Some(places) = options.precision {
                 schema.insert("x-svc-precision".to_owned(), places.into());
             }
@@ -120,7 +122,7 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
         }
         FieldType::Rating => {
             let mut schema = Map::from_iter([("type".to_owned(), json!("integer"))]);
-            limits(&mut schema, Some(0.0), Some(options.max.unwrap_or(5.0)));
+            limits(&mut schema, Some(&0.into()), Some(options.max.as_ref().unwrap_or(&5.into())));
             schema
         }
         FieldType::Integer | FieldType::AutoNumber => {
@@ -129,7 +131,7 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
                 ("minimum".to_owned(), json!(-MOST_INTEGER)),
                 ("maximum".to_owned(), json!(MOST_INTEGER)),
             ]);
-            limits(&mut schema, options.min, options.max);
+            limits(&mut schema, options.min.as_ref(), options.max.as_ref());
             schema
         }
         FieldType::Boolean => Map::from_iter([("type".to_owned(), json!("boolean"))]),
@@ -162,10 +164,10 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
     }
 }
 
-fn limits(schema: &mut Map<String, Value>, min: Option<f64>, max: Option<f64>) {
+fn limits(schema: &mut Map<String, Value>, min: Option<&Number>, max: Option<&Number>) {
     for (name, limit) in [("minimum", min), ("maximum", max)] {
         if let Some(limit) = limit {
-            schema.insert(name.to_owned(), crate::value::json_of(limit));
+            schema.insert(name.to_owned(), limit.clone().into());
         }
     }
 }

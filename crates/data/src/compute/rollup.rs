@@ -2,15 +2,15 @@
 //!
 //! They are computed over all links, not over the copy in the item's values, and stored like any other value.
 
-use super::formula::rounded;
-use super::jobs;
+use super::{ComputedError, ComputedErrors, jobs};
+use crate::decimal::{self, Loss, Sum};
 use crate::items::{Data, ItemRow};
 use crate::key;
 use crate::links::table;
 use crate::shape::{
     self, Cardinality, Family, Field, FieldOptions, FieldType, RollupAggregate, Shape, Shapes,
 };
-use crate::value::{self, Problem};
+use crate::value::Problem;
 use diesel::prelude::*;
 use model::{Code, ItemId, JsonText, LinkId, Result};
 use serde_json::Value;
@@ -149,6 +149,7 @@ pub(crate) fn fill(
     row: Option<&ItemRow>,
     extent: Extent,
     data: &mut Data,
+    errors: &mut ComputedErrors,
 ) -> Result<()> {
     let looks = |field: &&Field| matches!(field.kind, FieldType::Rollup | FieldType::Lookup);
     if !shape.fields.iter().any(|field| looks(&field)) {
@@ -169,10 +170,11 @@ pub(crate) fn fill(
             continue;
         }
         for (field, fold) in folds {
-            match fold.value() {
-                Some(value) => data.insert(field.key.clone(), value),
-                None => data.shift_remove(&field.key),
+            let result = match fold {
+                Fold::Sum(sum) => summed(tx, relation, field, &sum)?.map(Some),
+                fold => fold.value(),
             };
+            super::keep(&field.key, result, data, errors);
         }
     }
     Ok(())
@@ -234,8 +236,8 @@ fn linked(
 #[derive(Debug)]
 enum Fold {
     Count(i64),
-    Sum(f64),
-    Avg(f64, u32),
+    Sum(Sum),
+    Avg(Sum),
     Best { greatest: bool, best: Option<(Vec<u8>, Value)> },
     Distinct(HashSet<String>),
     All(Option<bool>),
@@ -249,8 +251,8 @@ impl Fold {
     fn of(field: &Field, cardinality: Cardinality) -> Self {
         match (field.options.aggregate, cardinality) {
             (Some(RollupAggregate::Count), _) => Self::Count(0),
-            (Some(RollupAggregate::Sum), _) => Self::Sum(0.0),
-            (Some(RollupAggregate::Avg), _) => Self::Avg(0.0, 0),
+            (Some(RollupAggregate::Sum), _) => Self::Sum(Sum::default()),
+            (Some(RollupAggregate::Avg), _) => Self::Avg(Sum::default()),
             (Some(RollupAggregate::Min), _) => Self::Best { greatest: false, best: None },
             (Some(RollupAggregate::Max), _) => Self::Best { greatest: true, best: None },
             (Some(RollupAggregate::CountDistinct), _) => Self::Distinct(HashSet::new()),
@@ -271,13 +273,8 @@ impl Fold {
             (Self::All(all), _) => *all = Some(all.unwrap_or(true) && is_true),
             (Self::Any(any), _) => *any = Some(any.unwrap_or(false) || is_true),
             (_, None) => {}
-            (Self::Sum(sum), Some(value)) => *sum += value.as_f64().unwrap_or_default(),
-            (Self::Avg(sum, count), Some(value)) => {
-                if let Some(number) = value.as_f64() {
-                    *sum += number;
-                    *count += 1;
-                }
-            }
+            (Self::Sum(sum) | Self::Avg(sum), Some(Value::Number(number))) => sum.add(number),
+            (Self::Sum(_) | Self::Avg(_), Some(_)) => {}
             (Self::Best { greatest, best }, Some(value)) => better(field, *greatest, best, value),
             (Self::Distinct(seen), Some(value)) => {
                 seen.insert(value.to_string());
@@ -299,20 +296,59 @@ impl Fold {
     }
 
     /// What became of them; `None` for no value.
-    fn value(self) -> Option<Value> {
-        match self {
+    ///
+    /// # Errors
+    /// A number that is not kept.
+    fn value(self) -> Result<Option<Value>, ComputedError> {
+        Ok(match self {
             Self::Count(count) => Some(count.into()),
-            Self::Sum(sum) => rounded(sum).map(value::json_of),
-            Self::Avg(_, 0) => None,
-            Self::Avg(sum, count) => rounded(sum / f64::from(count)).map(value::json_of),
+            Self::Sum(sum) => Some(sum.kept(false)?),
+            Self::Avg(sum) => sum.mean().as_ref().map(decimal::rounded).transpose()?,
             Self::Best { best, .. } => best.map(|(_, value)| value),
             Self::Distinct(seen) => Some(seen.len().into()),
             Self::All(value) | Self::Any(value) => value.map(Value::Bool),
             Self::Join(joined) => joined.map(Value::String),
             Self::First(first) => first,
             Self::List(list, _) => (!list.is_empty()).then(|| list.into()),
-        }
+        })
     }
+}
+
+/// A sum as its field holds it.
+///
+/// # Errors
+/// The inner one says why it is not kept, the outer one is the database's.
+fn summed(
+    read: &mut Read,
+    relation: &Field,
+    field: &Field,
+    sum: &Sum,
+) -> Result<Result<Value, ComputedError>> {
+    let mut kept = sum.kept(false);
+    // What is summed up is looked at only where that makes a difference.
+    if kept == Err(Loss::TooPrecise) {
+        kept = sum.kept(is_of_computed(read, relation, field)?);
+    }
+    // A whole number of any size is a number, but no value of an integer field.
+    let is_whole = field.options.result_type == Some(FieldType::Integer);
+    Ok(match kept {
+        Ok(sum) if is_whole && !sum.is_i64() => Err(ComputedError::OutOfRange),
+        kept => kept.map_err(ComputedError::from),
+    })
+}
+
+/// Whether a rollup is made of values that are computed themselves.
+fn is_of_computed(read: &mut Read, relation: &Field, field: &Field) -> Result<bool> {
+    use store::schema::collection_fields as f;
+    let (Some(target), Some(key)) = (relation.options.target_collection_id, &field.options.field) else {
+        return Ok(false);
+    };
+    let query = f::table
+        .filter(f::collection_id.eq(target))
+        .filter(f::field_key.eq(key))
+        .filter(f::trashed_at.is_null());
+    let kind: Option<String> = query.select(f::kind).first(read.connection()).optional()?;
+    Ok(kind.and_then(|kind| FieldType::parse(&kind)).is_some_and(FieldType::is_computed))
 }
 
 /// Keeps the better of two values, by the order that the results have.

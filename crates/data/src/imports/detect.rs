@@ -1,6 +1,7 @@
 //! What a file is: its encoding, its format, what stands between its values, and what types they fit.
 
 use super::model::Format;
+use crate::decimal;
 use crate::shape::FieldType;
 use crate::value;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -169,11 +170,13 @@ fn fits(kind: FieldType, cell: &str) -> bool {
     match kind {
         FieldType::Integer => {
             word.parse::<i64>().is_ok_and(|number| number.abs() <= value::MOST_INTEGER)
-                && value::json_number(word).is_some()
+                && decimal::parse(word).is_some()
         }
         // More digits than a number keeps are a code, not an amount.
         FieldType::Number => {
-            value::json_number(word).is_some() && word.bytes().filter(u8::is_ascii_digit).count() <= 15
+            let is_kept = |number| decimal::kept(&number).is_ok();
+            decimal::parse(word).is_some_and(|number| number.is_ok_and(is_kept))
+                && word.bytes().filter(u8::is_ascii_digit).count() <= 15
         }
         FieldType::Boolean => {
             matches!(word.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no")

@@ -1,9 +1,7 @@
 //! Which column goes to which field, and what a record says of an item.
 
 use super::look::Looked;
-use super::model::{
-    Column, FieldToMake, Format, ImportError, ImportSettings, ImportSource, OnError, RowError,
-};
+use super::model::{Column, FieldToMake, Format, ImportError, ImportSettings, ImportSource, RowError};
 use super::reader::Record;
 use crate::collections::fields::{free_key, has_key, refuse_many};
 use crate::exports::unguarded;
@@ -11,7 +9,10 @@ use crate::items::Data;
 use crate::shape::{FieldType, Shape};
 use crate::text;
 use model::{Error, FieldError, Result};
+use operation::numbers;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The column target that is no field.
 pub(super) const EXTERNAL_KEY: &str = "external_key";
@@ -63,9 +64,6 @@ pub(super) fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
     }
     if settings.delimiter.as_ref().is_some_and(|text| !text.is_ascii() || text == "\"" || text == "\n") {
         errors.push(FieldError::new("delimiter", "must be one ASCII character other than a quote"));
-    }
-    if settings.on_error == OnError::AbortAt(0) {
-        errors.push(FieldError::new("on_error.abort_at", "must be at least 1"));
     }
     Error::all_invalid(errors).map_or(Ok(()), Err)
 }
@@ -263,8 +261,13 @@ fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<Said, W
 }
 
 fn line_says(source: &ImportSource, line: &[u8]) -> Result<Said, Wrong> {
-    let object: Map<String, Value> = serde_json::from_slice(line)
-        .map_err(|error| Wrong::row("invalid_json", format!("The line is not a JSON object: {error}.")))?;
+    if let Some(mistake) = numbers::lossy(line, "") {
+        return Err(lossy(source, line, &mistake));
+    }
+    let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+        let place = error.column();
+        Wrong::row("invalid_json", format!("The line is not a JSON object: see column {place}."))
+    })?;
     let mut said = Said::default();
     for (name, value) in flattened(object) {
         let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
@@ -283,6 +286,38 @@ fn line_says(source: &ImportSource, line: &[u8]) -> Result<Said, Wrong> {
         }
     }
     Ok(said)
+}
+
+/// A number that would not be kept as it was written.
+fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> Wrong {
+    let param = mistake.param.strip_prefix("data.").unwrap_or(&mistake.param);
+    let stands_in = |column: &&Column| {
+        param
+            .strip_prefix(column.name.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let column = source.columns.iter().find(stands_in).map(|column| column.name.clone());
+    Wrong {
+        value: column.as_ref().and_then(|column| written(line).remove(column)).map(|text| cut(&text)),
+        column,
+        code: mistake.code.unwrap_or("too_precise").to_owned(),
+        message: format!("`{}` {}", mistake.param, mistake.message),
+    }
+}
+
+/// The values of a line by their columns, as they were written: numbers with all digits.
+pub(super) fn written(line: &[u8]) -> BTreeMap<String, String> {
+    type Raw = BTreeMap<String, Box<RawValue>>;
+    let mut object: Raw = serde_json::from_slice(line).unwrap_or_default();
+    let is_item = object.get("object").is_some_and(|raw| raw.get() == "\"item\"");
+    let data =
+        object.get("data").filter(|_| is_item).and_then(|data| serde_json::from_str::<Raw>(data.get()).ok());
+    if let Some(mut data) = data {
+        data.extend(object.remove_entry(EXTERNAL_KEY).filter(|(_, raw)| raw.get() != "null"));
+        object = data;
+    }
+    let text = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
+    object.into_iter().filter(|(_, raw)| raw.get() != "null").map(|(name, raw)| (name, text(&raw))).collect()
 }
 
 /// An item as the API shows it says its values below `data`; the rest of it is not for writing.
@@ -365,13 +400,7 @@ fn value_at(source: &ImportSource, record: &Record, name: &str) -> Option<String
             let place = source.columns.iter().position(|column| column.name == name)?;
             cells.get(place).map(str::to_owned)
         }
-        Record::Line(line) => {
-            let object = flattened(serde_json::from_slice(line).ok()?);
-            Some(match object.get(name)? {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            })
-        }
+        Record::Line(line) => written(line).remove(name),
         Record::TooLong => None,
     }
 }

@@ -1,13 +1,12 @@
 //! What could not be taken: kept with the row's own values, and written as a file to be corrected and imported.
 
 use super::model::{ImportSource, RowError};
-use super::plan::flattened;
+use super::plan::written;
 use super::queries::{self, Rejected};
 use super::reader::Record;
 use bytes::Bytes;
 use futures::Stream;
 use model::{ImportId, JsonText, Result};
-use serde_json::{Map, Value};
 use store::Db;
 
 /// How many rejected records are read at a time.
@@ -18,14 +17,9 @@ pub(super) fn kept(source: &ImportSource, record: &Record) -> JsonText {
     match record {
         Record::Cells(cells) => JsonText::of(&cells.iter().collect::<Vec<_>>()),
         Record::Line(line) => {
-            let object: Map<String, Value> = serde_json::from_slice(line).unwrap_or_default();
-            let object = flattened(object);
-            let cell = |name: &str| match object.get(name) {
-                None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            };
-            JsonText::of(&source.columns.iter().map(|column| cell(&column.name)).collect::<Vec<_>>())
+            let mut values = written(line);
+            let cells = source.columns.iter().map(|column| values.remove(&column.name).unwrap_or_default());
+            JsonText::of(&cells.collect::<Vec<_>>())
         }
         Record::TooLong => JsonText::of(&Vec::<String>::new()),
     }

@@ -6,6 +6,7 @@ use super::model::{Increment, NewFieldValue, expected, mode};
 use super::operations::Change;
 use super::row::Data;
 use super::values::{self, Missing};
+use crate::decimal::{self, Decimal, Loss};
 use crate::shape::{Field, FieldType, Shapes};
 use crate::value::{self, Mode, Problem};
 use model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
@@ -59,8 +60,9 @@ pub fn clear_item_field(
 
 /// Add to a number field atomically
 ///
-/// A field without a value counts as 0. Where the sum would leave the bounds, of the request or of the field, nothing
-/// changes and the answer is 409 `invalid_state` with the value as it is.
+/// A field without a value counts as 0. The sum is exact. Where it would leave the bounds, of the request or of the field,
+/// or has more digits than a field holds, nothing changes and the answer is 409 `invalid_state` with the value as it is;
+/// `details.state` is `out_of_bounds`, `too_precise` or `out_of_range`.
 #[operation(post "/collections/{collectionId}/items/{itemId}/increment", scope = "items:write")]
 pub fn increment_item_field(
     tx: &mut Tx,
@@ -123,59 +125,86 @@ fn sum(field: &Field, stored: Option<&Value>, increment: &Increment) -> Result<V
     if !whole && !decimal {
         return Err(Error::invalid("field", "must be a field of numbers that can be written"));
     }
-    let zero = Value::from(0);
-    let (stored, by) = (stored.unwrap_or(&zero), increment.by);
-    if whole && by.fract() != 0.0 {
+    let by = decimal::of(&increment.by);
+    if whole && !by.is_integer() {
         return Err(Error::invalid("by", "must be a whole number"));
     }
-    let sum = if whole { whole_sum(stored, by) } else { decimal_sum(stored, by) };
-    let crossed = || {
+    if let Some(precision) = field.options.precision.filter(|precision| decimal::places(&by) > *precision) {
+        return Err(Error::invalid("by", format_args!("must have at most {precision} decimal places")));
+    }
+    let sum = stored.and_then(Value::as_number).map_or_else(Decimal::default, decimal::of) + by;
+    let refused = |state: &str, rule: &str| {
         let details = json!({
-            "state": "out_of_bounds", "value": stored, "by": by, "min": increment.min, "max": increment.max,
+            "state": state, "field": field.key, "value": stored.unwrap_or(&Value::from(0)), "by": increment.by,
+            "min": increment.min, "max": increment.max,
         });
-        let message = format!("The value of `{}` would leave its bounds.", field.key);
+        let message = format!("The value of `{}` {rule}.", field.key);
         Error::new(Code::InvalidState, message).param("by").with("details", details)
     };
-    let number = sum.as_f64().unwrap_or(f64::NAN);
-    let inside =
-        increment.min.is_none_or(|min| number >= min) && increment.max.is_none_or(|max| number <= max);
-    if !inside {
+    let crossed = || refused("out_of_bounds", "would leave its bounds");
+    let is_inside = increment.min.as_ref().is_none_or(|min| sum >= decimal::of(min))
+        && increment.max.as_ref().is_none_or(|max| sum <= decimal::of(max));
+    if !is_inside {
         return Err(crossed());
     }
-    match value::check(field, &sum, Mode::Strict) {
-        Ok(value) => Ok(value.unwrap_or_default()),
-        Err(problem) if problem.code == "out_of_range" => Err(crossed()),
-        Err(problem) => Err(refused(problem, "by")),
-    }
-}
-
-/// What leaves the range of whole numbers stays at its end, which no field holds.
-fn whole_sum(stored: &Value, by: f64) -> Value {
-    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-    stored.as_i64().unwrap_or_default().saturating_add(by as i64).into()
-}
-
-/// To 15 significant digits, which is what a field holds: 0.1 and 0.2 make 0.3.
-fn decimal_sum(stored: &Value, by: f64) -> Value {
-    let sum = stored.as_f64().unwrap_or_default() + by;
-    value::json_of(format!("{sum:.14e}").parse().unwrap_or(sum))
+    let sum = decimal::kept(&sum).map_err(|loss| match loss {
+        _ if whole => crossed(),
+        Loss::TooPrecise => refused(loss.code(), "would have more digits than can be kept"),
+        Loss::OutOfRange => refused(loss.code(), "would be greater or smaller than can be kept"),
+    })?;
+    value::check(field, &sum, Mode::Strict).map(Option::unwrap_or_default).map_err(|_| crossed())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::FieldOptions;
+    use proptest::prelude::*;
+
+    fn added(kind: FieldType, stored: &str, by: &str) -> std::result::Result<Value, Code> {
+        let stored: Value = serde_json::from_str(stored).unwrap();
+        let by = serde_json::from_str(by).unwrap();
+        let increment = Increment { field: "f".to_owned(), by, min: None, max: None };
+        let field = Field::draft("f", kind, FieldOptions::default());
+        sum(&field, Some(&stored), &increment).map_err(|error| error.code())
+    }
 
     #[test]
     fn decimals_add_up_as_people_expect() {
-        for (stored, by, sum) in [
-            (0.1, 0.2, json!(0.3)),
-            (1.1, -1.1, json!(0)),
-            (19.99, 0.01, json!(20)),
-            (99_999_999_999_999.9, 0.1, json!(100_000_000_000_000_i64)),
+        let lost = Err(Code::InvalidState);
+        for (stored, by, expected) in [
+            ("0.1", "0.2", Ok(json!(0.3))),
+            ("1.1", "-1.1", Ok(json!(0))),
+            ("19.99", "0.01", Ok(json!(20))),
+            ("99999999999999.9", "0.1", Ok(json!(100_000_000_000_000_i64))),
+            ("1e308", "-1e308", Ok(json!(0))),
+            ("1e300", "2e300", Ok(json!(3e300))),
+            ("1e308", "1e308", lost.clone()),
+            ("1e308", "1", lost.clone()),
+            ("999999999999.99", "1e15", lost.clone()),
+            ("1001000000000000.0", "0.1", lost.clone()),
+            ("999999999999999", "0.01", lost.clone()),
+            ("1e-307", "-0.9e-307", lost.clone()),
+            ("9007199254740992", "1", lost),
         ] {
-            assert_eq!(decimal_sum(&json!(stored), by), sum, "{stored} + {by}");
+            assert_eq!(added(FieldType::Number, stored, by), expected, "{stored} + {by}");
         }
-        assert_eq!(whole_sum(&json!(7), -9.0), json!(-2));
-        assert_eq!(whole_sum(&json!(7), f64::MAX), json!(i64::MAX));
+        assert_eq!(added(FieldType::Integer, "7", "-9"), Ok(json!(-2)));
+        assert_eq!(added(FieldType::Integer, "9007199254740992", "1"), Err(Code::InvalidState));
+        assert_eq!(added(FieldType::Integer, "7", "1e300"), Err(Code::InvalidState));
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_is_exact_or_refused(
+            stored in "-?(0|[1-9][0-9]{0,9})[.][0-9]{1,5}|-?[1-9]e-?[1-9][0-9]?",
+            by in "-?(0|[1-9][0-9]{0,8})[.][0-9]{1,6}|-?[1-9][0-9]{0,14}|-?[1-9]e-?[1-9][0-9]?",
+        ) {
+            let number = |text: &str| decimal::parse(text).unwrap().unwrap();
+            match added(FieldType::Number, &stored, &by) {
+                Ok(sum) => prop_assert_eq!(decimal::of(sum.as_number().unwrap()), number(&stored) + number(&by)),
+                Err(code) => prop_assert_eq!(code, Code::InvalidState),
+            }
+        }
     }
 }

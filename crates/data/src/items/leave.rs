@@ -6,7 +6,7 @@ use super::keys::{self, Facts};
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, sized, store, store_with_key};
-use crate::compute::Extent;
+use crate::compute::{ComputedErrors, Extent};
 use crate::{compute, links, search};
 use diesel::prelude::*;
 use model::Result;
@@ -126,12 +126,14 @@ impl Writer<'_> {
         let references = links::take_references(tx, self, None, &mut data)?;
         compute::number(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
-        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
+        let mut errors = ComputedErrors::new();
+        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;
         let mut row = ItemRow {
             collection_id: self.shape.collection,
             title: values::title(self.shape, &data),
             data: sized(&data)?,
             more: None,
+            computed_errors: compute::stored(&errors),
             position: draft.position,
             external_key: draft.external_key,
             version: old.version + 1,

@@ -4,7 +4,7 @@ use super::row::Data;
 use crate::value::Mode;
 use model::{CollectionId, CommentId, Error, FileId, ItemId, Patch, Result};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
@@ -126,13 +126,16 @@ pub struct Increment {
     #[schema(min_length = 1, max_length = 63)]
     pub field: String,
     /// What to add; a negative number takes away.
-    pub by: f64,
+    #[schema(value_type = f64)]
+    pub by: Number,
     /// The least that the sum may be, such as 0 for a stock.
     #[serde(default)]
-    pub min: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub min: Option<Number>,
     /// The most that the sum may be, such as the seats of a course.
     #[serde(default)]
-    pub max: Option<f64>,
+    #[schema(value_type = Option<f64>)]
+    pub max: Option<Number>,
 }
 
 /// How to unlock an item.
@@ -209,15 +212,19 @@ pub struct NewAttachment {
 /// Where an item is to stand: one of the three.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(min_properties = 1, max_properties = 1)]
 pub struct ItemPosition {
-    /// The item that it is to stand before.
+    /// The other item that it is to stand before.
     #[serde(default)]
+    #[schema(nullable = false)]
     pub before: Option<ItemId>,
-    /// The item that it is to stand behind.
+    /// The other item that it is to stand behind.
     #[serde(default)]
+    #[schema(nullable = false)]
     pub after: Option<ItemId>,
     /// Before or behind all others.
     #[serde(default)]
+    #[schema(nullable = false)]
     pub position: Option<End>,
 }
 

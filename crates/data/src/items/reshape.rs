@@ -27,10 +27,12 @@ impl Writer<'_> {
         compute::number_missing(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, old.created_at, old.updated_at, &old.created_by);
         compute::order(self.shape, &mut data);
-        compute::complete(tx, self.shape, Some(old), Extent::Full, &mut data)?;
+        let mut errors = old.errors()?;
+        compute::complete(tx, self.shape, Some(old), Extent::Full, &mut data, &mut errors)?;
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);
-        let same = data == before;
+        row.computed_errors = compute::stored(&errors);
+        let same = data == before && row.computed_errors == old.computed_errors;
         if same && row.title == old.title && !search_anew {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! An item as it is stored, and as it goes out.
 
+use crate::compute::ComputedErrors;
 use diesel::prelude::*;
 use model::{Actor, CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
 use serde::Serialize;
@@ -22,6 +23,7 @@ pub struct ItemRow {
     pub data: JsonText,
     pub title: String,
     pub more: Option<JsonText>,
+    pub computed_errors: Option<JsonText>,
     pub position: Option<String>,
     pub external_key: Option<String>,
     pub comment_count: i64,
@@ -55,6 +57,8 @@ pub struct Item {
     /// where all of them can be read.
     #[schema(value_type = Option<Object>)]
     pub has_more: Option<Value>,
+    /// Why formulas and rollups have no value although they have something to compute it from, by the key of their field.
+    pub computed_errors: Option<ComputedErrors>,
     /// Its place in the manual order: items sort by it as text.
     pub position: String,
     /// The caller's own key, unique in the collection.
@@ -92,6 +96,14 @@ impl ItemRow {
         Ok(self.data.parse()?)
     }
 
+    /// Why computed fields of it have no value.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn errors(&self) -> model::Result<ComputedErrors> {
+        Ok(self.computed_errors.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default())
+    }
+
     /// Its place in the manual order: the one it was given, or the one of its birth.
     pub fn place(&self) -> String {
         self.position.clone().unwrap_or_else(|| natural_place(self.id))
@@ -111,7 +123,7 @@ impl ItemRow {
         let _ = write!(
             out,
             concat!(
-                r#"{{"id":{},"object":"item","collection_id":{},"data":{},"title":{},"has_more":{},"position":{},"#,
+                r#"{{"id":{},"object":"item","collection_id":{},"data":{},"title":{},"has_more":{},"computed_errors":{},"position":{},"#,
                 r#""external_key":{},"comment_count":{},"locked_by":{},"locked_at":{},"version":{},"created_by":{},"#,
                 r#""updated_by":{},"created_at":{},"updated_at":{},"trashed_at":{}}}"#
             ),
@@ -120,6 +132,7 @@ impl ItemRow {
             data,
             quoted(&self.title),
             null(self.more.as_ref()),
+            null(self.computed_errors.as_ref()),
             quoted(&self.place()),
             self.external_key.as_deref().map_or_else(|| "null".to_owned(), quoted),
             self.comment_count,

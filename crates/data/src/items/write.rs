@@ -7,7 +7,7 @@ use super::keys::{self, Facts};
 use super::row::{Data, ItemRow};
 use super::values;
 use crate::author::Author;
-use crate::compute::Extent;
+use crate::compute::{ComputedErrors, Extent};
 use crate::output::Printer;
 use crate::shape::{FieldType, Shape, Shapes};
 use crate::{compute, links, search};
@@ -64,7 +64,8 @@ impl Writer<'_> {
         let references = links::take_references(tx, self, None, &mut data)?;
         compute::number(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, now, now, &self.author.cause.actor);
-        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data)?;
+        let mut errors = ComputedErrors::new();
+        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;
         let mut row = ItemRow {
             // The database gives it one.
             id: ItemId(0),
@@ -73,6 +74,7 @@ impl Writer<'_> {
             title: values::title(self.shape, &data),
             data: sized(&data)?,
             more: None,
+            computed_errors: compute::stored(&errors),
             position: draft.position,
             external_key: draft.external_key,
             comment_count: 0,
@@ -112,7 +114,8 @@ impl Writer<'_> {
         let before = old.values()?;
         let mut data = draft.data;
         let references = links::take_references(tx, self, Some(&old), &mut data)?;
-        compute::derive(self.shape, &mut data);
+        let mut errors = old.errors()?;
+        compute::derive(self.shape, &mut data, &mut errors);
         let mut changed = differences(self.shape, &before, &data);
         changed.extend(links::differences(&references));
         let same_place = draft.position == old.position && draft.external_key == old.external_key;
@@ -132,10 +135,11 @@ impl Writer<'_> {
         }
         let now = tx.now();
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
-        compute::formulas(self.shape, &mut data);
+        compute::formulas(self.shape, &mut data, &mut errors);
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);
         row.data = sized(&data)?;
+        row.computed_errors = compute::stored(&errors);
         row.position = draft.position;
         row.external_key = draft.external_key;
         row.version += 1;
@@ -281,9 +285,11 @@ impl Writer<'_> {
         row.updated_at = tx.now();
         if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
             values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &old.created_by);
-            compute::formulas(self.shape, &mut data);
+            let mut errors = old.errors()?;
+            compute::formulas(self.shape, &mut data, &mut errors);
             row.title = values::title(self.shape, &data);
             row.data = sized(&data)?;
+            row.computed_errors = compute::stored(&errors);
         }
         Ok(row)
     }
@@ -293,12 +299,15 @@ impl Writer<'_> {
         let before = row.values()?;
         let mut data = before.clone();
         let more = links::inline(tx, self.shape, &row, &mut data)?;
-        compute::complete(tx, self.shape, Some(&row), extent, &mut data)?;
+        let mut errors = row.errors()?;
+        compute::complete(tx, self.shape, Some(&row), extent, &mut data, &mut errors)?;
         compute::order(self.shape, &mut data);
-        if data != before || more != row.more {
+        let computed_errors = compute::stored(&errors);
+        if data != before || more != row.more || computed_errors != row.computed_errors {
             row.title = values::title(self.shape, &data);
             row.data = sized(&data)?;
             row.more = more;
+            row.computed_errors = computed_errors;
             store(tx, &row)?;
         }
         Ok(row)
@@ -347,6 +356,7 @@ fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
         items::collection_id.eq(row.collection_id),
         items::data.eq(&row.data),
         items::title.eq(&row.title),
+        items::computed_errors.eq(&row.computed_errors),
         items::position.eq(&row.position),
         items::external_key.eq(&row.external_key),
         items::comment_count.eq(row.comment_count),
@@ -385,6 +395,7 @@ pub(super) fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
         items::data.eq(&row.data),
         items::title.eq(&row.title),
         items::more.eq(&row.more),
+        items::computed_errors.eq(&row.computed_errors),
         items::position.eq(&row.position),
         items::external_key.eq(&row.external_key),
         items::locked_by.eq(&row.locked_by),

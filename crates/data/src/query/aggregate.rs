@@ -6,6 +6,8 @@ use super::planner::Planner;
 use super::run::{Query, Report};
 use super::tree::{name_of, subject};
 use super::walk;
+use crate::compute::ComputedError;
+use crate::decimal::{self, Loss, Sum};
 use crate::items::Facts;
 use crate::key;
 use crate::shape::{self, Family, IndexKind, IndexStatus, Part, Shape, Shapes, Subject, System};
@@ -13,7 +15,7 @@ use crate::value;
 use chrono::{Datelike, Days, NaiveDate};
 use chrono_tz::Tz;
 use model::{Caller, CollectionId, Error, FieldId, Result, Timestamp};
-use operation::{Describe, FromInput, Input, Json, Path, State, With, operation};
+use operation::{Describe, FromInput, Input, Json, Path, State, With, comma_list, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -94,6 +96,8 @@ pub struct AggregateGroup {
     /// The numbers, by the names in `metrics`. A group in which nothing has a value has `null` for all but counts.
     #[schema(value_type = Object)]
     pub values: Map<String, Value>,
+    /// Why numbers in `values` are `null` although there are values to compute them from, by the names in `metrics`.
+    pub errors: BTreeMap<String, ComputedError>,
 }
 
 /// Count, sum, average, minimum and maximum, grouped by a field
@@ -113,7 +117,7 @@ pub fn aggregate_items(
     let (groups, report) = match counted {
         Some((count, report)) => {
             let values = Map::from_iter([("count".to_owned(), count.into())]);
-            (vec![AggregateGroup { group: Map::new(), values }], report)
+            (vec![AggregateGroup { group: Map::new(), values, errors: BTreeMap::new() }], report)
         }
         None => plan.run(read, &planner.0, &shape, &meant.query)?,
     };
@@ -122,8 +126,7 @@ pub fn aggregate_items(
 
 /// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.
 fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option<(i64, Report)>> {
-    let began = std::time::Instant::now();
-    let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0, took: began.elapsed() };
+    let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0 };
     let musts = query.filter.musts();
     if query.filter.is_empty() {
         let count = walk::count_items(read, shape, i64::MAX)?;
@@ -199,16 +202,10 @@ type Counted = (Map<String, Value>, Vec<Tally>);
 #[derive(Debug, Clone, Default)]
 struct Tally {
     count: i64,
-    sum: f64,
-    /// What rounding took from the sum.
-    lost: f64,
+    sum: Sum,
     least: Option<(Vec<u8>, Value)>,
     greatest: Option<(Vec<u8>, Value)>,
     seen: HashSet<Vec<u8>>,
-}
-
-fn parted(text: Option<&str>) -> impl Iterator<Item = &str> {
-    text.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 impl Wanted {
@@ -217,16 +214,17 @@ impl Wanted {
         let zone = zone
             .parse()
             .map_err(|_| Error::invalid("time_zone", "must be a time zone such as Europe/Madrid"))?;
-        let text = query.metrics.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or("count");
-        let metrics: Vec<Metric> = parted(Some(text)).map(|one| metric(shape, one)).collect::<Result<_>>()?;
+        let metrics = comma_list(query.metrics.as_deref().unwrap_or("count"), "metrics")?;
         if metrics.len() > MOST_METRICS {
             return Err(Error::invalid("metrics", format_args!("must name at most {MOST_METRICS}")));
         }
-        let levels: Vec<Level> =
-            parted(query.group_by.as_deref()).map(|one| level(shape, one)).collect::<Result<_>>()?;
+        let metrics = metrics.into_iter().map(|one| metric(shape, one)).collect::<Result<_>>()?;
+        let levels = query.group_by.as_deref().map(|text| comma_list(text, "group_by")).transpose()?;
+        let levels = levels.unwrap_or_default();
         if levels.len() > MOST_LEVELS {
             return Err(Error::invalid("group_by", format_args!("must name at most {MOST_LEVELS} fields")));
         }
+        let levels = levels.into_iter().map(|one| level(shape, one)).collect::<Result<_>>()?;
         Ok(Self { metrics, levels, zone })
     }
 
@@ -276,12 +274,16 @@ impl Wanted {
             Ok(ControlFlow::Continue(()))
         })?;
         let group = |(group, tallies): Counted| {
-            let values = self
-                .metrics
-                .iter()
-                .zip(tallies)
-                .map(|(one, tally)| (one.name.clone(), tally.value(one.function)));
-            AggregateGroup { group, values: values.collect() }
+            let mut told = AggregateGroup { group, values: Map::new(), errors: BTreeMap::new() };
+            for (one, tally) in self.metrics.iter().zip(tallies) {
+                let computed = one.is_computed(shape);
+                let value = tally.value(one.function, computed).unwrap_or_else(|loss| {
+                    told.errors.insert(one.name.clone(), loss.into());
+                    Value::Null
+                });
+                told.values.insert(one.name.clone(), value);
+            }
+            told
         };
         Ok((groups.into_values().map(group).collect(), report))
     }
@@ -321,6 +323,16 @@ fn first_day(day: NaiveDate, span: Span) -> Option<NaiveDate> {
         Span::Month => day.with_day(1),
         Span::Quarter => day.with_day(1)?.with_month((day.month0() / 3) * 3 + 1),
         Span::Year => NaiveDate::from_ymd_opt(day.year(), 1, 1),
+    }
+}
+
+impl Metric {
+    /// Whether the values that it is made of were computed themselves.
+    fn is_computed(&self, shape: &Shape) -> bool {
+        match self.subject {
+            Some(Subject::Field(id)) => shape.field_by_id(id).is_some_and(|field| field.kind.is_computed()),
+            _ => false,
+        }
     }
 }
 
@@ -420,7 +432,11 @@ impl Tally {
         self.count += 1;
         match metric.function {
             Function::Count => {}
-            Function::Sum | Function::Avg => self.sum_up(value.as_f64().unwrap_or_default()),
+            Function::Sum | Function::Avg => {
+                if let Value::Number(number) = &value {
+                    self.sum.add(number);
+                }
+            }
             Function::Distinct => match (&value, subject) {
                 (Value::Array(elements), _) => {
                     self.seen.extend(elements.iter().map(|element| element.to_string().into_bytes()));
@@ -445,36 +461,17 @@ impl Tally {
         }
     }
 
-    /// Adds so that little is lost to rounding, whatever the sizes (Neumaier).
-    fn sum_up(&mut self, number: f64) {
-        let sum = self.sum + number;
-        self.lost += if self.sum.abs() >= number.abs() {
-            (self.sum - sum) + number
-        } else {
-            (number - sum) + self.sum
-        };
-        self.sum = sum;
-    }
-
-    fn value(self, function: Function) -> Value {
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-        let count = self.count as f64;
-        let sum = self.sum + self.lost;
-        match function {
+    fn value(self, function: Function, computed: bool) -> Result<Value, Loss> {
+        Ok(match function {
             Function::Count => self.count.into(),
             Function::Distinct => self.seen.len().into(),
             _ if self.count == 0 => Value::Null,
-            Function::Sum => rounded(sum),
-            Function::Avg => rounded(sum / count),
+            Function::Sum => self.sum.kept(computed)?,
+            Function::Avg => self.sum.mean().as_ref().map(decimal::rounded).transpose()?.unwrap_or_default(),
             Function::Min => self.least.map_or(Value::Null, |(_, value)| value),
             Function::Max => self.greatest.map_or(Value::Null, |(_, value)| value),
-        }
+        })
     }
-}
-
-/// A number of 15 significant digits, as many as values have.
-fn rounded(number: f64) -> Value {
-    format!("{number:.14e}").parse().map_or(Value::Null, value::json_of)
 }
 
 #[cfg(test)]
@@ -483,11 +480,16 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_decimals() {
-        let mut tally = Tally { count: 1, ..Tally::default() };
-        for number in [1e15, 0.1, 0.2, -1e15] {
-            tally.sum_up(number);
-        }
-        assert_eq!(tally.value(Function::Sum), 0.3);
+        let tally = |numbers: &[f64]| {
+            let mut tally = Tally { count: 1, ..Tally::default() };
+            numbers.iter().for_each(|number| tally.sum.add(&serde_json::Number::from_f64(*number).unwrap()));
+            tally
+        };
+        assert_eq!(tally(&[1e15, 0.1, 0.2, -1e15]).value(Function::Sum, false), Ok(0.3.into()));
+        assert_eq!(tally(&[1e15, 0.1]).value(Function::Sum, false), Err(Loss::TooPrecise));
+        assert_eq!(tally(&[1e308, 1e308]).value(Function::Sum, false), Err(Loss::OutOfRange));
+        assert_eq!(tally(&[1e308, 1e308]).value(Function::Avg, false), Ok(1e308.into()));
+        assert_eq!(tally(&[1.0, 0.0, 0.0]).value(Function::Avg, false), Ok(0.333_333_333_333_333.into()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::words::Words;
 use super::{Node, Pattern, operand};
+use crate::decimal;
 use crate::items::Facts;
 use crate::key;
 use crate::shape::{Family, Part, Shape, Subject};
@@ -375,7 +376,7 @@ impl Condition {
                 _ => None,
             },
             Test::Within(_) if self.family == Family::Number => {
-                key::number_of(&self.only_key()?).map(crate::value::json_of)
+                decimal::kept(&decimal::of(&key::number_of(&self.only_key()?)?)).ok()
             }
             _ => None,
         }

@@ -3,13 +3,15 @@
 use super::filter::{Condition, Range, Test, behind, joined};
 use super::tree::Comparison;
 use super::{Op, Pattern, relative};
+use crate::decimal::{self, Decimal};
 use crate::key;
 use crate::shape::{Family, Field, Shape, Subject, System};
-use crate::value::{self, MOST_INTEGER};
+use crate::value;
 use crate::{shape, text};
+use bigdecimal::ToPrimitive;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
-use model::{Error, Result, Timestamp};
+use model::{Error, Result, Timestamp, whole_number};
 use serde_json::Value;
 
 /// The most operands of `in`.
@@ -193,7 +195,10 @@ impl Reader<'_> {
     /// An operand as a value of its field.
     fn value(&self, text: &str) -> Result<Value> {
         let value = match self.family {
-            Family::Number => value::json_number(text).map(value::json_of),
+            Family::Number => match decimal::parse(text).map(|number| decimal::kept(&number?)) {
+                Some(Err(loss)) => return Err(self.wrong(loss.rule())),
+                number => number.and_then(Result::ok),
+            },
             Family::Boolean => text.parse::<bool>().ok().map(Value::from),
             Family::Date => self.day(text).map(|day| day.format("%Y-%m-%d").to_string().into()),
             Family::Time => value::time(text).map(|_| text.into()),
@@ -212,7 +217,7 @@ impl Reader<'_> {
         if self.family == Family::Choices {
             return self.choice(text);
         }
-        let id = text.parse::<i64>().ok().filter(|id| *id > 0);
+        let id = whole(text).filter(|id| *id > 0);
         id.map(Value::from).ok_or_else(|| self.wrong(self.wanted()))
     }
 
@@ -254,13 +259,8 @@ impl Reader<'_> {
 
 /// A whole number, also one that is written with an empty fraction.
 fn whole(text: &str) -> Option<i64> {
-    let exact = || {
-        let number = value::json_number(text).filter(|number| number.fract() == 0.0)?;
-        #[expect(clippy::cast_precision_loss, reason = "2^53 is exact")]
-        #[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
-        (number.abs() <= MOST_INTEGER as f64).then_some(number as i64)
-    };
-    text.parse().ok().or_else(exact)
+    let exact = || decimal::parse(text)?.ok().filter(Decimal::is_integer)?.to_i64();
+    whole_number(text).or_else(exact)
 }
 
 /// Parts text at its commas; `\,` is a comma, `\\` a backslash.
@@ -281,7 +281,7 @@ fn split(text: &str) -> Vec<String> {
 /// Whether two JSON values are the same: numbers by what they are worth, objects whatever the order of their keys.
 pub fn same_json(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Number(one), Value::Number(other)) => decimal::of(one) == decimal::of(other),
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_json(one, other))
         }
@@ -318,13 +318,15 @@ mod tests {
         assert!(!same_json(&json!([1, 2]), &json!([2, 1])));
         assert!(!same_json(&json!(1), &json!("1")));
         assert!(!same_json(&json!(9_007_199_254_740_993_i64), &json!({})));
+        assert!(!same_json(&json!(9_007_199_254_740_993_i64), &json!(9_007_199_254_740_992_i64)));
     }
 
     #[test]
     fn whole_numbers_are_read() {
         assert_eq!(whole("9223372036854775807"), Some(i64::MAX));
         assert_eq!(whole("1.0"), Some(1));
-        assert_eq!(whole("1.5"), None);
-        assert_eq!(whole("x"), None);
+        for text in ["1.5", "x", "+1", "01", ""] {
+            assert_eq!(whole(text), None, "{text}");
+        }
     }
 }

@@ -121,6 +121,7 @@ diesel::table! {
         data -> Text,
         title -> Text,
         more -> Nullable<Text>,
+        computed_errors -> Nullable<Text>,
         position -> Nullable<Text>,
         external_key -> Nullable<Text>,
         comment_count -> BigInt,

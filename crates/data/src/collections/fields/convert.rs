@@ -1,7 +1,9 @@
 //! Values of one type as values of another.
 
+use crate::decimal;
 use crate::shape::{Field, FieldOptions, FieldType};
-use crate::value::{self, Mode, json_of};
+use crate::value::{self, Mode};
+use bigdecimal::RoundingMode;
 use serde_json::Value;
 
 /// What becomes of a value.
@@ -117,15 +119,15 @@ fn part(to: &Field, value: &Value) -> Option<Converted> {
         }
         Value::Number(_) | Value::String(_) if is_number(to.kind) => {
             let number = match value {
-                Value::Number(number) => number.as_f64()?,
-                other => value::json_number(other.as_str()?.trim())?,
+                Value::Number(number) => decimal::of(number),
+                other => decimal::parse(other.as_str()?.trim())?.ok()?,
             };
             let places = match to.kind {
                 FieldType::Integer | FieldType::Rating => 0,
-                _ => usize::try_from(to.options.precision?).ok()?,
+                _ => to.options.precision?,
             };
-            let rounded: f64 = format!("{number:.places$}").parse().ok()?;
-            if rounded == number { None } else { cut(json_of(rounded)) }
+            let rounded = number.with_scale_round(places, RoundingMode::HalfUp);
+            if rounded == number { None } else { cut(decimal::kept(&rounded).ok()?) }
         }
         _ => None,
     }
@@ -181,7 +183,7 @@ mod tests {
             (Text, none(), MultiSelect, choices(), json!("Blue; red"), Changed(json!(["blue", "red"]))),
             (Number, none(), Text, none(), json!(2.5), Changed(json!("2.5"))),
             (Number, none(), Integer, none(), json!(2), Kept),
-            (Number, none(), Integer, none(), json!(2.5), Cut(json!(2))),
+            (Number, none(), Integer, none(), json!(2.5), Cut(json!(3))),
             (Number, none(), Currency, two(), json!(2.346), Cut(json!(2.35))),
             (Number, none(), Boolean, none(), json!(1), Changed(json!(true))),
             (Number, none(), Boolean, none(), json!(3), Lost),

@@ -1,5 +1,6 @@
 //! Which options each type of field takes, and which values they may have.
 
+use crate::decimal::{self, Decimal};
 use crate::shape::{Choice, FieldOptions, FieldType};
 use crate::text;
 use crate::value::MOST_INTEGER;
@@ -91,8 +92,13 @@ pub(crate) fn mistakes(kind: FieldType, options: &FieldOptions, path: &str) -> V
     {
         wrong("time_zone", "must be the name of a time zone, such as Europe/Madrid".to_owned());
     }
-    if let (Some(min), Some(max)) = (options.min, options.max)
-        && min > max
+    for (name, limit) in [("min", &options.min), ("max", &options.max)] {
+        if let Some(loss) = limit.as_ref().and_then(|limit| decimal::kept(&decimal::of(limit)).err()) {
+            wrong(name, loss.rule().to_owned());
+        }
+    }
+    if let (Some(min), Some(max)) = (&options.min, &options.max)
+        && decimal::of(min) > decimal::of(max)
     {
         wrong("max", "must not be less than `min`".to_owned());
     }
@@ -114,17 +120,16 @@ pub(crate) fn mistakes(kind: FieldType, options: &FieldOptions, path: &str) -> V
 
 /// Limits of types whose values are whole.
 fn whole_limits(kind: FieldType, options: &FieldOptions) -> Vec<(&'static str, String)> {
-    #[expect(clippy::cast_precision_loss, reason = "2^53 is exact")]
     let (least, most) = match kind {
-        FieldType::Integer => (-(MOST_INTEGER as f64), MOST_INTEGER as f64),
-        FieldType::Rating => (1.0, 10.0),
+        FieldType::Integer => (-MOST_INTEGER, MOST_INTEGER),
+        FieldType::Rating => (1, 10),
         _ => return Vec::new(),
     };
-    [("min", options.min), ("max", options.max)]
+    [("min", &options.min), ("max", &options.max)]
         .into_iter()
         .filter_map(|(name, limit)| {
-            let limit = limit?;
-            let fits = limit.fract() == 0.0 && (least..=most).contains(&limit);
+            let limit = decimal::of(limit.as_ref()?);
+            let fits = limit.is_integer() && (Decimal::from(least)..=most.into()).contains(&limit);
             (!fits).then(|| (name, format!("must be a whole number from {least} to {most}")))
         })
         .collect()

@@ -1,6 +1,9 @@
 //! What an expression gives for an item.
 
+use super::number::Figure;
 use super::parse::{Expr, Operator};
+use crate::compute::ComputedError;
+use crate::decimal;
 use crate::shape::{Family, Field};
 use crate::{text, value};
 use chrono::NaiveDate;
@@ -13,8 +16,10 @@ use std::cmp::Ordering;
 pub enum Operand {
     /// No value.
     Nothing,
+    /// No value, because an operation has no answer. Everything takes it for nothing.
+    Failed(ComputedError),
     /// A number.
-    Number(f64),
+    Number(Figure),
     /// A text, a choice's label, a time of day.
     Text(String),
     /// True or false.
@@ -35,7 +40,9 @@ impl Operand {
     pub fn of(field: &Field, stored: &Value) -> Self {
         let label = |key: &str| field.options.choice(key).map_or(key, |(_, choice)| &choice.label).to_owned();
         let found = match (field.family(), stored) {
-            (Family::Number, Value::Number(number)) => number.as_f64().map(Self::Number),
+            (Family::Number, Value::Number(number)) => {
+                Some(Self::Number(Figure::stored(decimal::of(number), field.kind.is_computed())))
+            }
             (Family::Boolean, Value::Bool(value)) => Some(Self::Boolean(*value)),
             (Family::Text | Family::Time, Value::String(text)) => Some(Self::Text(text.clone())),
             (Family::Select, Value::String(key)) => Some(Self::Text(label(key))),
@@ -55,10 +62,14 @@ impl Operand {
     }
 
     /// The stored form; `None` for no value.
-    pub(super) fn into_json(self) -> Option<Value> {
-        match self {
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(super) fn into_json(self) -> Result<Option<Value>, ComputedError> {
+        Ok(match self {
             Self::Nothing | Self::List(_) => None,
-            Self::Number(number) => rounded(number).map(value::json_of),
+            Self::Failed(reason) => return Err(reason),
+            Self::Number(number) => Some(number.json()?),
             Self::Text(text) if text.chars().count() > LONGEST => {
                 Some(text.chars().take(LONGEST).collect::<String>().into())
             }
@@ -66,16 +77,14 @@ impl Operand {
             Self::Boolean(value) => Some(value.into()),
             Self::Date(day) => Some(day.format("%Y-%m-%d").to_string().into()),
             Self::Moment(moment) => Some(moment.rfc3339().into()),
-        }
+        })
     }
 
     /// It as people read it.
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Nothing => String::new(),
-            Self::Number(number) => {
-                rounded(*number).map(|number| value::json_of(number).to_string()).unwrap_or_default()
-            }
+            Self::Nothing | Self::Failed(_) => String::new(),
+            Self::Number(number) => number.text(),
             Self::Text(text) => text.clone(),
             Self::Boolean(value) => value.to_string(),
             Self::Date(day) => day.format("%Y-%m-%d").to_string(),
@@ -87,7 +96,7 @@ impl Operand {
     /// Whether it is nothing, or a text or list without content.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::Nothing => true,
+            Self::Nothing | Self::Failed(_) => true,
             Self::Text(text) => text.is_empty(),
             Self::List(elements) => elements.is_empty(),
             _ => false,
@@ -100,25 +109,33 @@ impl Operand {
     }
 }
 
-/// To 15 significant digits, so that 0.1 + 0.2 is 0.3 as people expect; `None` for what is no number.
-pub(crate) fn rounded(number: f64) -> Option<f64> {
-    if number.is_finite() { format!("{number:.14e}").parse().ok() } else { None }
-}
-
 pub(super) fn eval(expr: &Expr, field: &dyn Fn(&str) -> Option<Operand>) -> Operand {
     match expr {
         Expr::Literal(operand) => operand.clone(),
         Expr::Field(key) => field(key).unwrap_or(Operand::Nothing),
         Expr::Negate(inner) => match eval(inner, field) {
-            Operand::Number(number) => Operand::Number(-number),
-            _ => Operand::Nothing,
+            Operand::Number(number) => number.negate(),
+            other => because(Operand::Nothing, &[other]),
         },
         Expr::Not(inner) => Operand::Boolean(!eval(inner, field).is_true()),
-        Expr::Binary(operator, left, right) => binary(*operator, &eval(left, field), &eval(right, field)),
+        Expr::Binary(operator, left, right) => {
+            let sides = [eval(left, field), eval(right, field)];
+            let [left, right] = &sides;
+            because(binary(*operator, left, right), &sides)
+        }
         Expr::Call(function, arguments) => {
             let arguments: Vec<Operand> = arguments.iter().map(|argument| eval(argument, field)).collect();
-            (function.run)(&arguments)
+            because((function.run)(&arguments), &arguments)
         }
+    }
+}
+
+/// A result; where there is none because there was none of an operand, with the operand's reason.
+fn because(result: Operand, operands: &[Operand]) -> Operand {
+    let failed = operands.iter().find(|operand| matches!(operand, Operand::Failed(_)));
+    match (result, failed) {
+        (Operand::Nothing, Some(failed)) => failed.clone(),
+        (result, _) => result,
     }
 }
 
@@ -136,30 +153,29 @@ fn binary(operator: Operator, left: &Operand, right: &Operand) -> Operand {
         Operator::Concat => Operand::Text(left.text() + &right.text()),
         Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
             match (left, right) {
-                (Operand::Number(left), Operand::Number(right)) => arithmetic(operator, *left, *right),
+                (Operand::Number(left), Operand::Number(right)) => arithmetic(operator, left, right),
                 _ => Operand::Nothing,
             }
         }
     }
 }
 
-fn arithmetic(operator: Operator, left: f64, right: f64) -> Operand {
-    let result = match operator {
-        Operator::Add => left + right,
-        Operator::Subtract => left - right,
-        Operator::Multiply => left * right,
-        Operator::Divide => left / right,
-        _ => left.rem_euclid(right),
-    };
-    // A division by zero has no answer.
-    if result.is_finite() { Operand::Number(result) } else { Operand::Nothing }
+fn arithmetic(operator: Operator, left: &Figure, right: &Figure) -> Operand {
+    match operator {
+        Operator::Add => left.add(right),
+        Operator::Subtract => left.subtract(right),
+        Operator::Multiply => left.multiply(right),
+        Operator::Divide => left.divide(right),
+        _ => left.remainder(right),
+    }
 }
 
 fn equal(left: &Operand, right: &Operand) -> bool {
     match (left, right) {
         (Operand::Text(left), Operand::Text(right)) => text::nfc(left) == text::nfc(right),
-        (Operand::Number(left), Operand::Number(right)) => rounded(*left) == rounded(*right),
-        (Operand::Nothing, other) | (other, Operand::Nothing) => other.is_empty(),
+        (Operand::Nothing | Operand::Failed(_), other) | (other, Operand::Nothing | Operand::Failed(_)) => {
+            other.is_empty()
+        }
         _ => left == right,
     }
 }
@@ -167,7 +183,7 @@ fn equal(left: &Operand, right: &Operand) -> bool {
 /// Nothing is neither less nor greater than anything.
 fn order(left: &Operand, right: &Operand) -> Option<Ordering> {
     match (left, right) {
-        (Operand::Number(left), Operand::Number(right)) => left.partial_cmp(right),
+        (Operand::Number(left), Operand::Number(right)) => Some(left.order(right)),
         (Operand::Text(left), Operand::Text(right)) => {
             Some((text::fold(left), left).cmp(&(text::fold(right), right)))
         }

@@ -1,10 +1,14 @@
 //! The functions of the language: what each takes, gives and does stands here and nowhere else.
 
 use super::eval::Operand;
+use super::number::Figure;
 use super::typing::Type;
+use crate::decimal;
 use crate::text;
+use bigdecimal::RoundingMode;
 use chrono::{Datelike, Duration, Months, NaiveDate, Timelike};
 use model::Timestamp;
+use std::cmp::Ordering;
 
 /// A function.
 pub(super) struct Function {
@@ -109,23 +113,23 @@ functions! {
     "and"(W::Boolean) repeats true gives Always(Type::Boolean), |a| Operand::Boolean(a.iter().all(Operand::is_true));
     "or"(W::Boolean) repeats true gives Always(Type::Boolean), |a| Operand::Boolean(a.iter().any(Operand::is_true));
 
-    "abs"(W::Number) gives Always(Type::Number), |a| number(a, f64::abs);
-    "floor"(W::Number) gives Always(Type::Number), |a| number(a, f64::floor);
-    "ceil"(W::Number) gives Always(Type::Number), |a| number(a, f64::ceil);
-    "sqrt"(W::Number) gives Always(Type::Number), |a| number(a, f64::sqrt);
+    "abs"(W::Number) gives Always(Type::Number), |a| number(a, Figure::abs);
+    "floor"(W::Number) gives Always(Type::Number), |a| number(a, |value| value.round(0, RoundingMode::Floor));
+    "ceil"(W::Number) gives Always(Type::Number), |a| number(a, |value| value.round(0, RoundingMode::Ceiling));
+    "sqrt"(W::Number) gives Always(Type::Number), |a| number(a, Figure::sqrt);
     "round"(W::Number, W::Number) least 1 gives Always(Type::Number), round;
     "power"(W::Number, W::Number) gives Always(Type::Number), |a| match (at(a, 0), at(a, 1)) {
-        (Operand::Number(base), Operand::Number(exponent)) => finite(base.powf(*exponent)),
+        (Operand::Number(base), Operand::Number(exponent)) => base.power(exponent),
         _ => Operand::Nothing,
     };
-    "sum"(W::Number) repeats true gives Always(Type::Number), |a| finite(numbers(a).sum());
-    "min"(W::Number) repeats true gives Always(Type::Number), |a| numbers(a).reduce(f64::min).map_or(Operand::Nothing, Operand::Number);
-    "max"(W::Number) repeats true gives Always(Type::Number), |a| numbers(a).reduce(f64::max).map_or(Operand::Nothing, Operand::Number);
-    "number"(W::Text) gives Always(Type::Number), |a| crate::value::json_number(at(a, 0).text().trim()).map_or(Operand::Nothing, Operand::Number);
+    "sum"(W::Number) repeats true gives Always(Type::Number), sum;
+    "min"(W::Number) repeats true gives Always(Type::Number), |a| best(a, Ordering::Less);
+    "max"(W::Number) repeats true gives Always(Type::Number), |a| best(a, Ordering::Greater);
+    "number"(W::Text) gives Always(Type::Number), read_number;
 
     "text"(W::Anything) gives Always(Type::Text), |a| Operand::Text(at(a, 0).text());
     "concat"(W::Anything) repeats true gives Always(Type::Text), |a| Operand::Text(a.iter().map(Operand::text).collect());
-    "len"(W::Text) gives Always(Type::Number), |a| Operand::Number(at(a, 0).text().chars().fold(0.0, |count, _| count + 1.0));
+    "len"(W::Text) gives Always(Type::Number), |a| whole(at(a, 0).text().chars().count());
     "lower"(W::Text) gives Always(Type::Text), |a| text_of(a, str::to_lowercase);
     "upper"(W::Text) gives Always(Type::Text), |a| text_of(a, str::to_uppercase);
     "trim"(W::Text) gives Always(Type::Text), |a| text_of(a, |text| text.trim().to_owned());
@@ -142,8 +146,8 @@ functions! {
     "ends_with"(W::Text, W::Text) gives Always(Type::Boolean), |a| Operand::Boolean(text::fold(&at(a, 0).text()).ends_with(&text::fold(&at(a, 1).text())));
 
     "count"(W::List) gives Always(Type::Number), |a| match at(a, 0) {
-        Operand::List(elements) => Operand::Number(elements.iter().fold(0.0, |count, _| count + 1.0)),
-        _ => Operand::Number(0.0),
+        Operand::List(elements) => whole(elements.len()),
+        _ => whole(0),
     };
     "has"(W::List, W::Anything) gives Always(Type::Boolean), |a| match at(a, 0) {
         Operand::List(elements) => Operand::Boolean(elements.contains(&at(a, 1).text())),
@@ -157,12 +161,12 @@ functions! {
 
     "date"(W::Number, W::Number, W::Number) gives Always(Type::Date), |a| made_date(a).map_or(Operand::Nothing, Operand::Date);
     "day_of"(W::Time) gives Always(Type::Date), |a| day(at(a, 0)).map_or(Operand::Nothing, Operand::Date);
-    "year"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| f64::from(day.year()));
-    "month"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| f64::from(day.month()));
-    "day"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| f64::from(day.day()));
-    "weekday"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| f64::from(day.weekday().number_from_monday()));
-    "hour"(W::Time) gives Always(Type::Number), |a| part(a, |_, minutes| f64::from(minutes / 60));
-    "minute"(W::Time) gives Always(Type::Number), |a| part(a, |_, minutes| f64::from(minutes % 60));
+    "year"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.year().into());
+    "month"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.month().into());
+    "day"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.day().into());
+    "weekday"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.weekday().number_from_monday().into());
+    "hour"(W::Time) gives Always(Type::Number), |a| part(a, |_, minutes| (minutes / 60).into());
+    "minute"(W::Time) gives Always(Type::Number), |a| part(a, |_, minutes| (minutes % 60).into());
     "date_add"(W::Time, W::Number, W::Text) gives First, date_add;
     "date_diff"(W::Time, W::Time, W::Text) gives Always(Type::Number), date_diff;
 }
@@ -172,33 +176,60 @@ fn at(arguments: &[Operand], place: usize) -> &Operand {
     arguments.get(place).unwrap_or(&Operand::Nothing)
 }
 
-fn finite(number: f64) -> Operand {
-    if number.is_finite() { Operand::Number(number) } else { Operand::Nothing }
+fn whole(count: usize) -> Operand {
+    Operand::Number(i64::try_from(count).unwrap_or(i64::MAX).into())
 }
 
-fn number(arguments: &[Operand], of: fn(f64) -> f64) -> Operand {
+fn number(arguments: &[Operand], of: fn(&Figure) -> Operand) -> Operand {
     match at(arguments, 0) {
-        Operand::Number(value) => finite(of(*value)),
+        Operand::Number(value) => of(value),
         _ => Operand::Nothing,
     }
 }
 
-fn numbers(arguments: &[Operand]) -> impl Iterator<Item = f64> {
+fn numbers(arguments: &[Operand]) -> impl Iterator<Item = &Figure> {
     arguments.iter().filter_map(|argument| match argument {
-        Operand::Number(number) => Some(*number),
+        Operand::Number(number) => Some(number),
         _ => None,
     })
+}
+
+fn sum(arguments: &[Operand]) -> Operand {
+    failed(arguments).unwrap_or_else(|| {
+        numbers(arguments).fold(whole(0), |sum, number| match sum {
+            Operand::Number(sum) => sum.add(number),
+            failed => failed,
+        })
+    })
+}
+
+/// The first of the numbers, in one direction of their order.
+fn best(arguments: &[Operand], wanted: Ordering) -> Operand {
+    let better = |best, number: &Figure| match best {
+        Some(best) if number.order(&best) != wanted => Some(best),
+        _ => Some(number.clone()),
+    };
+    let best = || numbers(arguments).fold(None, better).map_or(Operand::Nothing, Operand::Number);
+    failed(arguments).unwrap_or_else(best)
+}
+
+/// An argument that has no answer: arguments without a value are left out, this is not.
+fn failed(arguments: &[Operand]) -> Option<Operand> {
+    arguments.iter().find(|argument| matches!(argument, Operand::Failed(_))).cloned()
+}
+
+fn read_number(arguments: &[Operand]) -> Operand {
+    match decimal::parse(at(arguments, 0).text().trim()) {
+        Some(Ok(number)) => Operand::Number(number.into()),
+        Some(Err(loss)) => Operand::Failed(loss.into()),
+        None => Operand::Nothing,
+    }
 }
 
 /// A count of characters; none for less than one.
 fn count(arguments: &[Operand], place: usize) -> usize {
     match at(arguments, place) {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "held within the range before"
-        )]
-        Operand::Number(number) => number.clamp(0.0, 100_000.0) as usize,
+        Operand::Number(number) => usize::try_from(number.whole().max(0)).unwrap_or(usize::MAX),
         _ => 0,
     }
 }
@@ -213,11 +244,10 @@ fn text_of(arguments: &[Operand], of: impl Fn(&str) -> String) -> Operand {
 fn round(arguments: &[Operand]) -> Operand {
     let Operand::Number(value) = at(arguments, 0) else { return Operand::Nothing };
     let places = match at(arguments, 1) {
-        Operand::Number(places) => places.trunc().clamp(-15.0, 15.0),
-        _ => 0.0,
+        Operand::Number(places) => places.whole().clamp(-400, 400),
+        _ => 0,
     };
-    let unit = 10f64.powf(places);
-    finite((value * unit).round() / unit)
+    value.round(places, RoundingMode::HalfUp)
 }
 
 fn replace(arguments: &[Operand]) -> Operand {
@@ -250,15 +280,16 @@ fn minutes(operand: &Operand) -> u32 {
     }
 }
 
-fn part(arguments: &[Operand], of: fn(NaiveDate, u32) -> f64) -> Operand {
+fn part(arguments: &[Operand], of: fn(NaiveDate, u32) -> i64) -> Operand {
     let operand = at(arguments, 0);
-    day(operand).map_or(Operand::Nothing, |day| Operand::Number(of(day, minutes(operand))))
+    day(operand).map_or(Operand::Nothing, |day| Operand::Number(of(day, minutes(operand)).into()))
 }
 
 fn made_date(arguments: &[Operand]) -> Option<NaiveDate> {
     let whole = |place| match at(arguments, place) {
-        #[expect(clippy::cast_possible_truncation, reason = "held within the range before")]
-        Operand::Number(number) if (1.0..=9999.0).contains(number) => Some(*number as u16),
+        Operand::Number(number) => {
+            u16::try_from(number.whole()).ok().filter(|part| (1..=9999).contains(part))
+        }
         _ => None,
     };
     NaiveDate::from_ymd_opt(i32::from(whole(0)?), u32::from(whole(1)?), u32::from(whole(2)?))
@@ -266,8 +297,7 @@ fn made_date(arguments: &[Operand]) -> Option<NaiveDate> {
 
 fn date_add(arguments: &[Operand]) -> Operand {
     let Operand::Number(amount) = at(arguments, 1) else { return Operand::Nothing };
-    #[expect(clippy::cast_possible_truncation, reason = "held within the range before")]
-    let amount = amount.trunc().clamp(-4e9, 4e9) as i64;
+    let amount = amount.whole().clamp(-4_000_000_000, 4_000_000_000);
     let Some(unit) = Unit::named(&at(arguments, 2).text()) else { return Operand::Nothing };
     match at(arguments, 0) {
         Operand::Date(day) => {
@@ -297,8 +327,7 @@ fn date_diff(arguments: &[Operand]) -> Operand {
         return Operand::Nothing;
     };
     let Some(unit) = Unit::named(&at(arguments, 2).text()) else { return Operand::Nothing };
-    #[expect(clippy::cast_precision_loss, reason = "years 1 to 9999 in seconds are exact")]
-    Operand::Number(unit.between(from, to) as f64)
+    Operand::Number(unit.between(from, to).into())
 }
 
 fn instant(operand: &Operand) -> Option<chrono::NaiveDateTime> {

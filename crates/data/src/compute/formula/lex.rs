@@ -1,10 +1,11 @@
 //! Text, cut into tokens.
 
+use crate::decimal::{self, Decimal};
 use crate::value::Problem;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    Number(f64),
+    Number(Decimal),
     Text(String),
     /// A field, a function or a word such as `and`.
     Word(String),
@@ -102,9 +103,19 @@ fn number(rest: &[char], at: usize) -> Result<(Token, usize), Problem> {
         }
     }
     let text: String = rest.get(..length).unwrap_or_default().iter().collect();
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    let number = number.ok_or_else(|| problem(at, format_args!("`{text}` is no number")))?;
-    Ok((Token::Number(number), length))
+    // A point may stand at the end of a number here, and at its beginning, which JSON does not allow.
+    let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = whole.trim_start_matches('0');
+    let number = match mantissa {
+        "." => None,
+        _ => decimal::parse(&format!("{whole:0>1}.{fraction:0<1}e{power}")),
+    };
+    match number {
+        Some(Ok(number)) => Ok((Token::Number(number), length)),
+        Some(Err(loss)) => Err(problem(at, format_args!("`{text}` {}", loss.rule()))),
+        None => Err(problem(at, format_args!("`{text}` is no number"))),
+    }
 }
 
 fn word(rest: &[char]) -> (Token, usize) {

@@ -7,14 +7,15 @@
 mod eval;
 mod functions;
 mod lex;
+mod number;
 mod parse;
 #[cfg(test)]
 mod tests;
 mod typing;
 
 pub use eval::Operand;
-pub(crate) use eval::rounded;
 
+use super::ComputedError;
 use crate::shape::{Field, FieldType, Shape};
 use crate::value::Problem;
 use serde_json::Value;
@@ -61,10 +62,20 @@ impl Formula {
     }
 
     /// Its result for an item; `None` where it has no value.
-    pub fn value(&self, shape: &Shape, read: &dyn Fn(&Field) -> Option<Value>) -> Option<Value> {
+    ///
+    /// # Errors
+    /// Why it has no answer for these values.
+    pub fn value(
+        &self,
+        shape: &Shape,
+        read: &dyn Fn(&Field) -> Result<Option<Value>, ComputedError>,
+    ) -> Result<Option<Value>, ComputedError> {
         let field = |key: &str| {
             let field = shape.field(key)?;
-            Some(Operand::of(field, &read(field)?))
+            Some(match read(field) {
+                Ok(value) => Operand::of(field, &value?),
+                Err(error) => Operand::Failed(error),
+            })
         };
         eval::eval(&self.root, &field).into_json()
     }

@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
         const TIGHTEST: u8 = 7;
         let spot = self.next()?;
         match &spot.token {
-            Token::Number(number) => Ok(Expr::Literal(Operand::Number(*number))),
+            Token::Number(number) => Ok(Expr::Literal(Operand::Number(number.clone().into()))),
             Token::Text(text) => Ok(Expr::Literal(Operand::Text(text.clone()))),
             Token::Field(key) => Ok(Expr::Field(key.clone())),
             Token::Mark("(") => {

@@ -1,6 +1,7 @@
 //! What formulas give, and what is refused.
 
 use super::Formula;
+use crate::compute::ComputedErrors;
 use crate::shape::sample::{choices, shape};
 use crate::shape::{FieldOptions, FieldType, Shape};
 use proptest::prelude::*;
@@ -33,7 +34,10 @@ fn value(text: &str) -> Value {
     let (shape, data) = (product(), data());
     let formula = Formula::parse(text).unwrap_or_else(|problem| panic!("{text}: {}", problem.message));
     formula.result_type(&shape).unwrap_or_else(|problem| panic!("{text}: {}", problem.message));
-    formula.value(&shape, &|field| data.get(&field.key).cloned()).unwrap_or(Value::Null)
+    match formula.value(&shape, &|field| Ok(data.get(&field.key).cloned())) {
+        Ok(value) => value.unwrap_or(Value::Null),
+        Err(reason) => json!({ "failed": reason }),
+    }
 }
 
 #[test]
@@ -46,7 +50,8 @@ fn formulas_give_what_spreadsheets_give() {
         ("price + 0.2", json!(0.3)),
         ("price + 0.2 = 0.3", json!(true)),
         ("price * stock", json!(0.7)),
-        ("stock / 0", json!(null)),
+        ("stock / 0", json!({ "failed": "division_by_zero" })),
+        ("coalesce(stock / 0, 1) + 1", json!(2)),
         ("{and} + 1", json!(6)),
         ("name & ' (' & size & ')'", json!("Red Shoe (Large)")),
         ("if(stock > 5 and active, \"many\", \"few\")", json!("many")),
@@ -58,7 +63,9 @@ fn formulas_give_what_spreadsheets_give() {
         ("round(-1234.5, -2)", json!(-1200)),
         ("min(3, stock, price)", json!(0.1)),
         ("sum(price, price, price)", json!(0.3)),
-        ("sqrt(-1)", json!(null)),
+        ("sqrt(-1)", json!({ "failed": "no_real_number" })),
+        ("sqrt(3)", json!(1.732_050_807_568_88)),
+        ("power(3, 0.5)", json!(1.732_050_807_568_88)),
         ("power(2, 10)", json!(1024)),
         ("number('12.50') + 1", json!(13.5)),
         ("number('many')", json!(null)),
@@ -92,6 +99,50 @@ fn formulas_give_what_spreadsheets_give() {
 }
 
 #[test]
+fn numbers_keep_their_digits_or_there_is_no_answer() {
+    let failed = |reason: &str| json!({ "failed": reason });
+    for (text, expected) in [
+        ("999999999999999 + 0.01", failed("too_precise")),
+        ("1001000000000000 + 0.1", failed("too_precise")),
+        ("123456789.12 * 1234567.89", failed("too_precise")),
+        ("round(123456789.12 * 1234567.89, 0)", json!(152_415_787_650_053_i64)),
+        ("text(123456789.12 * 1234567.89)", json!("152415787650053.3568")),
+        ("1e308 + 1e308", failed("out_of_range")),
+        ("1e308 * 10 / 10", json!(1e308)),
+        ("1e308 + 1 - 1e308", failed("too_precise")),
+        ("1e90 + 1 - 1e90", json!(1)),
+        ("9007199254740992 + 1", failed("too_precise")),
+        ("9007199254740991 + 1", json!(9_007_199_254_740_992_i64)),
+        ("sum(1e308 * 10, 0)", failed("out_of_range")),
+        ("max(1 / 0, 1)", failed("division_by_zero")),
+        ("1 % 0", failed("division_by_zero")),
+        ("-1.5 % 1", json!(0.5)),
+        ("power(0, -1)", failed("division_by_zero")),
+        ("power(10, 400)", failed("out_of_range")),
+        ("power(10, 999999999)", failed("out_of_range")),
+        ("power(1.05, 10)", json!(1.628_894_626_777_44)),
+        ("power(2, -2)", json!(0.25)),
+        ("power(-1, 0.5)", failed("no_real_number")),
+        ("1 / 3", json!(0.333_333_333_333_333)),
+        ("2 / 3", json!(0.666_666_666_666_667)),
+        ("1 / 3 * 3", json!(1)),
+        ("floor(1 / 3 * 3)", json!(1)),
+        ("1 / 3 * 3 = 1 and !(1 / 3 * 3 < 1)", json!(true)),
+        ("0.1 * 3 = 0.3", json!(true)),
+        ("round(1.005, 2)", json!(1.01)),
+        ("round(-2.5)", json!(-3)),
+        ("floor(-0.5) + ceil(0.2)", json!(0)),
+        ("abs(-0.1) + .5 + 5. + 05", json!(10.6)),
+        ("number('0.12345678901234567890')", failed("too_precise")),
+        ("number('1e999')", failed("out_of_range")),
+        ("left('abc', 1e30)", json!("abc")),
+        ("round(1.5, 1e300) + round(1.5, -1e300)", json!(1.5)),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_when_it_is_saved() {
     for (text, hint) in [
         ("", "too early"),
@@ -101,6 +152,8 @@ fn what_does_not_fit_is_refused_when_it_is_saved() {
         ("'open", "does not end"),
         ("{name", "never closed"),
         ("1..2", "no number"),
+        ("1e999", "must be of a size"),
+        ("1 + .", "no number"),
         ("nme", "did you mean `name`"),
         ("roun(1)", "did you mean `round`"),
         ("now()", "no function"),
@@ -144,7 +197,7 @@ fn a_formula_may_read_another_wherever_that_stands() {
         ("price", FieldType::Number, FieldOptions::default()),
     ]);
     let mut data = json!({ "price": 10, "total": 1 }).as_object().unwrap().clone();
-    crate::compute::formulas(&shape, &mut data);
+    crate::compute::formulas(&shape, &mut data, &mut ComputedErrors::new());
     assert_eq!(Value::from(data), json!({ "price": 10, "net": 20, "total": 24 }));
 }
 
@@ -154,8 +207,19 @@ proptest! {
         if let Ok(formula) = Formula::parse(&text) {
             let shape = product();
             let _ = formula.result_type(&shape);
-            let _ = formula.value(&shape, &|_| None);
+            let _ = formula.value(&shape, &|_| Ok(None));
         }
+    }
+
+    #[test]
+    fn exact_results_are_those_of_big_decimals(
+        a in "-?[0-9]{1,12}[.][0-9]{1,4}", b in "-?[0-9]{1,12}[.][0-9]{1,4}", c in "-?[0-9]{1,9}[.][0-9]{1,2}",
+    ) {
+        use crate::decimal;
+        let number = |text: &str| text.parse::<decimal::Decimal>().unwrap();
+        let exact = (number(&a) + number(&b)) * number(&c) - number(&b);
+        let expected = decimal::kept(&exact).unwrap_or_else(|loss| json!({ "failed": loss.code() }));
+        prop_assert_eq!(value(&format!("({a} + {b}) * {c} - {b}")), expected);
     }
 
     #[test]

@@ -150,6 +150,49 @@ testkit::on_both! {
         assert_eq!(codes, ["invalid_json", "invalid_character"]);
     }
 
+    async fn numbers_are_imported_with_all_digits_or_not_at_all(kind: Kind) {
+        let shop = Shop::with(kind, json!([
+            { "key": "sku", "type": "text" },
+            { "key": "price", "type": "number", "options": { "precision": 2 } },
+            { "key": "size", "type": "number" },
+            { "key": "extra", "type": "json" },
+        ])).await;
+        let csv = "sku,price,size\na,123.456,\nb,,0.12345678901234567890\nc,,9007199254740993\nd,,1e400\ne,12.50,0.1\n";
+        let done = shop.import(json!({ "content": csv })).await;
+        let told = |done: &Value| -> Vec<Value> {
+            done["errors"].as_array().unwrap().iter()
+                .map(|error| json!([error["row"], error["column"], error["code"], error["value"]])).collect()
+        };
+        assert_eq!(told(&done), [
+            json!([1, "price", "too_precise", "123.456"]),
+            json!([2, "size", "too_precise", "0.12345678901234567890"]),
+            json!([3, "size", "too_precise", "9007199254740993"]),
+            json!([4, "size", "out_of_range", "1e400"]),
+        ]);
+        let lines = [
+            r#"{"sku":"f","size":0.12345678901234567890}"#,
+            r#"{"sku":"g","size":1e400}"#,
+            r#"{"sku":"h","price":1.001}"#,
+            r#"{"sku":"i","extra":{"a":[0.12345678901234567890]}}"#,
+            r#"{"object":"item","id":9,"data":{"sku":"j","size":9007199254740993.0}}"#,
+            r#"{"sku":"k","size":0.3}"#,
+        ];
+        let done = shop.import(json!({ "content": lines.join("\n") })).await;
+        assert_eq!(told(&done), [
+            json!([1, "size", "too_precise", "0.12345678901234567890"]),
+            json!([2, "size", "out_of_range", "1e400"]),
+            json!([3, "price", "too_precise", "1.001"]),
+            json!([4, "extra", "too_precise", r#"{"a":[0.12345678901234567890]}"#]),
+            json!([5, "size", "too_precise", "9007199254740993.0"]),
+        ]);
+        let url = done["error_file"]["signed_url"].as_str().unwrap();
+        let file = shop.app.ask_beside("GET", &url["https://svc.example".len()..]).send().await.text;
+        assert!(file.contains("0.12345678901234567890") && file.contains("9007199254740993.0"), "{file}");
+        assert_eq!(shop.items().await, [
+            json!({ "sku": "e", "price": 12.5, "size": 0.1 }), json!({ "sku": "k", "size": 0.3 }),
+        ]);
+    }
+
     async fn rows_that_cannot_be_taken_are_told(kind: Kind) {
         let shop = Shop::open(kind).await;
         let long = "x".repeat(1_000_000);

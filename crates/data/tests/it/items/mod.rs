@@ -4,6 +4,7 @@ mod bulk;
 mod comments;
 mod fields;
 mod files;
+mod numbers;
 mod one;
 mod order;
 mod trash;

@@ -197,6 +197,40 @@ testkit::on_both! {
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.books"));
     }
 
+    async fn a_sum_that_is_not_kept_says_why(kind: Kind) {
+        let library = counting(kind).await;
+        let (books, authors) = (library.books, library.authors);
+        let mut ids = Vec::new();
+        for price in [json!(1e308), json!(1e308), json!(0.1)] {
+            ids.push(library.put(books, json!({ "title": "A", "price": price })).await);
+        }
+        let ann = library.put(authors, json!({ "name": "Ann", "books": [ids[0], ids[1]] })).await;
+        let told = async || {
+            let shown = library.look(authors, ann).await;
+            (shown["data"]["wealth"].clone(), shown["data"]["mean"].clone(), shown["computed_errors"].clone())
+        };
+        assert_eq!(told().await, (json!(null), json!(1e308), json!({ "wealth": "out_of_range" })));
+        library.change(books, ids[1], json!({ "price": 1 })).await.expect(200);
+        assert_eq!(told().await, (json!(null), json!(5e307), json!({ "wealth": "too_precise" })));
+        library.change(books, ids[0], json!({ "price": 0.2 })).await.expect(200);
+        assert_eq!(told().await, (json!(1.2), json!(0.6), json!(null)));
+        library.change(authors, ann, json!({ "books": [ids[0], ids[2]] })).await.expect(200);
+        assert_eq!(told().await, (json!(0.3), json!(0.15), json!(null)));
+    }
+
+    async fn a_sum_of_rounded_values_is_rounded(kind: Kind) {
+        let third = json!({ "key": "third", "type": "formula",
+            "options": { "expression": "price / 3", "result_type": "number" } });
+        let thirds = json!([rollup("thirds", "sum", json!("third"), "number")]);
+        let library = Library::with(kind, json!({}), json!([third]), thirds).await;
+        let mut ids = Vec::new();
+        for _ in 0..2 {
+            ids.push(library.put(library.books, json!({ "title": "A", "price": 2 })).await);
+        }
+        let ann = library.put(library.authors, json!({ "name": "Ann", "books": ids })).await;
+        assert_eq!(library.value(library.authors, ann, "thirds").await, json!(1.333_333_333_333_33));
+    }
+
     async fn only_what_fits_can_be_computed(kind: Kind) {
         let library = counting(kind).await;
         let (authors, workspace) = (library.authors, library.key.workspace);

@@ -31,17 +31,17 @@ testkit::on_both! {
         assert_eq!(all.expect(200)["groups"], json!([{ "group": {}, "values": {
             "count": 5, "sum:price": 6.3, "avg:price": 1.575, "min:price": 0.1, "max:name": "e", "distinct:name": 4,
             "distinct:tags": 2,
-        } }]));
+        }, "errors": {} }]));
         let grouped = ask("group_by=category&metrics=count,sum:price").await.expect(200);
         assert_eq!(grouped["groups"], json!([
-            { "group": { "category": "toys" }, "values": { "count": 3, "sum:price": 3.2 } },
-            { "group": { "category": "books" }, "values": { "count": 1, "sum:price": 0.1 } },
-            { "group": { "category": null }, "values": { "count": 1, "sum:price": 3 } },
+            { "group": { "category": "toys" }, "values": { "count": 3, "sum:price": 3.2 }, "errors": {} },
+            { "group": { "category": "books" }, "values": { "count": 1, "sum:price": 0.1 }, "errors": {} },
+            { "group": { "category": null }, "values": { "count": 1, "sum:price": 3 }, "errors": {} },
         ]));
         let months = ask("group_by=sold:month&time_zone=Europe/Madrid&filter[sold][neq]=").await.expect(200);
         assert_eq!(months["groups"], json!([
-            { "group": { "sold:month": "2026-02-01" }, "values": { "count": 2 } },
-            { "group": { "sold:month": "2026-03-01" }, "values": { "count": 1 } },
+            { "group": { "sold:month": "2026-02-01" }, "values": { "count": 2 }, "errors": {} },
+            { "group": { "sold:month": "2026-03-01" }, "values": { "count": 1 }, "errors": {} },
         ]));
         let two = ask("group_by=category,name&filter[category]=toys").await.expect(200);
         assert_eq!(two["groups"].as_array().unwrap().len(), 2);
@@ -78,5 +78,47 @@ testkit::on_both! {
         ] {
             assert_eq!(ask(query).await.expect_error(400, "validation_error").as_deref(), Some(param), "{query}");
         }
+    }
+
+    async fn sums_and_means_are_exact_or_say_why_not(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = seed::collection(&app, &key, json!([
+            { "key": "name", "type": "text" },
+            { "key": "price", "type": "number" },
+            { "key": "stock", "type": "integer" },
+        ])).await;
+        let cent = 999_999_999_999_999_i64;
+        for (name, price, stock) in [
+            ("exact", json!(0.1), json!(9_007_199_254_740_992_i64)),
+            ("exact", json!(0.2), json!(9_007_199_254_740_992_i64)),
+            ("exact", json!(1e15), json!(-9_007_199_254_740_992_i64)),
+            ("exact", json!(-1e15), json!(0)),
+            ("great", json!(1e308), json!(1)),
+            ("great", json!(1e308), json!(2)),
+            ("precise", json!(cent), json!(9_007_199_254_740_992_i64)),
+            ("precise", json!(0.01), json!(1)),
+            ("thirds", json!(1), json!(2)),
+            ("thirds", json!(1), json!(0)),
+            ("thirds", json!(0), json!(0)),
+        ] {
+            create(&app, &key, collection, json!({ "name": name, "price": price, "stock": stock })).await;
+        }
+        let path = format!("/collections/{collection}/items/aggregate");
+        let metrics = "metrics=sum:price,avg:price,max:price,sum:stock&group_by=name";
+        let groups = app.get(&format!("{path}?{metrics}"), &key).await.expect(200)["groups"].clone();
+        let told: Vec<(&Value, &Value)> =
+            groups.as_array().unwrap().iter().map(|group| (&group["values"], &group["errors"])).collect();
+        let none = json!({});
+        let great = json!({ "sum:price": "out_of_range" });
+        let precise = json!({ "sum:price": "too_precise", "sum:stock": "too_precise" });
+        assert_eq!(told, [
+            (&json!({ "sum:price": 0.3, "avg:price": 0.075, "max:price": 1_000_000_000_000_000_i64,
+                "sum:stock": 9_007_199_254_740_992_i64 }), &none),
+            (&json!({ "sum:price": null, "avg:price": 1e308, "max:price": 1e308, "sum:stock": 3 }), &great),
+            (&json!({ "sum:price": null, "avg:price": 500_000_000_000_000_i64, "max:price": cent, "sum:stock": null }),
+                &precise),
+            (&json!({ "sum:price": 2, "avg:price": 0.666_666_666_666_667, "max:price": 1, "sum:stock": 2 }), &none),
+        ]);
     }
 }
