@@ -1,5 +1,6 @@
 //! A workspace's account: what it owns and what is set aside.
 
+use super::money;
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -93,7 +94,7 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId) -> Result<Account> {
         .filter(energy_grants::expires_at.le(now).or(energy_grants::voided_at.is_not_null()))
         .select(energy_grants::remaining)
         .load(read.connection())?;
-    let dead = dead.into_iter().fold(0, i64::saturating_add);
+    let dead = money::sum(dead)?;
     // Running work may still use what it took before the end.
     account.balance -= dead.min(account.available());
     Ok(account)

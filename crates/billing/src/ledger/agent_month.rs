@@ -3,10 +3,11 @@
 //! Spending is counted for every live run, because a limit may be set at any time of the month. What is set aside
 //! stands in the holds alone, and only agents with a limit ask for it.
 
+use super::money;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
-use model::{AgentId, Result, WorkspaceId};
+use model::{AgentId, Error, Result, WorkspaceId};
 use operation::ports::Charge;
 use store::Cached;
 use store::schema::{agent_months, energy_holds};
@@ -31,7 +32,7 @@ pub(super) fn add(tx: &mut Tx, charge: &Charge, month: &str, energy: i64) -> Res
         month,
         spent: energy.max(0),
     };
-    Ok(each!(tx.connection(), |connection| {
+    let spent = each!(tx.connection(), |connection| {
         let upsert = diesel::insert_into(a::table)
             .values(&row)
             .on_conflict((a::workspace_id, a::agent_id, a::month))
@@ -39,7 +40,14 @@ pub(super) fn add(tx: &mut Tx, charge: &Charge, month: &str, energy: i64) -> Res
             .set(a::spent.eq(a::spent + energy))
             .returning(a::spent);
         Cached(upsert).get_result(connection)
-    })?)
+    })?;
+    if spent > money::MOST_MICROS {
+        return Err(Error::internal(format!(
+            "the spending of agent {} in {month} leaves its range",
+            charge.agent
+        )));
+    }
+    Ok(spent)
 }
 
 /// What the agent's other runs of a month have set aside and not used. Whoever holds under a limit locks the month

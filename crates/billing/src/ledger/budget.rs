@@ -3,7 +3,7 @@
 use super::money;
 use auth::keys::StoredKey;
 use diesel::prelude::*;
-use model::{Cause, KeyId, KeyOwner, NewEvent, Result, Timestamp, WorkspaceId};
+use model::{Cause, Error, KeyId, KeyOwner, NewEvent, Result, Timestamp, WorkspaceId};
 use operation::EventType;
 use serde::Serialize;
 use store::Cached;
@@ -30,7 +30,8 @@ struct Row<'a> {
     reserved_micros: i64,
 }
 
-/// Adds to a key's month and gives it as it then stands. Adding nothing locks it.
+/// Adds to a key's month and gives it as it then stands. Adding nothing locks it. A month that would count
+/// more than [`money::MOST_MICROS`] fails the transaction, long before SQLite would go on with a float.
 pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<KeyMonth> {
     use key_months as k;
     // A month that does not exist has nothing to give back.
@@ -48,6 +49,9 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
             .returning((k::spent_micros, k::reserved_micros));
         Cached(upsert).get_result(connection)
     })?;
+    if spent > money::MOST_MICROS || reserved > money::MOST_MICROS {
+        return Err(Error::internal(format!("the spending of key {lineage} in {month} leaves its range")));
+    }
     Ok(KeyMonth { spent, reserved })
 }
 

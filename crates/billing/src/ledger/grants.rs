@@ -162,6 +162,12 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
         None if new.kind == GrantKind::Purchase => plan_price(tx, workspace)?,
         None => 0,
     };
+    if money::cost(new.amount, price).is_err() {
+        let rule = format!(
+            "must be less: at {price} micros for 1,000 the grant would cost more than 4,000,000,000,000 dollars"
+        );
+        return Err(Error::invalid("amount", rule));
+    }
     // The account is locked from here on, so that two grants for the same cause see each other.
     if account::lock(tx, workspace)?.is_none() {
         return Err(unknown());
@@ -219,7 +225,7 @@ fn book(
         kind: kind.entry(),
         amount,
         balance_after: account.balance,
-        usd_micros: money::cost(amount, usd_micros_per_1000),
+        usd_micros: money::cost(amount, usd_micros_per_1000)?,
         source: source.unwrap_or(("grant", id.as_str())),
         step: 0,
         charge: None,
@@ -348,13 +354,14 @@ pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option
     }
     let shares = entries::shares(tx, workspace, energy)?;
     let micros = shares.iter().map(|share| money::cost(share.amount, share.usd_micros_per_1000));
+    let micros = money::sum(micros.collect::<Result<Vec<_>>>()?)?;
     let account = account::change(tx, workspace, -energy, 0)?;
     let source = LedgerId::new(tx.now(), &*tx.random());
     let entry = NewEntry {
         kind: EntryKind::Adjust,
         amount: -energy,
         balance_after: account.balance,
-        usd_micros: -micros.fold(0, i64::saturating_add),
+        usd_micros: -micros,
         source: ("adjustment", source.as_str()),
         step: 0,
         charge: None,

@@ -183,7 +183,7 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| depleted(recharge_url))?;
     let total = unused + taken;
     let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
-    let reserved = if limit.is_some() { money::cost(total, price) } else { 0 };
+    let reserved = if limit.is_some() { money::cost(total, price)? } else { 0 };
     if reserved != held.reserved_micros {
         let more = reserved - held.reserved_micros;
         budget::add(tx, &charge.caller.key.lineage, &held.month, 0, more)?;

@@ -1,6 +1,6 @@
 //! Debiting what a step used, and closing a run's account with the workspace.
 
-use super::account::{self, Account};
+use super::account::{self, Account, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
 use super::hold::{self, Held};
 use super::{agent_month, budget, money};
@@ -17,12 +17,15 @@ pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) 
     let is_new = found.is_none();
     let mut held = found.unwrap_or_else(|| hold::nothing(tx, hold::EXPIRED));
     let close = settlement.close.filter(|_| !held.is_closed());
-    let energy = if settled { 0 } else { settlement.energy.max(0) };
+    if settlement.energy > MOST_BALANCE {
+        tracing::error!(run = %charge.run, energy = settlement.energy, "a step says that it used more than there can be");
+    }
+    let energy = if settled { 0 } else { settlement.energy.clamp(0, MOST_BALANCE) };
     let before = if settled && settlement.energy > 0 { debited(tx, charge, settlement.step)? } else { 0 };
     if energy == 0 && close.is_none() {
         return Ok(before);
     }
-    let mut work = Work::new(charge, settlement, &held, energy, close.as_ref());
+    let mut work = Work::new(charge, settlement, &held, energy, close.as_ref())?;
     work.debit(tx, &mut held)?;
     if let Some(closing) = &close {
         hold::SETTLED.clone_into(&mut held.state);
@@ -77,13 +80,13 @@ impl<'a> Work<'a> {
         held: &Held,
         energy: i64,
         closing: Option<&Closing<'_>>,
-    ) -> Self {
+    ) -> Result<Self> {
         let charged = energy.min(held.unused());
         let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
-        let cost = money::cost(charged, price);
+        let cost = money::cost(charged, price)?;
         // Steps are rounded up one by one, but together never above what the budget set aside.
         let micros = if held.reserved_micros > 0 { cost.min(held.reserved_micros) } else { cost };
-        Self {
+        Ok(Self {
             charge,
             settlement,
             workspace: charge.caller.workspace_id(),
@@ -94,7 +97,7 @@ impl<'a> Work<'a> {
             refunds: closing.is_some_and(|closing| closing.refund) && held.used + charged > 0,
             account: None,
             spent: None,
-        }
+        })
     }
 
     fn source(&self) -> (&'static str, &'a str) {
@@ -119,7 +122,7 @@ impl<'a> Work<'a> {
     fn debit(&mut self, tx: &mut Tx, held: &mut Held) -> Result<()> {
         let rest = held.unused() - self.charged - self.released;
         let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
-        let still_reserved = (held.reserved_micros - self.micros).max(0).min(money::cost(rest, price));
+        let still_reserved = (held.reserved_micros - self.micros).max(0).min(money::cost(rest, price)?);
         let freed = held.reserved_micros - still_reserved;
         // A refund changes the key's month after the account, so it is locked here: first the key, then the account.
         if self.micros > 0 || freed > 0 || self.refunds {
@@ -155,7 +158,7 @@ impl<'a> Work<'a> {
             Some(account) => account.balance,
             None => account::find(tx, self.workspace)?.balance,
         };
-        let micros = money::cost(self.absorbed, price);
+        let micros = money::cost(self.absorbed, price)?;
         let entry = self.entry(EntryKind::Absorb, self.absorbed, micros, balance);
         entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
         Ok(())
@@ -170,8 +173,7 @@ impl<'a> Work<'a> {
             (held.used, self.micros)
         } else {
             // Several steps, each rounded up by itself.
-            let micros = self.debits(tx)?.into_iter().map(|debit| debit.usd_micros);
-            (held.used, -micros.fold(0, i64::saturating_add))
+            (held.used, money::sum(self.debits(tx)?.into_iter().map(|debit| -debit.usd_micros))?)
         };
         let row = ExecutionRow {
             workspace_id: self.workspace,
@@ -224,8 +226,8 @@ impl<'a> Work<'a> {
     /// Gives everything back that the run was debited, to the grants it came from.
     fn refund(&mut self, tx: &mut Tx, held: &Held) -> Result<()> {
         let debits = self.debits(tx)?;
-        let energy = debits.iter().fold(0i64, |sum, debit| sum.saturating_sub(debit.amount));
-        let micros = debits.iter().fold(0i64, |sum, debit| sum.saturating_sub(debit.usd_micros));
+        let energy = money::sum(debits.iter().map(|debit| -debit.amount))?;
+        let micros = money::sum(debits.iter().map(|debit| -debit.usd_micros))?;
         if energy == 0 {
             return Ok(());
         }

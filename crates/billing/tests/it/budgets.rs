@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, on_both, refused};
 use chrono::Duration;
+use diesel::RunQueryDsl;
 use model::Code;
 use serde_json::json;
 
@@ -44,6 +45,27 @@ on_both! {
         bed.close(&run, 1, 30).await;
         assert_eq!(bed.month(&key).await, (0, 0));
         bed.expect(9_900, 0).await;
+    }
+
+    async fn spending_that_would_leave_its_range_is_refused_and_leaves_no_trace(kind: Kind) {
+        let bed = Bed::with_energy(kind, 10_000).await;
+        let key = bed.key(None, false).await;
+        let run = bed.run(&key);
+        bed.hold(&run, 20, 1).await.unwrap();
+        bed.settle(&run, 0, 1).await;
+        // Nobody spends as much, so the books are made to say so.
+        let near = 4_000_000_000_000_000_000_i64;
+        for table in ["key_months SET spent_micros", "agent_months SET spent"] {
+            let statement = format!("UPDATE {table} = {near}");
+            let raised = bed.write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await;
+            assert_eq!(raised.unwrap(), 1, "{table}");
+            let refused = bed.settle_with(&run, 1, 1, None).await.unwrap_err();
+            assert_eq!(refused.code(), Code::InternalError, "{table}");
+            let (balance, reserved, _) = bed.account().await;
+            assert_eq!((balance, reserved), (9_999, 19), "{table}");
+            let statement = format!("UPDATE {table} = 0");
+            bed.write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await.unwrap();
+        }
     }
 
     async fn a_budget_without_cutoff_only_warns(kind: Kind) {

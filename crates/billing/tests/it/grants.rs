@@ -125,6 +125,7 @@ on_both! {
             (NewGrant { amount: 0, ..base() }, "amount"),
             (NewGrant { amount: -1, ..base() }, "amount"),
             (NewGrant { amount: i64::MAX, ..base() }, "amount"),
+            (NewGrant { amount: most, usd_micros_per_1000: Some(4_000_001), ..base() }, "amount"),
             (NewGrant { priority: 101, ..base() }, "priority"),
             (NewGrant { priority: -1, ..base() }, "priority"),
             (NewGrant { usd_micros_per_1000: Some(-1), ..base() }, "usd_micros_per_1000"),
