@@ -6,12 +6,12 @@ use crate::items::ItemRow;
 use crate::query::{pick, rows};
 use crate::shape::{self, FieldType, Shape, Shapes, Subject};
 use model::{CollectionId, Error, Result};
-use operation::{Describe, FromInput, Input, RawRows};
+use operation::{Describe, FromInput, Input, RawRows, comma_list};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Read;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 /// The most relation fields that are expanded at once.
 const MOST_EXPANDED: usize = 10;
@@ -21,9 +21,8 @@ const MOST_SHOWN: usize = 25;
 /// What of items is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    fields: Option<String>,
-    expand: Option<String>,
-    include: Option<String>,
+    fields: Option<Vec<String>>,
+    expand: Vec<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -34,14 +33,31 @@ struct ShownQuery {
     /// Relation fields, by key, with commas between, at most 10: the items that they point to come along in `expanded`,
     /// at most 25 each.
     expand: Option<String>,
-    /// `comment_count`, which items have anyway.
-    include: Option<String>,
+    /// What to add to items: `comment_count`, which they have anyway.
+    #[param(inline, style = Form, explode = false, min_items = 1)]
+    include: Option<Vec<ItemPart>>,
+}
+
+/// What can be added to items.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ItemPart {
+    /// The number of their comments.
+    CommentCount,
 }
 
 impl FromInput for Shown {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        let text = |name: &str| input.query_value(name).filter(|text| !text.is_empty()).map(str::to_owned);
-        Ok(Self { fields: text("fields"), expand: text("expand"), include: text("include") })
+        let list = |name: &str| -> Result<Option<Vec<String>>> {
+            let Some(text) = input.query_value(name) else { return Ok(None) };
+            Ok(Some(comma_list(text, name)?.into_iter().map(str::to_owned).collect()))
+        };
+        if let Some(name) = list("include")?.into_iter().flatten().find(|name| name != "comment_count") {
+            let name: String = name.chars().take(63).collect();
+            let rule = format!("has no part `{name}`: there is `comment_count`");
+            return Err(Error::invalid("include", rule));
+        }
+        Ok(Self { fields: list("fields")?, expand: list("expand")?.unwrap_or_default() })
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
@@ -65,10 +81,6 @@ pub struct Printer<'a> {
     expanded: Vec<Expanded>,
 }
 
-fn names(list: Option<&str>) -> impl Iterator<Item = &str> {
-    list.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty())
-}
-
 impl Shown {
     /// Reads what is wanted, and fetches what `rows` point to where that is part of it: once for each field.
     ///
@@ -82,13 +94,6 @@ impl Shown {
         visible: Option<&[Subject]>,
         found: &[&ItemRow],
     ) -> Result<Printer<'a>> {
-        if let Some(name) = names(self.include.as_deref()).find(|name| *name != "comment_count") {
-            let rule = format!(
-                "has no part `{}`: there is `comment_count`",
-                name.chars().take(63).collect::<String>()
-            );
-            return Err(Error::invalid("include", rule));
-        }
         let field = |param: &str, name: &str| {
             shape.field(name).ok_or_else(|| {
                 let near = crate::text::nearest(name, shape.fields.iter().map(|field| field.key.as_str()));
@@ -101,14 +106,14 @@ impl Shown {
             })
         };
         let mut keys: Option<Vec<&str>> = None;
-        if self.fields.is_some() {
-            let named = names(self.fields.as_deref()).map(|name| Ok(field("fields", name)?.key.as_str()));
+        if let Some(names) = &self.fields {
+            let named = names.iter().map(|name| Ok(field("fields", name)?.key.as_str()));
             keys = Some(named.collect::<Result<_>>()?);
         } else if let Some(visible) = visible {
             keys = Some(visible.iter().filter_map(|subject| subject.name(shape)).collect());
         }
         let mut expanded = Vec::new();
-        let relations: BTreeSet<&str> = names(self.expand.as_deref()).collect();
+        let relations: BTreeSet<&str> = self.expand.iter().map(String::as_str).collect();
         if relations.len() > MOST_EXPANDED {
             return Err(Error::invalid("expand", format_args!("must name at most {MOST_EXPANDED} fields")));
         }

@@ -9,7 +9,7 @@ use crate::shape::{Field, FieldType};
 use crate::text;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike};
 use model::{FieldError, Timestamp};
-use operation::numbers;
+use operation::{numbers, schema_rules};
 use serde_json::Value;
 
 /// Why a value does not fit a field.
@@ -422,7 +422,7 @@ fn check_json(field: &Field, value: &Value, mode: Mode) -> Checked {
     {
         return Err(Problem::new(
             "schema_mismatch",
-            format!("does not fit the field's JSON Schema: {}", cut(&error.to_string())),
+            format!("does not fit the field's JSON Schema: {}", cut(&schema_rules::sentence(&error))),
         ));
     }
     Ok(Some(value.clone()))

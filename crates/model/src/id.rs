@@ -4,6 +4,12 @@ use crate::{Random, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Reads a whole number in the one form in which it is printed: without a plus sign, leading zeros or a fraction. Two
+/// spellings of one id would be two addresses of one object.
+pub fn whole_number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+}
+
 macro_rules! integer_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -20,9 +26,9 @@ macro_rules! integer_id {
         }
 
         impl std::str::FromStr for $name {
-            type Err = std::num::ParseIntError;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                text.parse().map(Self)
+            type Err = ();
+            fn from_str(text: &str) -> Result<Self, ()> {
+                whole_number(text).map(Self).ok_or(())
             }
         }
 
@@ -252,6 +258,17 @@ mod tests {
         assert!(early < late, "{early} {late}");
         assert_eq!(early.as_str().len(), 30);
         assert_eq!(RunId::parse(early.as_str()), Some(early));
+    }
+
+    #[test]
+    fn integers_have_one_spelling() {
+        for text in ["0", "7", "-7", "9223372036854775807"] {
+            assert_eq!(whole_number(text).map(|number| number.to_string()).as_deref(), Some(text));
+        }
+        for text in ["", "+1", "01", "-0", "1.0", "1e2", " 1", "1 ", "٣", "9223372036854775808"] {
+            assert_eq!(whole_number(text), None, "{text}");
+            assert_eq!(text.parse::<AgentId>(), Err(()), "{text}");
+        }
     }
 
     #[test]

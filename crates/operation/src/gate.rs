@@ -148,7 +148,7 @@ impl Pipeline {
     ) -> Result<Arc<Workspace>> {
         let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
         let in_path = path.iter().find(|(name, _)| *name == "workspaceId").map(|(_, value)| value.as_str());
-        let in_path = in_path.map(|text| text.parse().map(WorkspaceId).map_err(|_| unknown())).transpose()?;
+        let in_path = in_path.map(|text| text.parse().map_err(|()| unknown())).transpose()?;
         let in_header = self.workspace_in_header(head).await?;
         let named = match (in_path, in_header) {
             (Some(path), Some(header)) if path != header => {
@@ -187,8 +187,8 @@ impl Pipeline {
             return Err(unknown());
         }
         match value.parse() {
-            Ok(id) => Ok(Some(WorkspaceId(id))),
-            Err(_) => Ok(Some(self.directory.workspace_by_slug(value).await?.ok_or_else(unknown)?)),
+            Ok(id) => Ok(Some(id)),
+            Err(()) => Ok(Some(self.directory.workspace_by_slug(value).await?.ok_or_else(unknown)?)),
         }
     }
 

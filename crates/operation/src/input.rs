@@ -4,10 +4,11 @@ use crate::Describe;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
-use model::{Caller, Code, Error, Result};
+use model::{Caller, Code, Error, Result, whole_number};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::any::Any;
+use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
@@ -62,16 +63,17 @@ pub trait FromInput: Sized {
     fn describe(describe: &mut Describe, name: &'static str);
 }
 
-/// A parameter of the path: the one with the argument's name.
+/// A parameter of the path: the one with the argument's name, written as it is printed.
 #[derive(Debug, Clone)]
 pub struct Path<T>(pub T);
 
-impl<T: FromStr + ToSchema> FromInput for Path<T> {
+impl<T: FromStr + Display + ToSchema> FromInput for Path<T> {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let text = input.path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
-        // What cannot be an id names nothing, just like an id that does not exist.
+        // What cannot be an id names nothing, just like an id that does not exist; and so does an id in another spelling,
+        // such as `+1`: an object has one address.
         let value = text
-            .and_then(|text| text.parse().ok())
+            .and_then(|text| text.parse().ok().filter(|value: &T| value.to_string() == text))
             .ok_or_else(|| Error::not_found(name.strip_suffix("Id").unwrap_or(name)))?;
         Ok(Self(value))
     }
@@ -155,7 +157,7 @@ fn version_of_tag(tag: &str) -> Result<Option<i64>> {
     }
     let bare = tag.strip_prefix("W/").unwrap_or(tag);
     let bare = bare.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(bare);
-    let version = bare.bytes().all(|byte| byte.is_ascii_digit()).then(|| bare.parse().ok()).flatten();
+    let version = whole_number(bare).filter(|version| *version >= 0);
     version.map(Some).ok_or_else(|| Error::invalid("If-Match", "must be a version such as \"7\", or *"))
 }
 
@@ -195,6 +197,7 @@ mod tests {
             "-1",
             "+1",
             "7.0",
+            "07",
             "\"7",
             "7,8",
             "\"7\", \"8\"",

@@ -4,7 +4,7 @@ use crate::cursor::Cursors;
 use crate::lists::{CursorList, OffsetList, OptInList, PageList, Pagination};
 use crate::meta::Paging;
 use crate::{Describe, FromInput, Input};
-use model::{Error, Result};
+use model::{Error, Result, whole_number};
 use serde::Deserialize;
 use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 use utoipa::IntoParams;
@@ -49,8 +49,9 @@ struct PageQuery {
 struct OptInQuery {
     /// `true` asks for pages with `has_more` and `next_cursor` instead of a plain array.
     paginate: Option<bool>,
-    /// Rows per page, at most 100; for a plain array lowered to the list's ceiling, which is also its default.
-    #[param(minimum = 1)]
+    /// Rows per page: 20 if not given. For a plain array the most rows: if not given, as many as the list has, up to its
+    /// ceiling.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<i64>,
     /// The `next_cursor` of the page before, unchanged.
     starting_after: Option<String>,
@@ -58,8 +59,8 @@ struct OptInQuery {
 
 fn number(input: &Input<'_>, name: &str, least: i64) -> Result<Option<i64>> {
     let Some(text) = input.query_value(name) else { return Ok(None) };
-    let number = text.parse::<i64>().ok().filter(|number| *number >= least);
-    number
+    whole_number(text)
+        .filter(|number| *number >= least)
         .map(Some)
         .ok_or_else(|| Error::invalid(name, format_args!("must be a whole number of at least {least}")))
 }
@@ -145,16 +146,18 @@ impl OptIn {
     pub fn read_with(input: &Input<'_>, paged: bool, cursor: Option<&str>) -> Result<Self> {
         let seal = input.services.get()?;
         let cursors = Cursors::new(seal, input.meta.id, input.caller.workspace_id(), filters(input));
+        // The contract has one maximum for both forms: it cannot say that one parameter depends on another.
+        let limit = number(input, "limit", 1)?;
+        if limit.is_some_and(|limit| limit > MOST) {
+            return Err(Error::invalid("limit", format_args!("must be at most {MOST}")));
+        }
         let page = if paged {
-            let limit = number(input, "limit", 1)?.unwrap_or(DEFAULT_LIMIT);
-            if limit > MOST {
-                return Err(Error::invalid("limit", format_args!("must be at most {MOST}")));
-            }
+            let limit = limit.unwrap_or(DEFAULT_LIMIT);
             let after = cursor.map(|text| cursors.decode(text)).transpose()?;
             OptInPage::Page { limit, after }
         } else {
             let ceiling = input.meta.ceiling;
-            OptInPage::Array { ceiling: number(input, "limit", 1)?.unwrap_or(ceiling).min(ceiling) }
+            OptInPage::Array { ceiling: limit.unwrap_or(ceiling).min(ceiling) }
         };
         Ok(Self { page, cursors })
     }

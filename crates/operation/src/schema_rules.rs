@@ -1,5 +1,6 @@
 //! Rules for JSON Schemas that callers write (structured output, arguments of tools, fields of items).
 
+pub use crate::mistake::sentence;
 use model::{Error, Result};
 use serde_json::Value;
 use std::sync::OnceLock;
@@ -26,9 +27,9 @@ pub fn check(schema: &Value, param: &str) -> Result<()> {
     if has_remote_reference(schema) {
         return Err(Error::invalid(param, "must not refer to schemas elsewhere: `$ref` must begin with `#`"));
     }
-    jsonschema::draft202012::new(schema)
-        .map(drop)
-        .map_err(|error| Error::invalid(param, format_args!("is not a valid JSON Schema: {error}")))
+    jsonschema::draft202012::new(schema).map(drop).map_err(|error| {
+        Error::invalid(param, format_args!("is not a valid JSON Schema: {}", sentence(&error)))
+    })
 }
 
 /// A schema that was checked, compiled when it is first asked.
@@ -50,7 +51,7 @@ impl Schema {
             .as_ref()?
             .iter_errors(value)
             .take(5)
-            .map(|error| format!("{}: {error}", error.instance_path()).chars().take(300).collect())
+            .map(|error| sentence(&error).chars().take(300).collect())
             .collect();
         (!errors.is_empty()).then(|| errors.join("; "))
     }
@@ -106,6 +107,6 @@ mod tests {
     fn mismatches_are_told() {
         let schema = Schema::new(json!({ "type": "object", "required": ["a"] }));
         assert!(schema.mismatch(&json!({ "a": 1 })).is_none());
-        assert!(schema.mismatch(&json!({})).unwrap().contains("\"a\""));
+        assert!(schema.mismatch(&json!({})).unwrap().contains("`a` is required"));
     }
 }

@@ -2,15 +2,18 @@
 
 use crate::describe::{Describe, as_json};
 use crate::meta::Method;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::{JsonType, ValidationError, Validator};
-use model::{Error, FieldError, Result};
+use crate::mistake::{field_errors, parse_json, read_json};
+use jsonschema::Validator;
+use model::{Error, FieldError, Result, whole_number};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 /// The checks of one operation's input.
 pub(crate) struct Checks {
     body: Option<Validator>,
+    /// The body's schema, and those that it refers to.
+    body_schema: Value,
+    components: Value,
     takes_empty_object: bool,
     /// The schemas of the query's parameters, by name.
     parameters: Map<String, Value>,
@@ -23,9 +26,10 @@ const MOST_ERRORS: usize = 20;
 impl Checks {
     pub(crate) fn new(describe: &Describe) -> Self {
         let components = describe.components();
-        let body = describe.body.as_ref().and_then(|schema| {
+        let body_schema = describe.body.as_ref().map(as_json).unwrap_or_default();
+        let body = describe.body.as_ref().and_then(|_| {
             // `allOf` lets a bare reference stand beside the components that it refers to.
-            compile(&json!({ "allOf": [as_json(schema)], "components": components }))
+            compile(&json!({ "allOf": [body_schema], "components": components }))
         });
         let parameters: Map<String, Value> = describe
             .query
@@ -39,15 +43,22 @@ impl Checks {
             .map(|parameter| parameter.name.as_str())
             .collect();
         let query = json!({ "type": "object", "properties": &parameters, "required": required, "components": components });
-        Self { body, takes_empty_object: describe.takes_empty_object(), query: compile(&query), parameters }
+        let takes_empty_object = describe.takes_empty_object();
+        Self { body, body_schema, components, takes_empty_object, query: compile(&query), parameters }
     }
 
     /// Reads a JSON body. One of which nothing must be there may be left out.
     pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8], method: Method) -> Result<T> {
         let nothing_needed = self.takes_empty_object && method.may_go_without_body();
-        let value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
-        check(self.body.as_ref(), &value)?;
-        typed(value, "body")
+        let mut value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
+        let mut wrong = mistakes(self.body.as_ref(), &value);
+        if wrong.is_empty() {
+            make_whole(&self.body_schema, &self.components, &mut value, &mut String::new(), &mut wrong);
+        }
+        if let Some(error) = Error::all_invalid(wrong) {
+            return Err(error);
+        }
+        read_json(value, "", "body")
     }
 
     /// Reads query parameters. Those that the operation does not know are ignored.
@@ -55,11 +66,18 @@ impl Checks {
         let mut object = Map::new();
         for (name, text) in given {
             let Some(schema) = self.parameters.get(name) else { continue };
-            object.insert(name.clone(), coerced(schema, text));
+            object.insert(name.clone(), coerced(schema, name, text)?);
         }
         let value = Value::Object(object);
-        check(self.query.as_ref(), &value)?;
-        typed(value, "query")
+        let mut wrong = mistakes(self.query.as_ref(), &value);
+        for error in &mut wrong {
+            // A list is one parameter.
+            error.param.truncate(error.param.find('[').unwrap_or(error.param.len()));
+        }
+        if let Some(error) = Error::all_invalid(wrong) {
+            return Err(error);
+        }
+        read_json(value, "", "query")
     }
 }
 
@@ -76,8 +94,7 @@ fn compile(schema: &Value) -> Option<Validator> {
 
 /// Parses JSON that must be an object without NUL characters, which PostgreSQL cannot store.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
-    let value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Error::invalid("body", format_args!("is not valid JSON: {error}")))?;
+    let value: Value = parse_json(bytes, "body")?;
     if !value.is_object() {
         return Err(Error::invalid("body", "must be a JSON object"));
     }
@@ -111,121 +128,144 @@ fn find_nul(value: &Value, path: &mut String) -> Option<String> {
     found.map(|path| if path.is_empty() { "body".to_owned() } else { path })
 }
 
-fn coerced(schema: &Value, text: &str) -> Value {
-    let is = |kind: &str| match schema.get("type") {
-        Some(Value::String(name)) => name == kind,
-        Some(Value::Array(names)) => names.iter().any(|name| name == kind),
-        _ => false,
-    };
-    if is("integer") {
-        return text.parse::<i64>().map_or_else(|_| text.into(), Value::from);
+fn coerced(schema: &Value, name: &str, text: &str) -> Result<Value> {
+    if has_type(schema, "integer") {
+        return Ok(whole_number(text).map_or_else(|| text.into(), Value::from));
     }
-    if is("boolean") {
-        return match text {
+    if has_type(schema, "boolean") {
+        return Ok(match text {
             "true" => true.into(),
             "false" => false.into(),
             _ => text.into(),
-        };
+        });
     }
-    if is("array") {
-        return text.split(',').filter(|part| !part.is_empty()).map(Value::from).collect();
+    if has_type(schema, "array") {
+        return Ok(comma_list(text, name)?.into());
     }
-    text.into()
+    Ok(text.into())
 }
 
-fn typed<T: DeserializeOwned>(value: Value, whole: &str) -> Result<T> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let param = if path == "." { whole.to_owned() } else { path };
-        Error::invalid(param, format_args!("does not fit: {}", error.inner()))
-    })
-}
-
-fn check(validator: Option<&Validator>, value: &Value) -> Result<()> {
-    let Some(validator) = validator else { return Ok(()) };
-    let errors =
-        validator.iter_errors(value).take(MOST_ERRORS).flat_map(|error| field_errors(&error)).collect();
-    Error::all_invalid(errors).map_or(Ok(()), Err)
-}
-
-/// What keeps a value from fitting the one choice beside `null`: an optional field is `oneOf` its type and `null`,
-/// and callers should hear of the field inside it.
-fn without_null<'a>(choices: &'a [Vec<ValidationError<'static>>]) -> Option<&'a [ValidationError<'static>]> {
-    let mut others = choices.iter().filter(|errors| !wants_null(errors));
-    others.next().filter(|errors| !errors.is_empty() && others.next().is_none()).map(Vec::as_slice)
-}
-
-fn wants_null(errors: &[ValidationError<'_>]) -> bool {
-    let [only] = errors else { return false };
-    matches!(only.kind(), Kind::Type { kind: TypeKind::Single(JsonType::Null) })
-}
-
-fn field_errors(error: &ValidationError<'_>) -> Vec<FieldError> {
-    if let Kind::OneOfNotValid { context } | Kind::AnyOf { context } = error.kind()
-        && let Some(errors) = without_null(context)
-    {
-        return errors.iter().flat_map(field_errors).collect();
+/// The parts of a query parameter that is a list with commas between, without the white space around them.
+///
+/// # Errors
+/// 400 `validation_error` about `param` where a part is empty.
+pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.iter().any(|part| part.is_empty()) {
+        return Err(Error::invalid(param, "must not have an empty part before, between or behind commas"));
     }
-    let path = dotted(&error.instance_path().to_string());
-    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let whole = || if path.is_empty() { "body".to_owned() } else { path.clone() };
-    match error.kind() {
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => unexpected
-            .iter()
-            .map(|name| FieldError::new(below(name), "is not a field of this request"))
-            .collect(),
-        Kind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            vec![FieldError::new(below(name), "is required")]
-        }
-        Kind::Pattern { pattern } if pattern == r"\S" => {
-            vec![FieldError::new(whole(), "must not be blank")]
-        }
-        Kind::MaxLength { limit } => {
-            vec![FieldError::new(whole(), format_args!("must have at most {limit} characters"))]
-        }
-        Kind::MinLength { limit } => {
-            vec![FieldError::new(whole(), format_args!("must have at least {limit} characters"))]
-        }
-        Kind::Minimum { limit } => {
-            vec![FieldError::new(whole(), format_args!("must be at least {limit}"))]
-        }
-        Kind::Maximum { limit } => {
-            vec![FieldError::new(whole(), format_args!("must be at most {limit}"))]
-        }
-        _ => {
-            let text: String = error.to_string().chars().take(300).collect();
-            vec![FieldError::new(whole(), format_args!("is not valid: {text}"))]
-        }
-    }
+    Ok(parts)
 }
 
-/// `/nodes/3/config` as `nodes[3].config`.
-fn dotted(pointer: &str) -> String {
-    let mut path = String::new();
-    for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{part}]"));
-        } else {
-            if !path.is_empty() {
-                path.push('.');
+fn mistakes(validator: Option<&Validator>, value: &Value) -> Vec<FieldError> {
+    let errors = validator.into_iter().flat_map(|validator| validator.iter_errors(value)).take(MOST_ERRORS);
+    errors.flat_map(|error| field_errors(&error, "body")).collect()
+}
+
+/// JSON has one kind of number, so that `5.0` and `1e2` are whole; types of ours tell them from `5`. Writes them as
+/// integers wherever `schema` asks for one, and collects those that no integer of ours can be.
+fn make_whole(
+    schema: &Value,
+    components: &Value,
+    value: &mut Value,
+    path: &mut String,
+    wrong: &mut Vec<FieldError>,
+) {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.rsplit('/').next());
+    let named = name.and_then(|name| components.get("schemas")?.get(name));
+    let choices = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|word| schema.get(word)?.as_array());
+    for part in named.into_iter().chain(choices.flatten()) {
+        make_whole(part, components, value, path, wrong);
+    }
+    let length = path.len();
+    match value {
+        Value::Number(number) if has_type(schema, "integer") && number.as_i64().is_none() => {
+            match whole(number) {
+                Some(whole) => *number = whole.into(),
+                None => wrong.push(FieldError::new(
+                    path.clone(),
+                    format_args!("must be between {} and {}", i64::MIN, i64::MAX),
+                )),
             }
-            path.push_str(&part);
         }
+        Value::Array(items) => {
+            let Some(schema) = schema.get("items") else { return };
+            for (place, item) in items.iter_mut().enumerate() {
+                path.push_str(&format!("[{place}]"));
+                make_whole(schema, components, item, path, wrong);
+                path.truncate(length);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let own = schema.get("properties").and_then(|properties| properties.get(name));
+                let Some(schema) = own.or_else(|| schema.get("additionalProperties")) else { continue };
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(name);
+                make_whole(schema, components, field, path, wrong);
+                path.truncate(length);
+            }
+        }
+        _ => {}
     }
-    path
+}
+
+/// A number without a fraction as an integer; `None` for one that is too large. A float is printed with the digits that
+/// it was written with, because one that loses digits does not come as far ([`parse_json`]).
+fn whole(number: &Number) -> Option<i64> {
+    number.as_f64()?.to_string().parse().ok()
+}
+
+fn has_type(schema: &Value, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => name == kind,
+        Some(Value::Array(names)) => names.iter().any(|name| name == kind),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn made_whole(schema: &Value, mut value: Value) -> (Value, Vec<String>) {
+        let components = json!({ "schemas": { "Id": { "type": "integer" } } });
+        let mut wrong = Vec::new();
+        make_whole(schema, &components, &mut value, &mut String::new(), &mut wrong);
+        (value, wrong.into_iter().map(|error| error.param).collect())
+    }
+
     #[test]
-    fn pointers_become_dotted_paths() {
-        assert_eq!(dotted("/nodes/3/config/url"), "nodes[3].config.url");
-        assert_eq!(dotted("/a~1b"), "a/b");
-        assert_eq!(dotted(""), "");
+    fn whole_numbers_have_many_spellings() {
+        let schema = json!({ "properties": {
+            "ids": { "type": "array", "items": { "$ref": "#/components/schemas/Id" } },
+            "by_name": { "additionalProperties": { "type": ["integer", "null"] } },
+            "either": { "oneOf": [{ "type": "string" }, { "type": "integer" }] },
+            "number": { "type": "number" },
+            "free": {},
+        } });
+        let value = json!({
+            "ids": [5.0, 1e2, -0.0, 7], "by_name": { "a": 3.0, "b": null }, "either": 2.0, "number": 1.0, "free": [4.0],
+        });
+        let expected = json!({
+            "ids": [5, 100, 0, 7], "by_name": { "a": 3, "b": null }, "either": 2, "number": 1.0, "free": [4.0],
+        });
+        assert_eq!(made_whole(&schema, value), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn whole_numbers_that_are_too_large_are_refused() {
+        let schema = json!({ "properties": { "a": { "items": { "type": "integer" } } } });
+        let exact = json!({ "a": [9_007_199_254_740_991.0, i64::MAX, i64::MIN] });
+        assert_eq!(made_whole(&schema, exact).1, [""; 0]);
+        // Its float is 1152921504606846976.
+        let long = made_whole(&schema, json!({ "a": [1_152_921_504_606_847_000.0, -1e18] })).0;
+        assert_eq!(long, json!({ "a": [1_152_921_504_606_847_000_i64, -1_000_000_000_000_000_000_i64] }));
+        for number in [json!(9_223_372_036_854_775_808.0), json!(-1e19), json!(1e30), json!(u64::MAX)] {
+            assert_eq!(made_whole(&schema, json!({ "a": [1, number] })).1, ["a[1]"], "{number}");
+        }
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl Asking<'_> {
         let headers = header_map(&response.headers);
         let text = String::from_utf8_lossy(&response.body).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        refuse_jargon(&body);
         Ok(Answer { status: response.status, headers, text, body })
     }
 
@@ -110,6 +111,44 @@ fn header_map(headers: &egress::HeaderMap) -> BTreeMap<String, String> {
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect()
+}
+
+/// Words of the programming language and of its libraries, which no caller should read in a message.
+const JARGON: [&str; 24] = [
+    "expected struct",
+    "expected a ",
+    "expected i",
+    "expected u",
+    "expected f64",
+    "expected value",
+    "expected one of",
+    "invalid type",
+    "invalid value:",
+    "invalid length",
+    "missing field",
+    "unknown field",
+    "unknown variant",
+    "duplicate field",
+    "untagged",
+    "i64",
+    "u32",
+    "u64",
+    "f64",
+    "usize",
+    "NonZero",
+    "EOF",
+    "keyword",
+    "panicked",
+];
+
+/// Refuses an error whose sentences were written for programmers of the service.
+fn refuse_jargon(body: &Value) {
+    let error = &body["error"];
+    let listed = error["errors"].as_array().into_iter().flatten().map(|error| &error["message"]);
+    for message in listed.chain([&error["message"]]).filter_map(Value::as_str) {
+        let found = JARGON.iter().find(|word| message.contains(**word));
+        assert!(found.is_none(), "an error speaks of `{}`: {message}", found.unwrap());
+    }
 }
 
 /// An answer.

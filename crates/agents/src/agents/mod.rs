@@ -21,7 +21,7 @@ pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
 pub(crate) use tools::header_place;
-pub use tools::{AgentTool, HttpTool, ToolApproval, ToolRow, ToolSettings};
+pub use tools::{AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolName, ToolRow, ToolSettings};
 
 use operation::{Domain, Operations};
 

@@ -147,7 +147,7 @@ pub struct NewAgent {
     #[serde(default)]
     pub fallback_message: Option<String>,
     /// Must be empty: there are no MCP servers to connect to yet.
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     #[serde(default)]
     pub mcp_servers: Option<Vec<Value>>,
     /// `draft` (off) or `active`; `draft` if not given.
@@ -239,7 +239,7 @@ pub struct AgentPatch {
     #[serde(default)]
     pub fallback_message: Patch<String>,
     /// Must be empty: there are no MCP servers to connect to yet.
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     #[serde(default)]
     pub mcp_servers: Option<Vec<Value>>,
     /// The caller's own notes; replaces those that are stored.

@@ -17,6 +17,9 @@ use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
 use store::schema::agent_tools;
 use store::{Read, Tx};
 use utoipa::ToSchema;
@@ -27,12 +30,29 @@ const MOST_TOOLS: usize = 128;
 /// How an `http` tool is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HttpTool {
-    /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`. Only `GET` counts as reading.
-    pub method: String,
+    /// Only `GET` counts as reading.
+    pub method: HttpMethod,
     /// Where. `{name}` in the path or query stands for an argument.
     pub url: String,
     /// The names of the headers that are sent. Their values are never shown.
     pub header_names: Vec<String>,
+}
+
+/// The kinds of tools that work. Others come with their areas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// It calls an HTTP endpoint.
+    Http,
+}
+
+impl ToolKind {
+    /// The word in the database.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+        }
+    }
 }
 
 /// Whether a person must allow the calls of a tool.
@@ -59,9 +79,9 @@ pub struct AgentTool {
     pub agent_id: AgentId,
     /// What the model calls it: the same as `id`.
     pub name: String,
-    /// The kind of tool: `http` so far.
+    /// The kind of tool.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ToolKind,
     /// What the model is told of it.
     pub description: String,
     /// JSON Schema of its arguments.
@@ -181,7 +201,7 @@ impl ToolRow {
             object: "agent_tool",
             agent_id: self.agent_id,
             name: self.name,
-            kind: self.kind,
+            kind: serde_json::from_value(self.kind.into())?,
             description: settings.description,
             parameters: settings.parameters,
             fixed_arguments: Value::Object(settings.fixed_arguments),
@@ -197,13 +217,41 @@ impl ToolRow {
     }
 }
 
+/// What the model is to call a tool: the tool's id.
+#[derive(Debug, Clone, ToSchema)]
+#[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{1,64}$")]
+pub struct ToolName(String);
+
+impl FromStr for ToolName {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ToolName {
+    /// The name of a tool that does not have to exist yet, so that a bad one is a mistake and not unknown.
+    fn checked(self) -> Result<String> {
+        let fits = (1..=64).contains(&self.0.len())
+            && self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        let rule = "must be 1 to 64 letters, digits, `_` and `-`";
+        if fits { Ok(self.0) } else { Err(Error::invalid("toolId", rule)) }
+    }
+}
+
 /// A tool to be attached.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTool {
-    /// The kind of tool. `http` so far; other kinds come with their areas.
+    /// The kind of tool.
     #[serde(rename = "type")]
-    kind: String,
+    kind: ToolKind,
     /// What the model is told: what the tool does, and when to use it.
     #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
     description: String,
@@ -251,7 +299,7 @@ pub struct NewHttpTool {
 }
 
 /// The methods of `http` tools.
-#[derive(Debug, Clone, Copy, Deserialize, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum HttpMethod {
     /// Reads.
@@ -267,7 +315,8 @@ pub enum HttpMethod {
 }
 
 impl HttpMethod {
-    fn as_str(self) -> &'static str {
+    /// As on the request line.
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
@@ -280,10 +329,6 @@ impl HttpMethod {
 
 impl NewTool {
     fn settings(self, name: &str, checks: &Checks<'_>) -> Result<ToolSettings> {
-        if self.kind != "http" {
-            let rule = format!("is `{}`, which is not available yet; `http` is", self.kind.escape_debug());
-            return Err(Error::invalid("type", rule));
-        }
         let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
         schema_rules::check(&parameters, "parameters")?;
         if parameters.get("type").is_some_and(|kind| kind != "object") {
@@ -306,7 +351,7 @@ impl NewTool {
             parameters,
             fixed_arguments,
             http: HttpTool {
-                method: self.http.method.unwrap_or(HttpMethod::Post).as_str().to_owned(),
+                method: self.http.method.unwrap_or(HttpMethod::Post),
                 url: self.http.url,
                 header_names: headers.into_keys().collect(),
             },
@@ -360,17 +405,17 @@ pub fn attach_agent_tool(
     tx: &mut Tx,
     caller: &Caller,
     Path(agent_id): Path<AgentId>,
-    Path(tool_id): Path<String>,
+    Path(tool_id): Path<ToolName>,
     Body(new): Body<NewTool>,
     connector: State<Connector>,
     seal: State<Seal>,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
     let agent = queries::locked_agent(tx, workspace, agent_id)?;
-    check_name(&tool_id)?;
+    let tool_id = tool_id.checked()?;
     let random = tx.random();
     let checks = Checks { connector: &connector.0, seal: &seal.0, random: &*random, workspace };
-    let kind = new.kind.clone();
+    let kind = new.kind.as_str().to_owned();
     let settings = new.settings(&tool_id, &checks)?;
     let tools = queries::tools(tx, agent_id)?;
     let existing = tools.iter().find(|tool| tool.name == tool_id);
@@ -425,12 +470,6 @@ pub fn detach_agent_tool(
 fn next_version(tx: &mut Tx, caller: &Caller, agent: &super::model::AgentRow) -> Result<()> {
     let next = queries::write_next(tx, agent, &agent.name, &agent.settings()?, &agent.metadata)?;
     queries::keep_version(tx, Some(caller), &next, None)
-}
-
-fn check_name(name: &str) -> Result<()> {
-    let fits = (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if fits { Ok(()) } else { Err(Error::invalid("toolId", "must be 1 to 64 letters, digits, `_` and `-`")) }
 }
 
 /// The skills that an agent is to have.

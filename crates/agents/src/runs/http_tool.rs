@@ -1,7 +1,7 @@
 //! Calling an `http` tool.
 
 use super::trace::ToolOutput;
-use crate::agents::ToolSettings;
+use crate::agents::{HttpMethod, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ const LARGEST_RESULT: usize = 64 * 1024;
 
 /// Whether calling the tool changes anything.
 pub(super) fn writes(tool: &ToolSettings) -> bool {
-    tool.http.method != "GET"
+    tool.http.method != HttpMethod::Get
 }
 
 /// What a writing tool answers under a test key: nothing is sent.
@@ -36,10 +36,10 @@ pub(super) async fn call(
         Ok(url) => url,
         Err(why) => return ToolOutput::error(why),
     };
-    let Ok(method) = Method::from_bytes(tool.http.method.as_bytes()) else {
+    let Ok(method) = Method::from_bytes(tool.http.method.as_str().as_bytes()) else {
         return ToolOutput::error("the tool has an unknown method");
     };
-    let in_query = matches!(tool.http.method.as_str(), "GET" | "DELETE");
+    let in_query = matches!(tool.http.method, HttpMethod::Get | HttpMethod::Delete);
     let url = if in_query { with_query(url, &arguments) } else { url };
     let has = |name: &str| headers.keys().any(|header| header.eq_ignore_ascii_case(name));
     let (has_type, has_key) = (has("content-type"), has("idempotency-key"));

@@ -92,7 +92,7 @@ pub enum Include {
 pub struct IncludeQuery {
     /// Separated by commas.
     #[serde(default)]
-    #[param(inline)]
+    #[param(inline, style = Form, explode = false, min_items = 1)]
     include: Vec<Include>,
 }
 

@@ -211,8 +211,7 @@ pub(super) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
 fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
     let Some(row) = found(tx, id)? else { return Ok(false) };
     let work: Work = row.change.parse()?;
-    let shapes_of_both =
-        (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?);
+    let shapes_of_both = (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?);
     rewrite::lock(tx, id)?;
     // How far it is may have changed before the row was locked; which collections it is about never does.
     let Some(row) = found(tx, id)? else { return Ok(false) };

@@ -10,8 +10,8 @@ use crate::text;
 use diesel::prelude::*;
 use model::{CollectionId, Error, FieldError, FieldId, JsonText, Result};
 use std::collections::BTreeSet;
-use store::{LockLevel, Tx};
 use store::schema::collections;
+use store::{LockLevel, Tx};
 
 /// Creates a collection with its fields.
 ///

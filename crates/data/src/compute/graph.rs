@@ -53,7 +53,7 @@ pub fn check(
         (FieldType::Formula, Some(text)) => {
             Formula::parse(text).and_then(|formula| formula.result_type(shape)).map(Some)
         }
-        (FieldType::Formula, None) => Err(Problem::new("required", "needs `options.expression`")),
+        (FieldType::Formula, None) => Err(Problem::new("required", "is required")),
         (kind, _) => rollup::check(read, shapes, shape, kind, candidate.options)?.map(Some),
     })
 }

@@ -5,7 +5,7 @@ use crate::files::{Files, Link};
 use crate::query::{Asked, Planner};
 use crate::shape::{self, Shapes};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
-use operation::{Json, Path, Query, State, operation};
+use operation::{Json, Path, Query, State, comma_list, operation};
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
@@ -66,8 +66,8 @@ pub fn export_items(
     let meant = asked.read(read, &shape, false)?;
     // What no list could show is refused here, and not when the link is opened.
     meant.query.page(read, &planner.0, &shape, None, 1)?;
-    let fields = query.fields.as_deref().filter(|list| !list.is_empty()).map(|list| {
-        let keys = list.split(',').map(str::trim).filter(|key| !key.is_empty());
+    let fields = query.fields.as_deref().map(|list| {
+        let keys = comma_list(list, "fields")?.into_iter();
         let known = |key: &str| {
             let field = shape.field(key).ok_or_else(|| {
                 let key: String = key.chars().take(63).collect();

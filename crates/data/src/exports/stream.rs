@@ -51,7 +51,11 @@ impl Exporter {
     /// An exporter. What a request may look at bounds no export: it is the receiver who waits.
     pub fn new(db: Db, shapes: Arc<Shapes>) -> Self {
         let planner = Planner::new(db.clone());
-        planner.set_budget(Budget { rows: usize::MAX, bytes: usize::MAX, timeout: Duration::from_secs(3600) });
+        planner.set_budget(Budget {
+            rows: usize::MAX,
+            bytes: usize::MAX,
+            timeout: Duration::from_secs(3600),
+        });
         Self { db, shapes, planner, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) }
     }
 }

@@ -92,8 +92,14 @@ pub enum OnError {
     #[default]
     Continue,
     /// End the import with the row that makes it this many, at least 1. What was imported until then stays.
-    AbortAt(u32),
+    AbortAt(RejectedRows),
 }
+
+/// A number of rows that could not be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+#[schema(minimum = 1, maximum = 1_000_000_000)]
+pub struct RejectedRows(pub u32);
 
 /// How far an import is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

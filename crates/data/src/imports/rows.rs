@@ -1,7 +1,8 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
 use super::model::{
-    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RejectedRows, RowError,
+    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RejectedRows,
+    RowError,
 };
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};

@@ -68,7 +68,7 @@ impl Spot {
             (None, Some(id), None) => Ok(Self::After(id)),
             (None, None, Some(End::First)) => Ok(Self::First),
             (None, None, Some(End::Last)) => Ok(Self::Last),
-            _ => Err(Error::invalid("position", "say one of `before`, `after` and `position`")),
+            _ => Err(Error::invalid("position", "is needed, or `before`, or `after`; and one of them only")),
         }
     }
 

@@ -56,7 +56,7 @@ pub fn merge(
             Some(value) => {
                 data.insert(field.key.clone(), value);
             }
-            None if field.required && !field.kind.is_read_only() && !field.archived => {
+            None if field.is_demanded() => {
                 errors.push(Problem::new("required", "is required").at(format!("{path}data.{}", field.key)));
             }
             None => {}
@@ -75,7 +75,12 @@ pub fn checked(
     stored: Option<&Value>,
     mode: Mode,
 ) -> Result<Option<Value>, Problem> {
-    value::check(field, given, mode).and_then(|value| allowed(field, value, stored))
+    match value::check(field, given, mode)? {
+        Some(value) if field.is_demanded() && value::is_blank(field.kind, &value) => {
+            Err(Problem::new("required", "must not be blank"))
+        }
+        value => allowed(field, value, stored),
+    }
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -9,8 +9,8 @@ use super::tree::{Comparison, MOST_CONDITIONS, Node, subject, unknown_op};
 use super::words::Words;
 use crate::shape::{Family, Shape, Subject};
 use diesel::prelude::*;
-use model::{Error, JsonText, Result, Timestamp};
-use operation::{Describe, FromInput, Input};
+use model::{Error, JsonText, Result, Timestamp, ViewId};
+use operation::{Describe, FromInput, Input, parse_json};
 use serde::Deserialize;
 use serde_json::Value;
 use store::Read;
@@ -121,9 +121,7 @@ impl Asked {
             let is_json = subject.family(shape) == Some(Family::Json);
             let value = match text.as_str() {
                 "" if is_json => Value::Null,
-                text if is_json => {
-                    serde_json::from_str(text).map_err(|_| Error::invalid(&param, "must be JSON"))?
-                }
+                text if is_json => parse_json(text.as_bytes(), &param)?,
                 text => Value::from(text),
             };
             if is_element {
@@ -153,12 +151,12 @@ impl Asked {
     pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<Meant> {
         let now = read.now();
         let mut nodes: Vec<Node> = self.comparisons(shape)?.into_iter().map(Node::Is).collect();
-        if let Some(text) = self.value("filter_tree").filter(|text| !text.is_empty()) {
-            let tree: Value = serde_json::from_str(text)
-                .map_err(|error| Error::invalid("filter_tree", format_args!("is not valid JSON: {error}")))?;
+        if let Some(text) = self.value("filter_tree") {
+            let tree: Value = parse_json(text.as_bytes(), "filter_tree")?;
             nodes.push(Node::from_api(shape, &tree, "filter_tree")?);
         }
-        let mut parts = sort::read_list(shape, self.value("sort").unwrap_or_default(), "sort")?;
+        let sorted = self.value("sort").map(|text| sort::read_list(shape, text, "sort"));
+        let mut parts = sorted.transpose()?.unwrap_or_default();
         let view = self.value("view_id").map(|id| view(read, shape, id, now)).transpose()?;
         let mut search = None;
         if let Some((saved, _)) = &view {
@@ -209,7 +207,7 @@ struct ViewSettings {
 
 /// A view of the collection, and its text, which changes when it does.
 fn view(read: &mut Read, shape: &Shape, id: &str, now: Timestamp) -> Result<(SavedQuery, JsonText)> {
-    let id: i64 = id.parse().map_err(|_| Error::invalid("view_id", "must be the id of a view"))?;
+    let id: ViewId = id.parse().map_err(|()| Error::invalid("view_id", "must be the id of a view"))?;
     let settings: JsonText = collection_views::table
         .filter(collection_views::id.eq(id))
         .filter(collection_views::workspace_id.eq(shape.workspace))

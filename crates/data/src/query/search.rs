@@ -50,11 +50,7 @@ struct SoughtQuery {
 impl FromInput for Sought {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let operation::Query(SoughtQuery { q }) = operation::Query::from_input(input, name)?;
-        Ok(Self {
-            q,
-            asked: Asked::from_input(input, name)?,
-            shown: Shown::from_input(input, name)?,
-        })
+        Ok(Self { q, asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)? })
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {

@@ -6,6 +6,7 @@ use crate::items::Facts;
 use crate::key;
 use crate::shape::{Part, Shape, Subject, System};
 use model::{Error, FieldId, Result};
+use operation::comma_list;
 use std::collections::BTreeSet;
 
 /// The most fields to sort by.
@@ -72,7 +73,7 @@ impl Sort {
 /// # Errors
 /// 400 `validation_error` about `param`.
 pub fn read_list(shape: &Shape, text: &str, param: &str) -> Result<Vec<Part>> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts = comma_list(text, param)?;
     if parts.len() > MOST_PARTS {
         return Err(Error::invalid(param, format_args!("must name at most {MOST_PARTS} fields")));
     }

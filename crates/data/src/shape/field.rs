@@ -123,6 +123,11 @@ impl Field {
         }
     }
 
+    /// Whether callers must give every item a value.
+    pub fn is_demanded(&self) -> bool {
+        self.required && !self.kind.is_read_only() && !self.archived
+    }
+
     /// How values compare: for a computed field as its result does.
     pub fn family(&self) -> Family {
         self.options.result_type.filter(|_| self.kind.is_computed()).unwrap_or(self.kind).own_family()

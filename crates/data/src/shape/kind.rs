@@ -161,6 +161,13 @@ impl FieldType {
         }
     }
 
+    /// What people call it: `Long text`.
+    pub fn label(self) -> String {
+        let words = self.as_str().replace('_', " ");
+        let mut letters = words.chars();
+        letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+    }
+
     /// Reads the word.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)

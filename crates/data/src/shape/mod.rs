@@ -14,7 +14,9 @@ pub(crate) mod sample;
 pub use field::{Field, FieldRow};
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Subject, System};
 pub use kind::{Family, FieldType};
-pub use load::{Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change};
+pub use load::{
+    Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
+};
 pub use options::{Cardinality, Choice, FieldOptions, OnDelete, RollupAggregate};
 
 use diesel::prelude::*;

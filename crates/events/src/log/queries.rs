@@ -5,6 +5,7 @@ use super::sequencer::{Placed, last_place};
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
 use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
+use operation::comma_list;
 use std::collections::BTreeSet;
 use store::schema::events;
 use store::{OffsetPage, Read};
@@ -97,7 +98,7 @@ impl Chosen {
 
 fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static str>> {
     let mut meant = Vec::new();
-    for pattern in text.split(',').map(str::trim) {
+    for pattern in comma_list(text, param)? {
         let before = meant.len();
         meant.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
         if meant.len() == before {

@@ -1,9 +1,12 @@
 //! Input that is wrong: what each of it is answered. Nothing that a caller sends may end in a 500.
 
 use crate::document::well_formed;
+use crate::valid::{address, ids};
+use crate::walk::Walk;
 use billing::processor::{InvoiceStatus, NewInvoice, record_invoice};
 use model::Env;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use testkit::{Answer, Key, TestApp};
 
 /// What is expected of a row: the status, the code of an error, and its `param`.
@@ -48,6 +51,31 @@ pub fn check(what: &str, answer: &Answer, (status, code, param): Expected<'_>) {
 /// A body for `POST /runs` that is right but for `extra`.
 fn run_with(extra: &str) -> String {
     format!("{{\"input\":\"Hello\",{extra}}}")
+}
+
+/// Bodies in which one field, not yet `seen`, has a value that fits no type, or an odd one.
+fn spoilt(body: &Value, seen: &mut BTreeSet<String>) -> Vec<String> {
+    const ODD: [&str; 10] = [
+        "null",
+        "true",
+        "5.5",
+        "-1e300",
+        "99999999999999999999",
+        "\"\"",
+        "\"x y\"",
+        "[null]",
+        "{\"x\":1}",
+        "[[]]",
+    ];
+    let fields = body.as_object().into_iter().flatten().map(|(name, _)| name);
+    let spoilt = fields.filter(|name| seen.insert((*name).clone())).flat_map(|name| {
+        ODD.iter().map(move |odd| {
+            let mut body = body.clone();
+            body[name] = "ODD".into();
+            body.to_string().replace("\"ODD\"", odd)
+        })
+    });
+    spoilt.collect()
 }
 
 async fn post(app: &TestApp, key: &Key, path: &str, body: &str) -> Answer {
@@ -179,6 +207,13 @@ testkit::on_both! {
             (run_with("\"max_steps\":1.5"), invalid("max_steps")),
             (run_with("\"max_steps\":1e300"), invalid("max_steps")),
             (run_with("\"max_steps\":\"5\""), invalid("max_steps")),
+            (run_with("\"max_steps\":5.0"), OK),
+            (run_with("\"max_steps\":1e1"), OK),
+            (run_with("\"max_steps\":50.000"), OK),
+            (run_with("\"max_steps\":51.0"), invalid("max_steps")),
+            (run_with("\"agent_version\":7.0"), (404, "not_found", Some("agent_version"))),
+            (run_with("\"agent_version\":9007199254740993.0"), invalid("agent_version")),
+            (run_with("\"agent_version\":-1e19"), invalid("agent_version")),
             (run_with("\"agent_version\":99999999999999999999"), invalid("agent_version")),
             (run_with("\"agent_version\":9223372036854775808"), invalid("agent_version")),
             (run_with("\"agent_version\":9223372036854775807"), (404, "not_found", Some("agent_version"))),
@@ -212,6 +247,34 @@ testkit::on_both! {
         let listed: Vec<&str> =
             many.body["error"]["errors"].as_array().unwrap().iter().filter_map(|e| e["param"].as_str()).collect();
         assert!(["input", "max_steps", "surprise"].iter().all(|param| listed.contains(param)), "{listed:?}");
+    }
+
+    async fn bodies_of_every_operation(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        let ids = ids(&walk).await;
+        let mut refused = 0;
+        for (document, op) in walk.operations() {
+            let Some(schema) = &op.body else { continue };
+            let path = address(&op, document, &ids);
+            let mut seen = BTreeSet::new();
+            for body in document.variants(schema, "body", 1) {
+                for wrong in spoilt(&body, &mut seen) {
+                    walk.app.data.clock.advance(chrono::Duration::seconds(61));
+                    let asking = walk.app.ask(&op.method, &path).key(walk.key(&op, true));
+                    // What its sentences may not say is looked for in every answer that a test gets.
+                    let answer = asking.bytes("application/json", wrong.as_bytes()).send().await;
+                    let what = format!("{} {wrong}", op.id);
+                    if answer.status >= 400 {
+                        well_formed(&answer, &what);
+                    }
+                    if answer.status == 400 {
+                        refused += 1;
+                        assert!(answer.body["error"]["param"].is_string(), "{what}: {}", answer.text);
+                    }
+                }
+            }
+        }
+        assert!(refused > 1_000, "{refused}");
     }
 
     async fn content_types(kind: Kind) {
@@ -251,7 +314,13 @@ testkit::on_both! {
             ("/agents?paginate=true&limit=100".to_owned(), OK),
             ("/agents?paginate=true&limit=101".to_owned(), invalid("limit")),
             ("/agents?paginate=true&limit=0".to_owned(), invalid("limit")),
-            ("/agents?limit=101".to_owned(), OK),
+            ("/agents?limit=100".to_owned(), OK),
+            ("/agents?limit=101".to_owned(), invalid("limit")),
+            ("/agents?paginate=true&limit=%2B5".to_owned(), invalid("limit")),
+            ("/runs?limit=05".to_owned(), invalid("limit")),
+            ("/runs?agent_id=%2B1".to_owned(), invalid("agent_id")),
+            ("/runs?agent_id=01".to_owned(), invalid("agent_id")),
+            ("/runs?agent_id=1.0".to_owned(), invalid("agent_id")),
             ("/agents?paginate=yes".to_owned(), invalid("paginate")),
             ("/billing/executions?offset=-1".to_owned(), invalid("offset")),
             ("/billing/executions?offset=x".to_owned(), invalid("offset")),

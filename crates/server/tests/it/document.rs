@@ -114,6 +114,69 @@ impl Document {
         path
     }
 
+    /// Values of the operation's query parameters that are required, or of those that are not: one or more for each, as
+    /// they stand in an address. Objects are left out, which stand there under many names.
+    pub fn query_samples(&self, op: &Op, required: bool) -> Vec<(String, String)> {
+        let meant = |parameter: &&Value| {
+            parameter["in"] == "query"
+                && parameter["style"] != "deepObject"
+                && (parameter["required"] == true) == required
+        };
+        let samples = op.parameters.iter().filter(meant).flat_map(|parameter| {
+            let name = parameter["name"].as_str().unwrap();
+            let samples = self.variants(&parameter["schema"], name, 1);
+            samples.into_iter().map(|sample| {
+                let text = match sample {
+                    Value::String(text) => text,
+                    Value::Array(words) => {
+                        words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(",")
+                    }
+                    other => other.to_string(),
+                };
+                (name.to_owned(), text)
+            })
+        });
+        samples.collect()
+    }
+
+    /// The schema of a query parameter.
+    pub fn query_schema<'a>(&self, op: &'a Op, name: &str) -> &'a Value {
+        let in_query = op.parameters.iter().filter(|parameter| parameter["in"] == "query");
+        let found = in_query.into_iter().find(|parameter| parameter["name"] == name);
+        &found.unwrap_or_else(|| panic!("{} has no {name}", op.id))["schema"]
+    }
+
+    /// The smallest value that a schema allows, and those that differ from it in one thing: another word of an enum,
+    /// another of several forms, or a field that could be left out; down to `depth` objects and lists below it.
+    pub fn variants(&self, schema: &Value, name: &str, depth: usize) -> Vec<Value> {
+        let schema = self.resolved(schema);
+        if let Some(words) = schema["enum"].as_array() {
+            return words.clone();
+        }
+        if let Some(choices) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+            return choices.iter().flat_map(|choice| self.variants(choice, name, depth)).collect();
+        }
+        let smallest = self.sample(schema, name);
+        let mut variants = vec![smallest.clone()];
+        let Some(depth) = depth.checked_sub(1) else { return variants };
+        if let Value::Object(fields) = &smallest {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                let others = self.variants(property, name, depth).into_iter();
+                variants.extend(others.filter(|value| fields.get(name) != Some(value)).map(|value| {
+                    // Where there is room for no other field, this one is instead of it.
+                    let is_full = schema["maxProperties"] == fields.len();
+                    let mut fields = if is_full { Map::new() } else { fields.clone() };
+                    fields.insert(name.clone(), value);
+                    Value::Object(fields)
+                }));
+            }
+        }
+        if let (Value::Array(_), Some(of)) = (&smallest, schema.get("items")) {
+            variants.extend(self.variants(of, name, depth).into_iter().map(|value| json!([value])));
+        }
+        variants
+    }
+
     /// The smallest value that a schema allows. `name` is the field's, for what a schema cannot say.
     pub fn sample(&self, schema: &Value, name: &str) -> Value {
         let schema = self.resolved(schema);
@@ -124,7 +187,11 @@ impl Document {
             return self.sample(&choices[0], name);
         }
         if let Some(parts) = schema["allOf"].as_array() {
-            let fields = parts.iter().flat_map(|part| match self.sample(part, name) {
+            let parts: Vec<Value> = parts.iter().map(|part| self.sample(part, name)).collect();
+            if let [only] = parts.as_slice() {
+                return only.clone();
+            }
+            let fields = parts.into_iter().flat_map(|part| match part {
                 Value::Object(fields) => fields,
                 other => panic!("allOf of {other}"),
             });
@@ -135,9 +202,15 @@ impl Document {
         match kind.unwrap_or("string") {
             "object" => {
                 let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-                let fields: Map<String, Value> = required
+                let mut fields: Map<String, Value> = required
                     .map(|name| (name.to_owned(), self.sample(&schema["properties"][name], name)))
                     .collect();
+                let least = usize::try_from(schema["minProperties"].as_u64().unwrap_or(0)).unwrap();
+                for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                    if fields.len() < least && !fields.contains_key(name) {
+                        fields.insert(name.clone(), self.sample(property, name));
+                    }
+                }
                 Value::Object(fields)
             }
             "array" => {
@@ -146,6 +219,7 @@ impl Document {
             }
             "integer" | "number" => schema.get("minimum").cloned().unwrap_or(json!(1)),
             "boolean" => json!(false),
+            "null" => Value::Null,
             "string" => text(schema, name).into(),
             other => panic!("{name}: no sample for {other}"),
         }
@@ -153,19 +227,25 @@ impl Document {
 }
 
 fn text(schema: &Value, name: &str) -> String {
-    let prefix = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^'));
-    match (schema["format"].as_str(), prefix, name) {
-        (Some("uri"), _, _) | (_, _, "url") => "https://example.com/x".to_owned(),
-        (_, _, "enabled_events") => "run.completed".to_owned(),
-        (Some("date"), _, _) => "2026-01-01".to_owned(),
-        (Some("date-time"), _, _) => "2026-01-01T00:00:00.000Z".to_owned(),
-        (_, Some(prefix), _) if prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') => {
-            format!("{prefix}00000000000000000000000000")
-        }
-        // The kinds of tools are checked by the code, so that areas can add theirs.
-        (_, _, "type") => "http".to_owned(),
-        _ => "x".repeat(usize::try_from(schema["minLength"].as_u64().unwrap_or(1)).unwrap().max(1)),
+    match (schema["format"].as_str(), name) {
+        (Some("uri"), _) | (_, "url") => return "https://example.com/x".to_owned(),
+        (_, "enabled_events") => return "run.completed".to_owned(),
+        (Some("date"), _) => return "2026-01-01".to_owned(),
+        (Some("date-time"), _) => return "2026-01-01T00:00:00.000Z".to_owned(),
+        _ => {}
     }
+    let prefix = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^')).unwrap_or_default();
+    let least = usize::try_from(schema["minLength"].as_u64().unwrap_or(1)).unwrap().max(1);
+    let samples = [
+        "x".repeat(least),
+        "XX".to_owned(),
+        "XXX".to_owned(),
+        "red".to_owned(),
+        format!("{prefix}{}", "0".repeat(26)),
+    ];
+    let validator = jsonschema::validator_for(schema).expect("the schema compiles");
+    let fitting = samples.into_iter().find(|text| validator.is_valid(&text.as_str().into()));
+    fitting.unwrap_or_else(|| panic!("{name}: no sample for {schema}"))
 }
 
 impl Op {

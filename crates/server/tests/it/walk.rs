@@ -1,7 +1,9 @@
 //! A service to walk over: each answer is held against the contract.
 
 use crate::document::{Document, Op, has_rate_headers, well_formed};
+use jsonschema::Validator;
 use model::{Env, Scope};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use testkit::{Answer, Key, Kind, TestApp};
 
@@ -12,6 +14,8 @@ pub struct Walk {
     pub workspace: String,
     /// By whether it is a partner's and whether it is live.
     pub keys: BTreeMap<(bool, bool), Key>,
+    /// What answers must fit, by operation and status.
+    answers: RefCell<BTreeMap<(String, u16), Validator>>,
 }
 
 impl Walk {
@@ -31,7 +35,7 @@ impl Walk {
         }
         // The second partner took the workspace over from the first, so both keys get the same one.
         let workspace = workspace.to_string();
-        Self { app, documents, workspace, keys }
+        Self { app, documents, workspace, keys, answers: RefCell::default() }
     }
 
     pub fn operations(&self) -> impl Iterator<Item = (&Document, Op)> {
@@ -56,13 +60,16 @@ impl Walk {
             asking = asking.bytes("application/json", body);
         }
         let answer = asking.send().await;
-        let what = format!("{} → {}", op.id, answer.status);
+        let what = format!("{} {path} → {}", op.id, answer.status);
         well_formed(&answer, &what);
         has_rate_headers(&answer, &what);
         let document = self.documents.iter().find(|document| document.has(op)).expect("a document has it");
-        let schema = document.answer_schema(op, answer.status);
-        let schema = schema.unwrap_or_else(|| panic!("{what} is not documented: {}", answer.text));
-        let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+        let mut answers = self.answers.borrow_mut();
+        let validator = answers.entry((op.id.clone(), answer.status)).or_insert_with(|| {
+            let schema = document.answer_schema(op, answer.status);
+            let schema = schema.unwrap_or_else(|| panic!("{what} is not documented: {}", answer.text));
+            jsonschema::validator_for(&schema).expect("the schema compiles")
+        });
         let errors: Vec<String> = validator
             .iter_errors(&answer.body)
             .map(|error| format!("{}: {error}", error.instance_path()))

@@ -2,6 +2,7 @@
 
 use super::super::trace::{StepRow, Verdict};
 use model::{Error, Result};
+use operation::parse_json;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
@@ -30,8 +31,7 @@ impl Decision {
     /// # Errors
     /// `validation_error`.
     pub(super) fn from_json(bytes: &[u8]) -> Result<Self> {
-        let value: Value = serde_json::from_slice(bytes)
-            .map_err(|error| Error::invalid("body", format_args!("is not valid JSON: {error}")))?;
+        let value: Value = parse_json(bytes, "body")?;
         let Value::Object(fields) = value else {
             return Err(Error::invalid("body", "must be a JSON object"));
         };

@@ -117,7 +117,7 @@ fn call_view(call: &CallView) -> Markup {
         div.call {
             label { input type="checkbox" name="calls" value=(call.step_id) checked; (call.tool) }
             @if let Some(description) = &call.description { p.quiet { (description) } }
-            @if let Some(http) = &call.http { p { code { (http.method) " " (http.url) } } }
+            @if let Some(http) = &call.http { p { code { (http.method.as_str()) " " (http.url) } } }
             pre { (call.arguments) }
         }
     }

@@ -5,7 +5,7 @@
 
 use super::convert;
 use super::create::lacking;
-use super::define::{self, Definition, can_be_primary};
+use super::define::{self, Definition, can_be_primary, can_be_unique};
 use super::model::{CollectionField, FieldPatch};
 use super::operations::read_field;
 use super::options::{as_map, restricted};
@@ -19,7 +19,7 @@ use crate::collections::{indexing, queries, uniques};
 use crate::shape::{self, Choice, Field, FieldOptions, FieldRow, FieldType, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Patch, Result};
-use operation::{Body, Cx, IfMatch, Json, Path, operation};
+use operation::{Body, Cx, IfMatch, Json, Path, operation, read_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -232,6 +232,9 @@ fn propose(
         let rule = format!("cannot be `{}`, because the field is the title of items", next.kind.as_str());
         return Err(Error::invalid("type", rule));
     }
+    if next.kind != field.kind && !can_be_unique(next.kind) {
+        refuse_in_unique_key(shape, &field, next.kind)?;
+    }
     let choices = if next.kind == field.kind || field.options.choices.is_some() {
         field.options.choices().to_vec()
     } else {
@@ -294,8 +297,7 @@ fn merged(field: &Field, now: &FieldOptions, patch: &Map<String, Value>) -> Resu
         }
     }
     let _ = field;
-    serde_json::from_value(Value::Object(map))
-        .map_err(|error| Error::invalid("options", format!("do not fit: {error}")))
+    read_json(Value::Object(map), "options", "options")
 }
 
 /// What a change does to the values of items, and whether indexes on the field must be made anew.
@@ -416,6 +418,24 @@ fn refuse_used(tx: &mut Tx, shape: &Shape, id: FieldId) -> Result<()> {
         field.key
     );
     Err(Error::new(Code::FieldInUse, message).with("details", json!({ "used_by": users })))
+}
+
+/// A unique key has values of some types only.
+///
+/// # Errors
+/// `field_in_use`.
+fn refuse_in_unique_key(shape: &Shape, field: &Field, kind: FieldType) -> Result<()> {
+    let keys = shape.settings.unique_keys.iter().filter(|keys| keys.contains(&field.key));
+    let users: Vec<Value> = keys.map(|keys| json!({ "object": "unique_key", "fields": keys })).collect();
+    if users.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` is part of a unique key, which takes no field of the type `{}`.",
+        field.key,
+        kind.as_str()
+    );
+    Err(Error::new(Code::FieldInUse, message).param("type").with("details", json!({ "used_by": users })))
 }
 
 pub(super) fn seen_field(

@@ -104,12 +104,15 @@ impl Definition {
         if self.unique && !default.is_null() {
             return Err("is not for a unique field".to_owned());
         }
+        if self.required && value::is_blank(self.kind, default) {
+            return Err("must not be blank, because the field is required".to_owned());
+        }
         value::check(&self.draft(), default, Mode::Strict).map_err(|problem| problem.message)
     }
 }
 
 /// Whether values of a type can be unique: those that are one value, and not computed.
-fn can_be_unique(kind: FieldType) -> bool {
+pub(super) fn can_be_unique(kind: FieldType) -> bool {
     !kind.is_computed()
         && !kind.is_reference()
         && !matches!(
@@ -136,18 +139,18 @@ pub(crate) fn define(
     taken: impl Fn(&str) -> bool,
     path: &str,
 ) -> Result<Definition, Vec<FieldError>> {
-    let label = new.label.map(|label| label.trim().to_owned());
-    let key = match (new.field_key, &label) {
-        (Some(key), _) if keys::is_reserved(&key) => {
+    let label = new.label.as_deref().or(new.field_key.as_deref());
+    let label = label.map_or_else(|| new.kind.label(), |label| label.trim().to_owned());
+    let key = match new.field_key {
+        Some(key) if keys::is_reserved(&key) => {
             let rule = format!("must not be `{key}`, which every item has");
             return Err(vec![FieldError::new(format!("{path}field_key"), rule)]);
         }
-        (Some(key), _) => key,
-        (None, Some(label)) => keys::free_key(label, "field", |key| keys::is_reserved(key) || taken(key)),
-        (None, None) => return Err(vec![FieldError::new(format!("{path}label"), "is required")]),
+        Some(key) => key,
+        None => keys::free_key(&label, "field", |key| keys::is_reserved(key) || taken(key)),
     };
     let mut definition = Definition {
-        label: label.unwrap_or_else(|| key.clone()),
+        label,
         key,
         kind: new.kind,
         description: new.description,

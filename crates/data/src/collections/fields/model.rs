@@ -26,7 +26,7 @@ pub struct CollectionField {
     pub kind: FieldType,
     /// What it is for.
     pub description: Option<String>,
-    /// Whether an item must have a value.
+    /// Whether an item must have a value. Of a text, white space alone is none.
     pub required: bool,
     /// Whether no two live items may have the same value.
     pub unique: bool,
@@ -104,18 +104,19 @@ pub struct NewField {
     #[schema(pattern = "^[a-z][a-z0-9_]{0,62}$")]
     #[serde(default)]
     pub field_key: Option<String>,
-    /// What people read; the key if not given.
+    /// What people read; if not given the key, or where that is not given either the name of the type, such as `Long text`.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     pub label: Option<String>,
-    /// Its type.
+    /// Its type. `relation` needs `options.target_collection_id`, `formula` `options.expression`, `rollup` and `lookup`
+    /// `options.relation`, and the latter `options.field`.
     #[serde(rename = "type")]
     pub kind: FieldType,
     /// What it is for.
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// Whether an item must have a value.
+    /// Whether an item must have a value. Of a text, white space alone is none.
     #[serde(default)]
     pub required: bool,
     /// Whether no two live items may have the same value.
@@ -145,7 +146,7 @@ pub struct FieldPatch {
     #[schema(value_type = Option<String>, max_length = 1000)]
     #[serde(default)]
     pub description: Patch<String>,
-    /// Whether an item must have a value. Items that have none get the default.
+    /// Whether an item must have a value; of a text, white space alone is none. Items that have none get the default.
     #[serde(default)]
     pub required: Option<bool>,
     /// Whether no two live items may have the same value.

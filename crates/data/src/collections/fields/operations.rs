@@ -94,7 +94,7 @@ pub(super) fn read_field(
 #[serde(deny_unknown_fields)]
 pub struct FieldOrder {
     /// The ids of all fields, each once.
-    #[schema(max_items = 500)]
+    #[schema(min_items = 1, max_items = 500)]
     field_ids: Vec<FieldId>,
 }
 

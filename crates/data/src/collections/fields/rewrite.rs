@@ -316,8 +316,7 @@ impl Step {
         match (self, value) {
             (Self::Remove { .. }, _) => (None, false),
             (Self::Fill { value: default, .. }, value) => {
-                let is_blank =
-                    |value: &Value| field.is_some_and(|field| value::is_blank(field.kind, value));
+                let is_blank = |value: &Value| field.is_some_and(|field| value::is_blank(field.kind, value));
                 (value.filter(|value| !is_blank(value)).or_else(|| Some(default.clone())), false)
             }
             (_, None) => (None, false),

@@ -3,6 +3,7 @@
 use super::rewrite::{self, Plan};
 use crate::items::ItemRow;
 use crate::shape::{Field, Shape};
+use crate::value;
 use diesel::prelude::*;
 use model::{ItemId, Result};
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct ConversionReport {
     pub would_be_null: i64,
     /// Items that have no value, before or after.
     pub empty: i64,
+    /// Values that stay and are texts of white space only.
+    #[serde(skip)]
+    blank: i64,
     /// Some of the values that do not stay as they are.
     pub examples: Vec<ConversionExample>,
 }
@@ -73,9 +77,9 @@ impl ConversionReport {
         self.cut + self.would_be_null
     }
 
-    /// Items that would have no value.
+    /// Items that would have no value, as far as one can be required.
     pub(super) fn lacking(&self) -> i64 {
-        self.empty + self.would_be_null
+        self.empty + self.would_be_null + self.blank
     }
 
     fn count(&mut self, item: ItemId, old: Option<&Value>, new: Option<&Value>, is_cut: bool) {
@@ -164,6 +168,7 @@ fn look(report: &mut ConversionReport, next: &Field, plan: &Plan, row: &ItemRow)
     let data = row.values()?;
     let old = data.get(&next.key).cloned();
     let (new, is_cut) = rewrite::outcome(next, plan, old.clone());
+    report.blank += i64::from(new.as_ref().is_some_and(|value| value::is_blank(next.kind, value)));
     report.count(row.id, old.as_ref(), new.as_ref(), is_cut);
     Ok(())
 }

@@ -27,6 +27,13 @@ testkit::on_both! {
             assert!(found["born"].is_string());
         }
         assert_eq!(app.get(&rows[0], &key).await.expect(200)["version"], 1);
+        // One that has no name is called like its type.
+        let nameless = app.post(&format!("{path}/fields"), &key, json!({ "type": "long_text" })).await.expect(201);
+        assert_eq!((&nameless["label"], &nameless["field_key"]), (&json!("Long text"), &json!("long_text")));
+        let nameless = app.post(&format!("{path}/fields"), &key, json!({ "type": "long_text" })).await.expect(201);
+        assert_eq!((&nameless["label"], &nameless["field_key"]), (&json!("Long text"), &json!("long_text_2")));
+        app.delete(&format!("{path}/fields/{}", nameless["id"]), &key).await.expect(200);
+        app.delete(&format!("{path}/fields/{}?force=true", field(&app, &key, &path, "long_text").await["id"]), &key).await.expect(200);
         let lacking = json!({ "label": "Must", "type": "text", "required": true });
         let refused = app.post(&format!("{path}/fields"), &key, lacking).await;
         assert_eq!(refused.expect_error(409, "invalid_state").as_deref(), Some("required"));
@@ -40,6 +47,9 @@ testkit::on_both! {
         let cursor = page.body["next_cursor"].as_str().unwrap();
         let rest = app.get(&format!("{path}/fields?paginate=true&limit=4&starting_after={cursor}"), &key).await.expect(200);
         assert_eq!(rest.as_array().unwrap().iter().map(|field| field["id"].clone()).collect::<Vec<_>>(), ids[4..]);
+        let floats: Vec<Value> = ids.iter().map(|id| id.as_f64().unwrap().into()).collect();
+        assert!(json!(floats).to_string().contains(".0"));
+        app.put(&format!("{path}/fields/order"), &key, json!({ "field_ids": floats })).await.expect(200);
         ids.reverse();
         let order = format!("{path}/fields/order");
         let sorted = app.put(&order, &key, json!({ "field_ids": ids })).await.expect(200);
@@ -51,6 +61,8 @@ testkit::on_both! {
             (json!(ids[1..]), "field_ids"),
             (json!([ids[0], ids[0], ids[1], ids[2], ids[3], ids[4]]), "field_ids[1]"),
             (json!([ids[0], 999_999]), "field_ids[1]"),
+            (json!([ids[0], 1.5]), "field_ids[1]"),
+            (json!([ids[0], 1e30]), "field_ids[1]"),
         ] {
             let refused = app.put(&order, &key, json!({ "field_ids": wrong })).await;
             assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param));
@@ -236,6 +248,11 @@ testkit::on_both! {
             let refused = app.delete(address, &key).await;
             refused.expect_error(409, "field_in_use");
             assert_eq!(refused.body["error"]["details"]["used_by"][0]["object"], user);
+        }
+        for kind in ["json", "multi_select"] {
+            let refused = app.patch(&code, &key, json!({ "type": kind, "unique": false, "force": true })).await;
+            assert_eq!(refused.expect_error(409, "field_in_use").as_deref(), Some("type"));
+            assert_eq!(refused.body["error"]["details"]["used_by"][0]["fields"], json!(["name", "code"]));
         }
         app.delete(&format!("{code}?force=true"), &key).await.expect(200);
         app.get(&code, &key).await.expect_error(404, "not_found");

@@ -78,7 +78,7 @@ testkit::on_both! {
             (json!({ "name": "C", "settings": { "unique_keys": [[]] } }), "settings.unique_keys[0]"),
             (json!({ "name": "C", "settings": { "unique_keys": [["name", "name"]] } }), "settings.unique_keys[0][1]"),
             (json!({ "name": "C", "settings": { "activity_retention_days": 0 } }), "settings.activity_retention_days"),
-            (field(json!({ "type": "text" })), "fields[1].label"),
+            (field(json!({})), "fields[1].type"),
             (field(json!({ "label": "B" })), "fields[1].type"),
             (field(json!({ "label": "B", "type": "strange" })), "fields[1].type"),
             (field(json!({ "field_key": "Bad", "type": "text" })), "fields[1].field_key"),

@@ -7,6 +7,7 @@ mod files;
 mod numbers;
 mod one;
 mod order;
+mod required;
 mod trash;
 
 use crate::{full, seed};

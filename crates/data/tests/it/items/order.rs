@@ -67,8 +67,9 @@ testkit::on_both! {
         let a = shop.put_up(json!({ "name": "a" })).await;
         let b = shop.put_up(json!({ "name": "b" })).await;
         for (body, param) in [
-            (json!({}), "position"),
-            (json!({ "before": b["id"], "after": b["id"] }), "position"),
+            (json!({}), "body"),
+            (json!({ "before": b["id"], "after": b["id"] }), "body"),
+            (json!({ "before": null }), "before"),
             (json!({ "position": "middle" }), "position"),
             (json!({ "before": a["id"] }), "before"),
             (json!({ "below": 1 }), "below"),

@@ -51,6 +51,40 @@ testkit::on_both! {
         assert_eq!(ids(&ask(&app, &key, collection, &[("starting_after", &after)]).await).len(), 1);
     }
 
+    async fn lists_have_no_empty_parts(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = products(&app, &key).await;
+        let item = create(&app, &key, collection, json!({ "name": "x" })).await;
+        let at = format!("/collections/{collection}/items");
+        let aggregate = format!("{at}/aggregate");
+        for (path, name, good) in [
+            (at.clone(), "sort", "name"),
+            (at.clone(), "fields", "name"),
+            (at.clone(), "expand", "name"),
+            (at.clone(), "include", "comment_count"),
+            (format!("{at}/{}", item["id"]), "fields", "name"),
+            (format!("{at}/{}", item["id"]), "include", "comment_count"),
+            (format!("{at}/search?q=x"), "sort", "name"),
+            (format!("{at}/export"), "fields", "name"),
+            (format!("{at}/export"), "sort", "name"),
+            (aggregate.clone(), "metrics", "count"),
+            (aggregate, "group_by", "name"),
+            ("/events".to_owned(), "type", "item.created"),
+            ("/events/live?wait_seconds=0".to_owned(), "types", "item.created"),
+            ("/runs/run_00000000000000000000000000".to_owned(), "include", "steps"),
+        ] {
+            let joint = if path.contains('?') { "&" } else { "?" };
+            for list in [",".to_owned(), String::new(), "%20".to_owned(), format!("{good},"), format!(",{good}"), format!("{good},%20,{good}")] {
+                let answer = app.get(&format!("{path}{joint}{name}={list}"), &key).await;
+                assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(name), "{path} {list}");
+            }
+            if name != "expand" && !path.starts_with("/runs") {
+                app.get(&format!("{path}{joint}{name}=%20{good}%20"), &key).await.expect(200);
+            }
+        }
+    }
+
     async fn what_is_wrong_is_named(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
@@ -80,11 +114,16 @@ testkit::on_both! {
             (vec![("sort", "-notes")], "sort"),
             (vec![("sort", "-nam")], "sort"),
             (vec![("sort", "name,price,category,id,version")], "sort"),
+            (vec![("filter_tree", "")], "filter_tree"),
+            (vec![("filter[id]", "+1")], "filter[id]"),
+            (vec![("filter[id]", "01")], "filter[id]"),
             (vec![("limit", "0")], "limit"),
             (vec![("fields", "nope")], "fields"),
             (vec![("expand", "name")], "expand"),
             (vec![("include", "links")], "include"),
             (vec![("view_id", "x")], "view_id"),
+            (vec![("view_id", "+1")], "view_id"),
+            (vec![("view_id", "01")], "view_id"),
             (vec![("trashed", "maybe")], "trashed"),
             (vec![("starting_after", "x")], "starting_after"),
             (vec![("starting_after", "999999")], "starting_after"),
