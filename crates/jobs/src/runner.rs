@@ -205,7 +205,11 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn spawn(&mut self, workspace: Option<WorkspaceId>, work: impl Future<Output = Result<Ended>> + Send + 'static) {
+    fn spawn(
+        &mut self,
+        workspace: Option<WorkspaceId>,
+        work: impl Future<Output = Result<Ended>> + Send + 'static,
+    ) {
         let task = self.tasks.spawn(work);
         self.workspaces.extend(workspace.map(|workspace| (task.id(), workspace)));
     }

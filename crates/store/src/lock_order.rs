@@ -102,7 +102,6 @@ impl Lock {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that fails must say where")]
 mod tests {
     use super::LockLevel::{Collection, Item, Progress};
     use super::LockMode::{Exclusive, Shared};

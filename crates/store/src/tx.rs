@@ -1,7 +1,7 @@
 //! What an operation gets of the database: a reader, or a transaction.
 
-use crate::schema::{events, jobs};
 use crate::lock_order::{LockLevel, LockMode, LockOrder};
+use crate::schema::{events, jobs};
 use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
@@ -272,8 +272,9 @@ impl Tx {
             _nothing: String,
         }
         if let AnyConnection::Postgres(connection) = self.connection() {
-            let lock = diesel::sql_query(format!("SELECT {function}(hashtextextended($1, 0))::text AS locked"))
-                .bind::<diesel::sql_types::Text, _>(name);
+            let lock =
+                diesel::sql_query(format!("SELECT {function}(hashtextextended($1, 0))::text AS locked"))
+                    .bind::<diesel::sql_types::Text, _>(name);
             crate::Cached(lock).get_result::<Locked>(connection)?;
         }
         Ok(())

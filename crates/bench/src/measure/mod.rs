@@ -7,6 +7,7 @@ mod inbound;
 mod items;
 mod me;
 mod model;
+mod neighbours;
 mod peer;
 mod pending;
 mod real;
@@ -45,6 +46,8 @@ pub enum Part {
     Deliveries,
     /// Imports and exports of items.
     DataIo,
+    /// Indexes built beside another workspace's requests.
+    Neighbours,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -71,7 +74,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 10] = [
+    let parts: [(Part, Measure); 11] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -82,6 +85,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Inbound, inbound::measure),
         (Part::Deliveries, deliveries::measure),
         (Part::DataIo, data_io::measure),
+        (Part::Neighbours, neighbours::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {

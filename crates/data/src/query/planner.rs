@@ -55,7 +55,12 @@ enum Counted {
 impl Planner {
     /// A planner that knows nothing yet.
     pub fn new(db: Db) -> Self {
-        Self { db: db.background(), usage: Usage::default(), budget: Mutex::default(), counts: Mutex::default() }
+        Self {
+            db: db.background(),
+            usage: Usage::default(),
+            budget: Mutex::default(),
+            counts: Mutex::default(),
+        }
     }
 
     /// Counts a query, and sees to what that calls for: an index that should be there, or a note that one is used. That

@@ -556,7 +556,8 @@ async fn until_waiting(test: &TestDb, number: i64) {
     const SQL: &str = "SELECT count(*) AS n FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database \
                WHERE datname = current_database() AND NOT granted";
     let waiting = async || {
-        let counted = test.db.read(|read| Ok(diesel::sql_query(SQL).get_result::<Waiting>(read.connection())?.n));
+        let counted =
+            test.db.read(|read| Ok(diesel::sql_query(SQL).get_result::<Waiting>(read.connection())?.n));
         counted.await.unwrap()
     };
     while waiting().await < number {

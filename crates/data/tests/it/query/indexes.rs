@@ -144,8 +144,8 @@ testkit::on_both! {
                 }
             }
         };
-        let [one, two, three] = collections[..] else { panic!("three were made") };
-        futures::join!(ask_for_all(one), ask_for_all(two), ask_for_all(three), writing);
+        let asking = futures::future::join_all(collections.iter().map(|collection| ask_for_all(*collection)));
+        futures::join!(asking, writing);
         for collection in &collections {
             let path = format!("/collections/{collection}/indexes");
             until("all indexes are ready", async || {
