@@ -20,6 +20,9 @@ pub(crate) struct Checks {
     query: Option<Validator>,
 }
 
+/// What the body itself is called.
+const WHOLE: &str = "body";
+
 /// At most this many mistakes are listed.
 const MOST_ERRORS: usize = 20;
 
@@ -58,7 +61,7 @@ impl Checks {
         if let Some(error) = Error::all_invalid(wrong) {
             return Err(error);
         }
-        read_json(value, "", "body")
+        read_json(value, "", WHOLE)
     }
 
     /// Reads query parameters. Those that the operation does not know are ignored.
@@ -94,9 +97,9 @@ fn compile(schema: &Value) -> Option<Validator> {
 
 /// Parses JSON that must be an object without NUL characters, which PostgreSQL cannot store.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
-    let value: Value = parse_json(bytes, "body")?;
+    let value: Value = parse_json(bytes, WHOLE)?;
     if !value.is_object() {
-        return Err(Error::invalid("body", "must be a JSON object"));
+        return Err(Error::invalid(WHOLE, "must be a JSON object"));
     }
     if let Some(path) = find_nul(&value, &mut String::new()) {
         return Err(Error::invalid(path, "must not contain the NUL character"));
@@ -159,7 +162,10 @@ pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
 
 fn mistakes(validator: Option<&Validator>, value: &Value) -> Vec<FieldError> {
     let errors = validator.into_iter().flat_map(|validator| validator.iter_errors(value)).take(MOST_ERRORS);
-    errors.flat_map(|error| field_errors(&error, "body")).collect()
+    let mut errors: Vec<FieldError> = errors.flat_map(|error| field_errors(&error, WHOLE)).collect();
+    // What is wrong with a field says more than what is wrong with all of them.
+    errors.sort_by_key(|error| error.param == WHOLE);
+    errors
 }
 
 /// JSON has one kind of number, so that `5.0` and `1e2` are whole; types of ours tell them from `5`. Writes them as

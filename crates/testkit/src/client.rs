@@ -137,7 +137,7 @@ const JARGON: [&str; 24] = [
     "usize",
     "NonZero",
     "EOF",
-    "keyword",
+    "' keyword",
     "panicked",
 ];
 

@@ -116,7 +116,7 @@ fn judge_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
     };
     let problem = match serde_json::from_str::<Value>(text.trim()) {
         Ok(value) => schema.mismatch(&value),
-        Err(error) => Some(format!("it is not JSON: {error}")),
+        Err(error) => Some(format!("it is not JSON: see line {}, column {}", error.line(), error.column())),
     };
     let Some(problem) = problem else { return Next::End(Ending::Completed(text.trim().to_owned())) };
     if work.repairs >= MOST_REPAIRS || model_calls >= work.plan.settings.max_steps {

@@ -166,7 +166,7 @@ testkit::on_both! {
         assert_eq!((run["status"].as_str(), server.requests()), (Some("completed"), 1), "the fourth was right");
         let steps = read(&app, &key, &run).await["steps"].clone();
         assert!(steps[1]["output"]["result"].as_str().unwrap().contains("not a JSON object"), "{steps}");
-        assert!(steps[3]["output"]["result"].as_str().unwrap().contains("/n"), "{steps}");
+        assert!(steps[3]["output"]["result"].as_str().unwrap().contains("`n` must be"), "{steps}");
         for arguments in bad {
             app.model.then(call("look", arguments));
         }

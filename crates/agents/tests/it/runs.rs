@@ -375,7 +375,7 @@ testkit::on_both! {
         let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
         assert_eq!((&run["output_data"]["city"], &run["usage"]["model_calls"]), (&json!("Oslo"), &json!(3)));
         let last = app.model.last_texts();
-        assert!(last[last.len() - 1].contains("/city") && last[last.len() - 3].contains("not JSON"), "{last:?}");
+        assert!(last[last.len() - 1].contains("`city` must be a string") && last[last.len() - 3].contains("not JSON"), "{last:?}");
         app.model.then(say("a")).then(say("b")).then(say("c"));
         let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
         assert_eq!((&run["status"], &run["incomplete_details"]["reason"]), (&json!("incomplete"), &json!("output_invalid")));

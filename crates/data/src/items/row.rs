@@ -1,6 +1,6 @@
 //! An item as it is stored, and as it goes out.
 
-use crate::compute::ComputedErrors;
+use crate::compute::{ComputedError, ComputedErrors};
 use diesel::prelude::*;
 use model::{Actor, CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
 use serde::Serialize;
@@ -58,6 +58,7 @@ pub struct Item {
     #[schema(value_type = Option<Object>)]
     pub has_more: Option<Value>,
     /// Why formulas and rollups have no value although they have something to compute it from, by the key of their field.
+    #[schema(value_type = Option<BTreeMap<String, ComputedError>>)]
     pub computed_errors: Option<ComputedErrors>,
     /// Its place in the manual order: items sort by it as text.
     pub position: String,

@@ -111,6 +111,9 @@ impl Document {
             };
             path = path.replace(&format!("{{{name}}}"), &value);
         }
+        for (place, (name, text)) in self.query_samples(op, true).into_iter().enumerate() {
+            path = format!("{path}{}{name}={text}", if place == 0 { "?" } else { "&" });
+        }
         path
     }
 

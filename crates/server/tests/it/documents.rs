@@ -33,8 +33,10 @@ fn every_error_code_is_explained_once_under_its_status() {
         }
     }
     let known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    // What stands before the codes has tables of its own.
+    let (_, codes) = document.split_once("\n### ").unwrap();
     let strange: Vec<&str> =
-        rows(document).into_iter().map(|(row, _)| row).filter(|row| !known.contains(row)).collect();
+        rows(codes).into_iter().map(|(row, _)| row).filter(|row| !known.contains(row)).collect();
     assert_eq!(strange, [""; 0]);
 }
 
