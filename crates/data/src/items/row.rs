@@ -23,7 +23,6 @@ pub struct ItemRow {
     pub data: JsonText,
     pub title: String,
     pub more: Option<JsonText>,
-    pub computed_errors: Option<JsonText>,
     pub position: Option<String>,
     pub external_key: Option<String>,
     pub comment_count: i64,
@@ -35,6 +34,7 @@ pub struct ItemRow {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub trashed_at: Option<Timestamp>,
+    pub computed_errors: Option<JsonText>,
 }
 
 /// An item of a collection.

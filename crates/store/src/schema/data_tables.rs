@@ -121,7 +121,6 @@ diesel::table! {
         data -> Text,
         title -> Text,
         more -> Nullable<Text>,
-        computed_errors -> Nullable<Text>,
         position -> Nullable<Text>,
         external_key -> Nullable<Text>,
         comment_count -> BigInt,
@@ -133,6 +132,7 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         trashed_at -> Nullable<Timestamp>,
+        computed_errors -> Nullable<Text>,
     }
 }
 
