@@ -26,7 +26,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     }
     section.note(
         "Eight connections to the database, the default. The indexes are asked for one after another and built by jobs; \
-         the load goes on meanwhile, and each of its rounds is followed by one alone. The load, the service and \
+         the load goes on meanwhile, and each of its rounds follows one alone. The load, the service and \
          PostgreSQL share the processors with the building.",
     );
     Ok(section)
