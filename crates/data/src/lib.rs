@@ -3,7 +3,6 @@
 pub mod author;
 pub mod collections;
 pub mod compute;
-mod decimal;
 pub mod exports;
 pub mod files;
 pub mod imports;
@@ -11,14 +10,11 @@ pub mod items;
 pub mod jobs;
 pub mod links;
 
-mod key;
 mod output;
 pub mod query;
 pub mod search;
 pub mod shape;
-mod text;
 mod told;
-pub mod value;
 
 use operation::{Domain, EventType, Operations};
 

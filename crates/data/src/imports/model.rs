@@ -2,8 +2,8 @@
 
 use crate::files::File;
 use crate::items::matching::OnMatch;
-use crate::shape::FieldType;
 use diesel::prelude::*;
+use fields::FieldType;
 use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
