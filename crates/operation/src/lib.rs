@@ -29,6 +29,7 @@ pub mod schema_rules;
 mod services;
 mod stream;
 mod validate;
+mod version;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
@@ -36,7 +37,7 @@ pub use deprecation::Deprecated;
 pub use describe::Describe;
 pub use events::{EventType, object_schema, schema_of};
 pub use face::{Head, Limits, Response, ResponseBody};
-pub use input::{Body, FromInput, IfMatch, Input, Path, Query, State};
+pub use input::{Body, FromInput, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::{Meta, Method, Paging};
@@ -52,6 +53,7 @@ pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
 pub use validate::comma_list;
+pub use version::{ExpectedVersion, IfMatch};
 
 use model::{Caller, Error, Result};
 use serde::Serialize;
