@@ -56,6 +56,7 @@ testkit::on_both! {
 fn fitting(op: &Op, mut body: Value, other_collection: &Value) -> Value {
     match op.id.as_str() {
         "moveItem" => body["collection_id"] = other_collection.clone(),
+        "setItemField" => body["value"] = 1.into(),
         "incrementItemField" => body["field"] = "price".into(),
         _ => {}
     }
