@@ -4,15 +4,13 @@ use crate::Describe;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
-use model::{Caller, Code, Error, Result, whole_number};
+use model::{Caller, Error, Result};
 use serde::de::DeserializeOwned;
-use serde_json::json;
 use std::any::Any;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
-use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
+use utoipa::{IntoParams, ToSchema};
 
 /// A request behind the guard, not yet read.
 pub struct Input<'a> {
@@ -111,56 +109,6 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
     }
 }
 
-/// The header `If-Match`: the version that the caller means to change, as `"7"`, `7` or `W/"7"`. `None` where none was
-/// sent, and for `*`, which any version fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IfMatch(pub Option<i64>);
-
-impl IfMatch {
-    /// Refuses a change that was made for another version than `current`. `body` is what the body names as
-    /// `expected_version`.
-    ///
-    /// # Errors
-    /// `version_conflict`, with the current version.
-    pub fn refuse_stale(self, body: Option<i64>, current: i64) -> Result<()> {
-        let named = [(self.0, "If-Match"), (body, "expected_version")];
-        let stale = named.into_iter().find(|(named, _)| named.is_some_and(|named| named != current));
-        let Some((_, param)) = stale else { return Ok(()) };
-        let message = format!("It was changed meanwhile and is at version {current}; read it again.");
-        Err(Error::new(Code::VersionConflict, message)
-            .param(param)
-            .with("details", json!({ "version": current })))
-    }
-}
-
-impl FromInput for IfMatch {
-    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        input.if_match.map_or(Ok(None), version_of_tag).map(Self)
-    }
-
-    fn describe(describe: &mut Describe, _: &'static str) {
-        let parameter = ParameterBuilder::new()
-            .name("If-Match")
-            .parameter_in(ParameterIn::Header)
-            .description(Some(
-                "The version that is meant, such as `\"7\"`; another one is a 409 `version_conflict`.",
-            ))
-            .schema(Some(String::schema()));
-        describe.parameter(parameter.build());
-    }
-}
-
-fn version_of_tag(tag: &str) -> Result<Option<i64>> {
-    let tag = tag.trim();
-    if tag == "*" {
-        return Ok(None);
-    }
-    let bare = tag.strip_prefix("W/").unwrap_or(tag);
-    let bare = bare.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(bare);
-    let version = whole_number(bare).filter(|version| *version >= 0);
-    version.map(Some).ok_or_else(|| Error::invalid("If-Match", "must be a version such as \"7\", or *"))
-}
-
 /// Something that the binary wired in.
 #[derive(Debug)]
 pub struct State<T>(pub Arc<T>);
@@ -177,35 +125,4 @@ impl<T: Any + Send + Sync> FromInput for State<T> {
     }
 
     fn describe(_: &mut Describe, _: &'static str) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_from_tags() {
-        for (tag, version) in
-            [("\"7\"", Some(7)), ("7", Some(7)), ("W/\"7\"", Some(7)), (" 0 ", Some(0)), ("*", None)]
-        {
-            assert_eq!(version_of_tag(tag).unwrap(), version, "{tag}");
-        }
-        for tag in [
-            "",
-            "\"\"",
-            "x",
-            "-1",
-            "+1",
-            "7.0",
-            "07",
-            "\"7",
-            "7,8",
-            "\"7\", \"8\"",
-            "W/",
-            "99999999999999999999",
-            "\u{fffd}",
-        ] {
-            assert_eq!(version_of_tag(tag).unwrap_err().param_name(), Some("If-Match"), "{tag}");
-        }
-    }
 }

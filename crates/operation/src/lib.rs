@@ -26,6 +26,7 @@ mod registry;
 mod services;
 mod stream;
 mod validate;
+mod version;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
@@ -35,7 +36,7 @@ pub use events::{EventType, object_schema, schema_of};
 pub use face::{Head, Limits, Response, ResponseBody};
 pub use fields::json_errors::{parse_json, read_json};
 pub use fields::text::comma_list;
-pub use input::{Body, FromInput, IfMatch, Input, Path, Query, State};
+pub use input::{Body, FromInput, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::{Meta, Method, Paging};
@@ -49,6 +50,7 @@ pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
+pub use version::{ExpectedVersion, IfMatch};
 
 use model::{Caller, Error, Result};
 use serde::Serialize;

@@ -339,7 +339,15 @@ fn error_schema() -> Value {
                     },
                     "recharge_url": { "type": "string", "format": "uri" },
                     "run_id": text,
-                    "details": { "type": "object" },
+                    "details": {
+                        "type": "object",
+                        "properties": {
+                            "current_version": {
+                                "type": "integer",
+                                "description": "With `version_conflict`: the version that the object has now.",
+                            },
+                        },
+                    },
                 },
             },
             "request_id": text,

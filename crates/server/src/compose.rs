@@ -24,7 +24,7 @@ use store::Db;
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.4.0";
+pub const VERSION: &str = "v0.5.0";
 
 /// All areas, in the order of the published documents.
 ///

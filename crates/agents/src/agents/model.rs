@@ -248,6 +248,10 @@ pub struct AgentPatch {
     /// The version that the change was made for: 409 `version_conflict` where the agent has another by now.
     #[schema(minimum = 1)]
     #[serde(default)]
+    pub version: Option<i64>,
+    /// The same as `version`, under its old name.
+    #[schema(deprecated, minimum = 1)]
+    #[serde(default)]
     pub expected_version: Option<i64>,
 }
 

@@ -6,7 +6,8 @@ use super::tools::ToolRow;
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
 use operation::{
-    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Query, State, With, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
+    operation,
 };
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -82,7 +83,7 @@ fn shown(agent: Agent) -> With<Json<Agent>> {
 
 /// Change an agent; every change is a new version
 ///
-/// A request that changes nothing makes no version. With `expected_version` or `If-Match` the change is refused where the
+/// A request that changes nothing makes no version. With `version` or `If-Match` the change is refused where the
 /// agent was changed meanwhile.
 #[operation(patch "/agents/{agentId}", scope = "agents:write")]
 pub fn update_agent(
@@ -94,11 +95,12 @@ pub fn update_agent(
     tiers: State<Tiers>,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
+    let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
     if patch.name.is_some() {
         queries::lock_names(tx, caller.workspace_id())?;
     }
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
-    if_match.refuse_stale(patch.expected_version, row.version)?;
+    expected.check(row.version)?;
     let before = row.settings()?;
     let mut settings = before.clone();
     let name = patch.name.as_deref().map_or(row.name.clone(), |name| name.trim().to_owned());

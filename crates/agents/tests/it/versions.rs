@@ -19,7 +19,7 @@ testkit::on_both! {
             (json!({ "temperature": null }), 3),
             (json!({ "metadata": { "a": "1" } }), 4),
             (json!({ "energy_limit_per_run": 9 }), 5),
-            (json!({ "energy_limit_per_run": null, "expected_version": 5 }), 6),
+            (json!({ "energy_limit_per_run": null, "version": 5, "expected_version": 5 }), 6),
         ] {
             assert_eq!(app.patch(&path, &key, patch.clone()).await.expect(200)["version"], version, "{patch}");
         }
@@ -31,7 +31,11 @@ testkit::on_both! {
         };
         let stale = matching("\"5\"", "X").await;
         assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("If-Match"));
-        assert_eq!(stale.body["error"]["details"]["version"], 6);
+        assert_eq!(stale.body["error"]["details"], json!({ "current_version": 6 }));
+        let stale = app.patch(&path, &key, json!({ "name": "X", "version": 5 })).await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("version"));
+        let unclear = app.patch(&path, &key, json!({ "name": "X", "version": 6, "expected_version": 5 })).await;
+        assert_eq!(unclear.expect_error(400, "validation_error").as_deref(), Some("expected_version"));
         assert_eq!(matching("five", "X").await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
         let fresh = matching("\"6\"", "Assistant").await;
         assert_eq!((&fresh.expect(200)["version"], fresh.headers["etag"].as_str()), (&json!(6), "\"6\""));

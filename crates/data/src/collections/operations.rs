@@ -6,13 +6,15 @@ use super::definitions::rewrite::{self, Begun, Plan};
 use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
 use super::queries::{self, Filter};
 use super::rank::Rank;
-use super::tell::{News, differences, expect_version, tell};
+use super::tell::{News, differences, tell};
 use super::{groups, uniques};
 use crate::author::Author;
 use crate::shape::{self, CollectionSettings, Shapes};
 use fields::text;
 use model::{Caller, CollectionGroupId, CollectionId, Error, JsonText, Result};
-use operation::{Body, Created, Cx, IfMatch, Json, OptIn, OptInList, Path, Query, State, operation};
+use operation::{
+    Body, Created, Cx, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, operation,
+};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
@@ -90,7 +92,8 @@ pub async fn update_collection(
 ) -> Result<Json<Collection>> {
     let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
-    let begun = cx.change(move |tx| update(tx, &author, collection_id, patch.clone(), if_match)).await?;
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
+    let begun = cx.change(move |tx| update(tx, &author, collection_id, patch.clone(), expected)).await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let collection = cx.db.read(move |read| queries::whole(read, &shapes, workspace, collection_id));
@@ -102,7 +105,7 @@ fn update(
     author: &Author,
     id: CollectionId,
     patch: CollectionPatch,
-    if_match: IfMatch,
+    expected: ExpectedVersion,
 ) -> Result<Option<Begun>> {
     let workspace = author.workspace;
     if patch.name.is_some() || patch.slug.is_some() {
@@ -113,7 +116,7 @@ fn update(
     }
     let old = shape::for_change(tx, workspace, id)?;
     let before = queries::after_change(tx, workspace, id)?;
-    expect_version([patch.version, if_match.0], old.version, || Ok(serde_json::to_value(&before)?))?;
+    expected.check_showing(old.version, || Ok(serde_json::to_value(&before)?))?;
     queries::refuse_archived(&old)?;
     let shape = shape::within_change(tx, workspace, id)?;
     let mut row = old.clone();

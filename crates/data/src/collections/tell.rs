@@ -2,7 +2,7 @@
 
 use crate::author::Author;
 use crate::items::activity::{self, Action, Changes, change};
-use model::{Code, CollectionId, Error, NewEvent, Result};
+use model::{CollectionId, NewEvent, Result};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::Tx;
@@ -70,21 +70,4 @@ pub(crate) fn differences(before: &impl Serialize, after: &impl Serialize) -> Re
         }
     }
     Ok(changed)
-}
-
-/// Refuses a change by somebody who has not seen the last one. `expected` are the versions that the request names, in
-/// its body and in `If-Match`.
-///
-/// # Errors
-/// `version_conflict` with the object as it is.
-pub(crate) fn expect_version(
-    expected: [Option<i64>; 2],
-    version: i64,
-    current: impl FnOnce() -> Result<Value>,
-) -> Result<()> {
-    if expected.iter().flatten().all(|expected| *expected == version) {
-        return Ok(());
-    }
-    Err(Error::new(Code::VersionConflict, "It was changed meanwhile; read it again.")
-        .with("details", json!({ "version": version, "current": current()? })))
 }

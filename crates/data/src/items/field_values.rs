@@ -2,7 +2,7 @@
 
 use super::desk::{self, Desk, Shown};
 use super::find;
-use super::model::{Increment, NewFieldValue, expected, mode};
+use super::model::{Increment, NewFieldValue, mode};
 use super::operations::Change;
 use super::values::{self, Missing};
 use crate::shape::Shapes;
@@ -12,7 +12,7 @@ use fields::decimal::{self, Decimal, Loss};
 use fields::value::{self, Mode};
 use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
-use operation::{Body, IfMatch, Path, State, operation};
+use operation::{Body, ExpectedVersion, IfMatch, Path, State, operation};
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -26,18 +26,18 @@ pub fn set_item_field(
     Path(item_id): Path<ItemId>,
     Path(field_key): Path<String>,
     Body(new): Body<NewFieldValue>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let version = expected(new.version, version)?;
+    let expected = ExpectedVersion::new(if_match, new.version)?;
     let input = Data::from_iter([(field_key.clone(), new.value.clone())]);
     let inputs = std::iter::once(&input);
     let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
-    let row = change_of(&input, mode(new.typecast), None).locked(tx, &desk, item_id)?;
+    let row = change_of(&input, mode(new.typecast), ExpectedVersion::default()).locked(tx, &desk, item_id)?;
     let field = field_of(&desk, &field_key)?;
     let checked = values::checked(field, &new.value, row.values()?.get(&field_key), mode(new.typecast));
     let value = checked.map_err(|problem| refused(problem, "value"))?.unwrap_or_default();
-    let row = set(tx, &desk, row, &field_key, value, version)?;
+    let row = set(tx, &desk, row, &field_key, value, expected)?;
     desk::shown(&desk.shape, &row)
 }
 
@@ -49,14 +49,14 @@ pub fn clear_item_field(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Path(field_key): Path<String>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
     let input = Data::from_iter([(field_key.clone(), Value::Null)]);
-    let row = change_of(&input, Mode::Strict, None).locked(tx, &desk, item_id)?;
+    let row = change_of(&input, Mode::Strict, ExpectedVersion::default()).locked(tx, &desk, item_id)?;
     field_of(&desk, &field_key)?;
-    let row = set(tx, &desk, row, &field_key, Value::Null, version)?;
+    let row = set(tx, &desk, row, &field_key, Value::Null, if_match.into())?;
     desk::shown(&desk.shape, &row)
 }
 
@@ -72,7 +72,7 @@ pub fn increment_item_field(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Body(increment): Body<Increment>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
@@ -88,7 +88,7 @@ pub fn increment_item_field(
         )
     })?;
     let sum = sum(field, row.values()?.get(&field.key), &increment)?;
-    let row = set(tx, &desk, row, &increment.field, sum, version)?;
+    let row = set(tx, &desk, row, &increment.field, sum, if_match.into())?;
     desk::shown(&desk.shape, &row)
 }
 
@@ -102,14 +102,14 @@ fn set(
     row: super::ItemRow,
     key: &str,
     value: Value,
-    version: Option<i64>,
+    expected: ExpectedVersion,
 ) -> Result<super::ItemRow> {
     let data = Data::from_iter([(key.to_owned(), value)]);
-    Ok(change_of(&data, Mode::Strict, version).make(tx, desk, row)?.row)
+    Ok(change_of(&data, Mode::Strict, expected).make(tx, desk, row)?.row)
 }
 
-fn change_of(data: &Data, mode: Mode, version: Option<i64>) -> Change<'_> {
-    Change { data, missing: Missing::Keep, mode, external_key: Patch::Keep, version, path: "" }
+fn change_of(data: &Data, mode: Mode, expected: ExpectedVersion) -> Change<'_> {
+    Change { data, missing: Missing::Keep, mode, external_key: Patch::Keep, expected, path: "" }
 }
 
 fn refused(problem: Problem, param: &str) -> Error {

@@ -5,6 +5,7 @@ use crate::output::Printer;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use model::{Code, Error, ItemId, Result};
+use operation::ExpectedVersion;
 use serde_json::json;
 use store::schema::items;
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
@@ -86,13 +87,8 @@ pub fn refuse_locked(row: &ItemRow) -> Result<()> {
 ///
 /// # Errors
 /// `version_conflict` with the item as it is.
-pub fn expect_version(shape: &Shape, row: &ItemRow, expected: Option<i64>) -> Result<()> {
-    if expected.is_none_or(|expected| expected == row.version) {
-        return Ok(());
-    }
-    let current = Printer::whole(shape).json(row)?;
-    Err(Error::new(Code::VersionConflict, "The item was changed meanwhile; read it again.")
-        .with("details", json!({ "version": row.version, "current": current })))
+pub fn expect_version(shape: &Shape, row: &ItemRow, expected: ExpectedVersion) -> Result<()> {
+    expected.check_showing(row.version, || Printer::whole(shape).json(row))
 }
 
 /// The live item with an external key.

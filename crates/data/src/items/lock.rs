@@ -22,7 +22,7 @@ pub fn lock_item(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
@@ -31,7 +31,7 @@ pub fn lock_item(
         return desk::shown(&desk.shape, &row);
     }
     refuse_locked(&row)?;
-    find::expect_version(&desk.shape, &row, version)?;
+    find::expect_version(&desk.shape, &row, if_match.into())?;
     let row = desk.writer().touch(tx, &row, Action::Locked, |row, now| {
         row.locked_by = Some(desk.author.cause.actor.clone());
         row.locked_at = Some(now);

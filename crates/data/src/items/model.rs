@@ -2,7 +2,7 @@
 
 use fields::Data;
 use fields::value::Mode;
-use model::{CollectionId, CommentId, Error, FileId, ItemId, Patch, Result};
+use model::{CollectionId, CommentId, FileId, ItemId, Patch};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 use std::collections::BTreeMap;
@@ -88,19 +88,6 @@ pub struct ItemDeletion {
 /// How values are read.
 pub fn mode(typecast: bool) -> Mode {
     if typecast { Mode::Typecast } else { Mode::Strict }
-}
-
-/// The version that a change is made for, of body and header.
-///
-/// # Errors
-/// `validation_error` where they differ.
-pub fn expected(body: Option<i64>, header: Option<i64>) -> Result<Option<i64>> {
-    match (body, header) {
-        (Some(body), Some(header)) if body != header => {
-            Err(Error::invalid("version", "must be the same as in If-Match"))
-        }
-        _ => Ok(body.or(header)),
-    }
 }
 
 /// A field's new value.

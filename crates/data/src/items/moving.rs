@@ -75,7 +75,7 @@ pub fn move_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Body(wanted): Body<ItemMove>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Json<ItemMoveReport>> {
     let (from, to) = open_both(tx, caller, &shapes.0, collection_id, wanted.collection_id)?;
@@ -86,7 +86,7 @@ pub fn move_item(
     })?;
     let row = find::locked(tx, &from.shape, item_id)?;
     find::refuse_locked(&row)?;
-    find::expect_version(&from.shape, &row, version)?;
+    find::expect_version(&from.shape, &row, if_match.into())?;
     let plan = Plan::of(&from.shape, &to.shape, &written_values(tx, &from.shape, &row)?, &wanted.mapping)?;
     let pointing = pointing_to(tx, &row)?;
     let mut report = ItemMoveReport {

@@ -2,7 +2,7 @@
 
 use super::desk::{self, Desk, Shown};
 use super::find;
-use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, expected, mode};
+use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
 use super::row::{Item, ItemRow};
 use super::values::{self, Missing};
 use super::write::{self, Draft};
@@ -12,7 +12,7 @@ use crate::shape::{self, Shapes};
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, CollectionId, Error, ItemId, Patch, Result};
-use operation::{Body, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
+use operation::{Body, ExpectedVersion, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
 use store::{Read, Tx};
 
 /// Create an item
@@ -69,10 +69,10 @@ pub fn update_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Body(patch): Body<ItemPatch>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let version = expected(patch.version, version)?;
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
     let inputs = std::iter::once(&patch.data);
     let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, patch.typecast, inputs)?;
     let change = Change {
@@ -80,7 +80,7 @@ pub fn update_item(
         missing: Missing::Keep,
         mode: mode(patch.typecast),
         external_key: patch.external_key,
-        version,
+        expected,
         path: "",
     };
     let row = change.locked(tx, &desk, item_id)?;
@@ -97,10 +97,10 @@ pub fn replace_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Body(new): Body<ItemReplacement>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let version = expected(new.version, version)?;
+    let expected = ExpectedVersion::new(if_match, new.version)?;
     let inputs = std::iter::once(&new.data);
     let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
     let change = Change {
@@ -108,7 +108,7 @@ pub fn replace_item(
         missing: Missing::Clear,
         mode: mode(new.typecast),
         external_key: new.external_key,
-        version,
+        expected,
         path: "",
     };
     let row = change.locked(tx, &desk, item_id)?;
@@ -121,7 +121,7 @@ pub(crate) struct Change<'a> {
     pub(crate) missing: Missing,
     pub(crate) mode: Mode,
     pub(crate) external_key: Patch<String>,
-    pub(crate) version: Option<i64>,
+    pub(crate) expected: ExpectedVersion,
     /// What stands before the names of fields in errors, such as `rows[3].`.
     pub(crate) path: &'a str,
 }
@@ -165,7 +165,7 @@ impl Change<'_> {
     /// `version_conflict`, `item_locked`, `validation_error`, `duplicate_value`.
     pub(crate) fn make(self, tx: &mut Tx, desk: &Desk<'_>, row: ItemRow) -> Result<write::Written> {
         find::refuse_locked(&row)?;
-        find::expect_version(&desk.shape, &row, self.version)?;
+        find::expect_version(&desk.shape, &row, self.expected)?;
         let before = row.values()?;
         let data = values::merge(&desk.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
         let mut external_key = row.external_key.clone();

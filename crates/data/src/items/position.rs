@@ -28,7 +28,7 @@ pub fn set_item_position(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Body(wanted): Body<ItemPosition>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
@@ -36,7 +36,7 @@ pub fn set_item_position(
     let row = find::locked(tx, &desk.shape, item_id)?;
     let spot = Spot::of(&wanted)?;
     find::refuse_locked(&row)?;
-    find::expect_version(&desk.shape, &row, version)?;
+    find::expect_version(&desk.shape, &row, if_match.into())?;
     let (low, high) = spot.neighbours(tx, &desk, item_id)?;
     let now = row.place();
     let is_there = low.as_ref().is_none_or(|low| *low < now) && high.as_ref().is_none_or(|high| now < *high);

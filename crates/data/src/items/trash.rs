@@ -19,7 +19,7 @@ pub fn delete_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Query(query): Query<ItemDeletion>,
-    IfMatch(version): IfMatch,
+    if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Deleted<ItemId>> {
     let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
@@ -31,7 +31,7 @@ pub fn delete_item(
     let row = find::find_locked(tx, &desk.shape, item_id)?
         .filter(|row| query.permanent || row.trashed_at.is_none())
         .ok_or_else(|| Error::not_found("item"))?;
-    find::expect_version(&desk.shape, &row, version)?;
+    find::expect_version(&desk.shape, &row, if_match.into())?;
     if query.permanent {
         desk.writer().destroy(tx, &row)?;
     } else {

@@ -314,6 +314,10 @@ pub struct InboundWebhookPatch {
     /// The version that the change was made for: 409 `version_conflict` where the webhook has another by now.
     #[serde(default)]
     #[schema(minimum = 1)]
+    pub(super) version: Option<i64>,
+    /// The same as `version`, under its old name.
+    #[serde(default)]
+    #[schema(deprecated, minimum = 1)]
     pub(super) expected_version: Option<i64>,
 }
 

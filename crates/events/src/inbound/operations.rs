@@ -13,7 +13,8 @@ use super::token;
 use super::verification::Secrets;
 use model::{Caller, Code, Error, InboundWebhookId, JsonText, Metadata, Random, Result, WorkspaceId};
 use operation::{
-    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Query, State, With, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
+    operation,
 };
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -126,7 +127,7 @@ pub struct InboundChangeQuery {
 
 /// Change verification, mapping or target
 ///
-/// With `dry_run=true` nothing is changed, and the answer has a `preview` of the mapping. With `expected_version` or
+/// With `dry_run=true` nothing is changed, and the answer has a `preview` of the mapping. With `version` or
 /// `If-Match` the change is refused where the webhook was changed meanwhile.
 #[operation(patch "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn update_inbound_webhook(
@@ -142,8 +143,9 @@ pub fn update_inbound_webhook(
     if patch.sample.is_some() && !is_dry {
         return Err(Error::invalid("sample", "is only for `dry_run=true`"));
     }
+    let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
     let row = queries::locked(tx, caller.workspace_id(), &inbound_webhook_id)?;
-    if_match.refuse_stale(patch.expected_version, row.version)?;
+    expected.check(row.version)?;
     let (sample, reprocess) = (patch.sample.clone(), patch.reprocess_failed.unwrap_or_default());
     let changed = Changed::of(&row, patch, &receiver.0)?;
     let unchanged = changed.is(&row, &receiver.0)?;

@@ -246,9 +246,13 @@ pub struct WebhookEndpointPatch {
     #[serde(default)]
     #[schema(nullable = false)]
     pub metadata: Option<Metadata>,
-    /// Refuse the change unless the endpoint is at this version.
+    /// The version that the change was made for: 409 `version_conflict` where the endpoint has another by now.
     #[serde(default)]
     #[schema(nullable = false, minimum = 1)]
+    pub version: Option<i64>,
+    /// The same as `version`, under its old name.
+    #[serde(default)]
+    #[schema(deprecated, nullable = false, minimum = 1)]
     pub expected_version: Option<i64>,
 }
 

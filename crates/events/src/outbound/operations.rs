@@ -10,7 +10,8 @@ use auth::{Seal, keys};
 use egress::Connector;
 use model::{Caller, Error, JsonText, Patch, Result, WebhookEndpointId};
 use operation::{
-    Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With,
+    operation,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -144,7 +145,7 @@ pub fn get_webhook_endpoint(
 
 /// Change a subscription
 ///
-/// With `expected_version` or `If-Match` the change is refused where the endpoint was changed meanwhile.
+/// With `version` or `If-Match` the change is refused where the endpoint was changed meanwhile.
 #[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 #[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn update_webhook_endpoint(
@@ -157,8 +158,9 @@ pub fn update_webhook_endpoint(
     seal: State<Seal>,
     connector: State<Connector>,
 ) -> Result<With<Json<WebhookEndpoint>>> {
+    let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
     let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
-    if_match.refuse_stale(patch.expected_version, row.version)?;
+    expected.check(row.version)?;
     let before = row.clone();
     if let Some(url) = patch.url {
         check::url(&connector.0, &url)?;

@@ -27,7 +27,11 @@ testkit::on_both! {
         let patch = json!({ "description": null, "enabled_events": ["run.completed"], "expected_version": 1 });
         let changed = app.patch(&path, &key, patch.clone()).await.expect(200);
         assert_eq!((&changed["description"], &changed["version"]), (&Value::Null, &json!(2)));
-        app.patch(&path, &key, patch).await.expect_error(409, "version_conflict");
+        let stale = app.patch(&path, &key, patch).await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("expected_version"));
+        assert_eq!(stale.body["error"]["details"], json!({ "current_version": 2 }));
+        let stale = app.patch(&path, &key, json!({ "version": 1 })).await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("version"));
         let matching = async |version: &str| {
             let patch = app.ask("PATCH", &path).key(&key).header("if-match", version).json(&json!({ "description": "d" }));
             patch.send().await

@@ -190,6 +190,9 @@ testkit::on_both! {
         assert_eq!(authorized("first").await, 202);
         let stale = app.patch(&at(&webhook), &key, change).await;
         assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("expected_version"));
+        assert_eq!(stale.body["error"]["details"], json!({ "current_version": 2 }));
+        let stale = app.patch(&at(&webhook), &key, json!({ "version": 1 })).await;
+        assert_eq!(stale.expect_error(409, "version_conflict").as_deref(), Some("version"));
         let matching = async |version: &str| {
             let patch = app.ask("PATCH", &at(&webhook)).key(&key).header("if-match", version);
             patch.json(&json!({ "name": "Renamed" })).send().await

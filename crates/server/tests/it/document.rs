@@ -26,6 +26,13 @@ pub struct Op {
     pub body_is_optional: bool,
 }
 
+impl Op {
+    /// Whether the operation reads a header.
+    pub fn takes_header(&self, name: &str) -> bool {
+        self.parameters.iter().any(|parameter| parameter["in"] == "header" && parameter["name"] == name)
+    }
+}
+
 impl Document {
     /// Fetches a document without a key.
     pub async fn fetch(app: &TestApp, name: &str) -> Self {

@@ -33,4 +33,5 @@ mod seams;
 mod surface;
 mod transport;
 mod valid;
+mod versions;
 mod walk;

@@ -14,13 +14,13 @@ use super::rewrite::{self, Begun, Plan, Step};
 use super::survey::{self, ConversionReport};
 use super::users;
 use crate::author::Author;
-use crate::collections::tell::{News, differences, expect_version, tell};
+use crate::collections::tell::{News, differences, tell};
 use crate::collections::{indexing, queries, uniques};
 use crate::shape::{self, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
 use fields::{Choice, Field, FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Patch, Result};
-use operation::{Body, Cx, IfMatch, Json, Path, operation, read_json};
+use operation::{Body, Cx, ExpectedVersion, IfMatch, Json, Path, operation, read_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub async fn update_field(
     Body(patch): Body<FieldPatch>,
     if_match: IfMatch,
 ) -> Result<Json<CollectionField>> {
-    let change = Change { collection: collection_id, field: field_id, if_match: if_match.0 };
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
+    let change = Change { collection: collection_id, field: field_id, expected };
     Ok(Json(run(cx, change, move |_| Ok(patch.clone())).await?))
 }
 
@@ -49,8 +50,8 @@ pub async fn update_field(
 pub(super) struct Change {
     pub(super) collection: CollectionId,
     pub(super) field: FieldId,
-    /// The version that the request names.
-    pub(super) if_match: Option<i64>,
+    /// The version that the request expects the field to have.
+    pub(super) expected: ExpectedVersion,
 }
 
 /// The field as it is to be, and what that does to items.
@@ -114,7 +115,8 @@ pub(super) async fn run(
             return follow(cx, change, made).await;
         }
     }
-    Err(Error::new(Code::VersionConflict, "The collection is being changed by others; try again."))
+    let message = "The collection is being changed by others; try again.";
+    Err(Error::new(Code::ServiceUnavailable, message).retry_after(1))
 }
 
 /// Brings the items in line with a change, where they are few, and gives the field.
@@ -356,9 +358,7 @@ fn apply(
     let progress = rewrite::progress(tx, change.collection)?;
     let converting = progress.get(&change.field).copied();
     let before = seen_field(&shape, change.field, converting)?;
-    expect_version([proposal.patch.version, change.if_match], before.version, || {
-        Ok(serde_json::to_value(&before)?)
-    })?;
+    change.expected.check_showing(before.version, || Ok(serde_json::to_value(&before)?))?;
     if shape.version != seen {
         return Ok(None);
     }

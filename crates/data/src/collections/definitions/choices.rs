@@ -8,7 +8,7 @@ use crate::author::Author;
 use crate::shape::{self, Shape};
 use fields::{Choice, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldId, OptionId, Patch, Result};
-use operation::{Body, Created, Cx, Deleted, Json, Path, Query, operation};
+use operation::{Body, Created, Cx, Deleted, ExpectedVersion, Json, Path, Query, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Tx;
@@ -94,7 +94,7 @@ pub async fn create_field_option(
     Body(new): Body<NewFieldOption>,
 ) -> Result<Created<FieldOption>> {
     let label = new.label.trim().to_owned();
-    let change = Change { collection: collection_id, field: field_id, if_match: None };
+    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     let field = run(cx, change, move |field| {
         let mut choices = choices_of(field)?;
         if choices.len() >= MOST_CHOICES {
@@ -134,7 +134,7 @@ pub async fn update_field_option(
     Path(option_id): Path<OptionId>,
     Body(patch): Body<FieldOptionPatch>,
 ) -> Result<Json<FieldOption>> {
-    let change = Change { collection: collection_id, field: field_id, if_match: None };
+    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     let field = run(cx, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;
@@ -164,7 +164,7 @@ pub async fn delete_field_option(
     Path(option_id): Path<OptionId>,
     Query(query): Query<ForceQuery>,
 ) -> Result<Deleted<OptionId>> {
-    let change = Change { collection: collection_id, field: field_id, if_match: None };
+    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     run(cx, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;

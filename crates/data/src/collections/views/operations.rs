@@ -5,13 +5,15 @@ use super::queries;
 use crate::author::Author;
 use crate::collections::queries::refuse_archived;
 use crate::collections::rank::Rank;
-use crate::collections::tell::{News, differences, expect_version, tell};
+use crate::collections::tell::{News, differences, tell};
 use crate::shape::{self, Shape, Shapes};
 use fields::saved::SavedQuery;
 use fields::saved::SavedQueryText;
 use fields::text;
 use model::{Caller, Code, CollectionId, Error, JsonText, Patch, Result, ViewId};
-use operation::{Body, Created, Deleted, IfMatch, Json, OptIn, OptInList, Path, State, operation};
+use operation::{
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
+};
 use serde::Deserialize;
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -166,11 +168,12 @@ pub fn update_view(
     Body(patch): Body<ViewPatch>,
     if_match: IfMatch,
 ) -> Result<Json<CollectionView>> {
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
     let author = Author::of(caller);
     let shape = held(tx, &author, collection_id)?;
     let (now, row) = (tx.now(), queries::find(tx, &shape, view_id)?);
     let before = row.view(&shape, now)?;
-    expect_version([patch.version, if_match.0], row.version, || Ok(serde_json::to_value(&before)?))?;
+    expected.check_showing(row.version, || Ok(serde_json::to_value(&before)?))?;
     if row.locked && patch.locked != Some(false) {
         return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
             .with("details", serde_json::json!({ "state": "locked" })));

@@ -20,7 +20,7 @@ use crate::shape::Shapes;
 use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use fields::Data;
 use fields::value::Mode;
-use operation::{Json, Path, State, operation};
+use operation::{ExpectedVersion, Json, Path, State, operation};
 use serde_json::json;
 use store::Tx;
 
@@ -176,7 +176,7 @@ fn change_of(row: &BulkChange, mode: Mode) -> Change<'_> {
         missing: Missing::Keep,
         mode,
         external_key: row.external_key.clone(),
-        version: row.version,
+        expected: ExpectedVersion::of_body(row.version),
         path: "",
     }
 }
@@ -275,7 +275,7 @@ impl Upsert<'_> {
             missing: Missing::Keep,
             mode: self.mode,
             external_key: external_key.map_or(Patch::Keep, |key| Patch::Set(key.to_owned())),
-            version: None,
+            expected: ExpectedVersion::default(),
             path: "",
         }
     }

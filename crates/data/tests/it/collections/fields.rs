@@ -87,7 +87,10 @@ testkit::on_both! {
         let before = events(&app).await.len();
         assert_eq!(app.patch(&address, &key, json!({ "label": "SKU ", "options": {} })).await.expect(200)["version"], 3);
         assert_eq!(events(&app).await.len(), before);
-        app.patch(&address, &key, json!({ "label": "X", "version": 2 })).await.expect_error(409, "version_conflict");
+        let late = app.patch(&address, &key, json!({ "label": "X", "version": 2 })).await;
+        assert_eq!(late.expect_error(409, "version_conflict").as_deref(), Some("version"));
+        let details = &late.body["error"]["details"];
+        assert_eq!((&details["current_version"], &details["current"]["label"]), (&json!(3), &json!("SKU")));
         for (patch, param) in [
             (json!({ "default": "far too long" }), "default"),
             (json!({ "options": { "max": 3 } }), "options.max"),

@@ -160,14 +160,17 @@ testkit::on_both! {
         assert_eq!((kind.as_str(), &data["changed"]["name"]), ("collection.updated", &json!({ "old": "A", "new": "B" })));
         let cleared = app.patch(&path, &key, json!({ "description": null, "icon": null })).await.expect(200);
         assert_eq!((&cleared["description"], &cleared["icon"], &cleared["version"]), (&json!(null), &json!(null), &json!(3)));
-        for (body, header) in [(json!({ "name": "C", "version": 2 }), None), (json!({ "name": "C" }), Some("\"2\""))] {
+        for (body, header, param) in
+            [(json!({ "name": "C", "version": 2 }), None, "version"), (json!({ "name": "C" }), Some("\"2\""), "If-Match")]
+        {
             let mut ask = app.ask("PATCH", &path).key(&key).json(&body);
             if let Some(tag) = header {
                 ask = ask.header("if-match", tag);
             }
             let refused = ask.send().await;
-            refused.expect_error(409, "version_conflict");
-            assert_eq!(refused.body["error"]["details"]["current"]["version"], 3);
+            assert_eq!(refused.expect_error(409, "version_conflict").as_deref(), Some(param));
+            let details = &refused.body["error"]["details"];
+            assert_eq!((&details["current_version"], &details["current"]["version"]), (&json!(3), &json!(3)));
         }
         for (body, code, param) in [
             (json!({ "name": "other" }), "duplicate_value", "name"),

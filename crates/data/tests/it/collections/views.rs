@@ -43,7 +43,10 @@ testkit::on_both! {
         let (kind, told) = events(&app).await.pop().unwrap();
         assert_eq!((kind.as_str(), &told["changed"]["sort"]["new"]), ("view.updated", &json!(["name"])));
         assert_eq!(app.patch(&address, &key, json!({ "sort": ["name"] })).await.expect(200)["version"], 2);
-        app.patch(&address, &key, json!({ "name": "X", "version": 1 })).await.expect_error(409, "version_conflict");
+        let late = app.patch(&address, &key, json!({ "name": "X", "version": 1 })).await;
+        assert_eq!(late.expect_error(409, "version_conflict").as_deref(), Some("version"));
+        let details = &late.body["error"]["details"];
+        assert_eq!((&details["current_version"], &details["current"]["version"]), (&json!(2), &json!(2)));
         let list = app.get(&format!("{path}/views"), &key).await.expect(200);
         assert_eq!(list.as_array().unwrap().iter().map(|view| view["name"].clone()).collect::<Vec<Value>>(), ["Cheap", "All"]);
         let page = app.get(&format!("{path}/views?paginate=true&limit=1"), &key).await;

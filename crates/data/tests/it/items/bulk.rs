@@ -137,7 +137,7 @@ testkit::on_both! {
         refused.expect_error(400, "validation_error");
         let errors: Vec<(&str, &str)> = refused.body["error"]["errors"].as_array().unwrap().iter()
             .map(|error| (error["param"].as_str().unwrap(), error["code"].as_str().unwrap())).collect();
-        assert_eq!(errors, [("rows[2]", "version_conflict"), ("rows[3].id", "not_found")]);
+        assert_eq!(errors, [("rows[2].version", "version_conflict"), ("rows[3].id", "not_found")]);
         let report = shop.bulk("update", json!({ "rows": rows, "mode": "partial" })).await.expect(200);
         assert_eq!(statuses(&report), ["updated", "unchanged", "error", "error", "updated"]);
         assert_eq!((&report["results"][4]["repeats"], &report["results"][0]["repeats"]), (&json!(0), &Value::Null));

@@ -196,12 +196,12 @@ testkit::on_both! {
             ("DELETE", json!({})),
         ] {
             let late = ask(method, "\"1\"", body).await;
-            late.expect_error(409, "version_conflict");
-            assert_eq!(late.body["error"]["details"]["version"], 2);
+            assert_eq!(late.expect_error(409, "version_conflict").as_deref(), Some("If-Match"));
+            assert_eq!(late.body["error"]["details"]["current_version"], 2);
             assert_eq!(late.body["error"]["details"]["current"]["data"]["stock"], 1);
         }
         let late = shop.app.patch(&path, &shop.key, json!({ "data": { "stock": 2 }, "version": 1 })).await;
-        late.expect_error(409, "version_conflict");
+        assert_eq!(late.expect_error(409, "version_conflict").as_deref(), Some("version"));
         let unclear = ask("PATCH", "\"2\"", json!({ "data": {}, "version": 1 })).await;
         assert_eq!(unclear.expect_error(400, "validation_error").as_deref(), Some("version"));
         ask("PATCH", "*", json!({ "data": { "stock": 3 }, "version": 2 })).await.expect(200);
