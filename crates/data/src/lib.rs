@@ -4,7 +4,6 @@ pub mod author;
 pub mod collections;
 pub mod compute;
 pub mod exports;
-pub mod files;
 pub mod imports;
 pub mod items;
 pub mod jobs;

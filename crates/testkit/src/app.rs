@@ -8,8 +8,8 @@ use auth::keys::{self, NewKey};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans::{self, NewWorkspace};
-use data::files::{Objects, objects_in_memory};
 use egress::{Connector, Policy};
+use files::{Objects, objects_in_memory};
 use model::{
     Cause, Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId,
 };

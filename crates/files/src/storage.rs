@@ -1,14 +1,13 @@
 //! Bytes in and out of object storage.
 
 use super::row::FileRow;
-use crate::author::Author;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use diesel::prelude::*;
 use futures::{Stream, StreamExt, TryStreamExt};
-use model::{Code, Error, FileId, Random, Result, Timestamp};
+use model::{Code, Error, FileId, JsonText, Random, Result, Timestamp, WorkspaceId};
 use object_store::buffered::BufReader;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -62,8 +61,10 @@ pub struct NewFile {
     pub name: String,
     /// The most bytes it may have, [`MOST_BYTES`] for what callers send.
     pub most_bytes: u64,
-    /// Who stores it.
-    pub author: Author,
+    /// The tenant.
+    pub workspace: WorkspaceId,
+    /// Who stores it, as JSON of an [`Actor`](model::Actor).
+    pub uploaded_by: JsonText,
 }
 
 /// A file whose bytes are stored, and whose row waits for [`finish`].
@@ -163,11 +164,11 @@ fn path(key: &str) -> Result<Path> {
 fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
     let random = tx.random();
     let token = |bytes: [u8; 16]| URL_SAFE_NO_PAD.encode(bytes);
-    let storage_key = format!("{}/{}", new.author.workspace, token(bits(&*random)));
+    let storage_key = format!("{}/{}", new.workspace, token(bits(&*random)));
     let now = tx.now();
     let id: FileId = diesel::insert_into(files::table)
         .values((
-            files::workspace_id.eq(new.author.workspace),
+            files::workspace_id.eq(new.workspace),
             files::name.eq(&new.name),
             files::mime_type.eq(""),
             files::size.eq(0),
@@ -175,7 +176,7 @@ fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
             files::storage_key.eq(&storage_key),
             files::path_token.eq(token(bits(&*random))),
             files::status.eq("pending"),
-            files::uploaded_by.eq(&new.author.cause.actor),
+            files::uploaded_by.eq(&new.uploaded_by),
             files::version.eq(1),
             files::created_at.eq(now),
             files::updated_at.eq(now),

@@ -1,6 +1,5 @@
 //! A file as it is stored, and as it goes out.
 
-use super::Files;
 use diesel::prelude::*;
 use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
@@ -99,31 +98,6 @@ fn is_document(mime_type: &str) -> bool {
 }
 
 impl FileRow {
-    /// As it goes out, with a link that works for a week from `now`.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub fn file(&self, files: &Files, now: Timestamp) -> Result<File> {
-        const SIGNED_FOR_SECONDS: i64 = 7 * 24 * 3600;
-        let until = now.plus_seconds(SIGNED_FOR_SECONDS);
-        Ok(File {
-            id: self.id,
-            object: "file",
-            name: self.name.clone(),
-            mime_type: self.mime_type.clone(),
-            kind: FileKind::of(&self.mime_type),
-            size: self.size,
-            sha256: self.sha256.clone(),
-            url: files.permanent_url(self),
-            signed_url: files.signed_url(self, until),
-            signed_url_expires_at: until,
-            uploaded_by: self.uploaded_by.parse()?,
-            version: self.version,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
-    }
-
     /// Whether it can be read.
     pub fn is_ready(&self) -> bool {
         self.status == "ready" && self.trashed_at.is_none()
@@ -152,7 +126,7 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Optio
 }
 
 /// The file with this permanent address, in any state.
-pub(super) fn by_token(read: &mut Read, token: &str) -> Result<Option<FileRow>> {
+pub fn by_token(read: &mut Read, token: &str) -> Result<Option<FileRow>> {
     let found = files::table
         .filter(files::path_token.eq(token))
         .select(FileRow::as_select())

@@ -2,11 +2,11 @@
 
 use super::links::{Link, Refused};
 use super::range::{self, Part};
-use super::row::{self, FileRow};
-use super::{FileKind, Files};
-use crate::exports::{self, Exporter};
+use super::row::{self, FileKind, FileRow};
+use super::storage::Files;
 use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
+use serde_json::Value;
 use std::sync::Arc;
 use store::Db;
 
@@ -47,14 +47,20 @@ impl RawRoute for PermanentRoute {
     }
 }
 
+/// Makes what a signed link gives at the moment at which it is read.
+pub trait Generator: Send + Sync {
+    /// Answers a request for `what`, which is as [`Files::link`] took it.
+    fn send(&self, what: Value, request: RawRequest) -> BoxFuture<Result<RawAnswer>>;
+}
+
 /// `/d/…`: signed links to files and exports.
 pub struct DownloadRoute {
     /// The database.
     pub db: Db,
     /// The files.
     pub files: Arc<Files>,
-    /// Sends exports.
-    pub exporter: Arc<Exporter>,
+    /// Makes what links give that is no stored file.
+    pub generator: Arc<dyn Generator>,
 }
 
 impl RawRoute for DownloadRoute {
@@ -63,7 +69,7 @@ impl RawRoute for DownloadRoute {
     }
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
-        let (db, files, exporter) = (self.db.clone(), self.files.clone(), self.exporter.clone());
+        let (db, files, generator) = (self.db.clone(), self.files.clone(), self.generator.clone());
         Box::pin(async move {
             if !is_read(&request) {
                 return method_not_allowed();
@@ -79,7 +85,7 @@ impl RawRoute for DownloadRoute {
                         Err(error) => Err(error),
                     }
                 }
-                Ok(Link::Export(export)) => exports::send(&exporter, export, &request).await,
+                Ok(Link::Generated(what)) => generator.send(what, request).await,
             };
             answer.unwrap_or_else(|error| failed(&error))
         })
@@ -132,7 +138,7 @@ fn disposition(row: &FileRow) -> String {
 }
 
 /// A `Content-Disposition` for any name (RFC 6266).
-pub(crate) fn attachment(kind: &str, name: &str) -> String {
+pub fn attachment(kind: &str, name: &str) -> String {
     let plain: String = name
         .chars()
         .map(|letter| {
@@ -151,7 +157,7 @@ pub(crate) fn attachment(kind: &str, name: &str) -> String {
 }
 
 /// What was uploaded is never run as a page of ours.
-pub(crate) fn guarded(answer: RawAnswer) -> RawAnswer {
+pub fn guarded(answer: RawAnswer) -> RawAnswer {
     answer
         .header("x-content-type-options", "nosniff")
         .header("content-security-policy", "default-src 'none'; sandbox")

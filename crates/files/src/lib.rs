@@ -8,10 +8,11 @@ mod download;
 mod links;
 mod range;
 mod row;
-mod store;
+mod storage;
 
-pub use download::{DownloadRoute, PermanentRoute};
-pub(crate) use download::{attachment, guarded};
+pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;
 pub use row::{File, FileKind, FileRow, find, live};
-pub use store::{Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep};
+pub use storage::{
+    Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep,
+};
