@@ -7,8 +7,6 @@ use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
 use data::exports::Exporter;
 use data::imports::{self, Importer};
-use data::query::Planner;
-use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::inbound::{self, Receiver, ReceiverParts};
@@ -18,6 +16,8 @@ use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
 use operation::{Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
+use records::query::Planner;
+use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -242,9 +242,8 @@ fn billed(runner: Runner) -> Runner {
 fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
-    let runner = data::collections::handle_index_jobs(Runner::new(db.clone()), shapes);
+    let runner = records::handle_jobs(Runner::new(db.clone()), shapes);
     let runner = data::collections::handle_jobs(runner, shapes);
-    let runner = data::jobs::handle(runner, shapes);
     billed(runner)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();
