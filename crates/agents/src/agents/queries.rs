@@ -3,10 +3,10 @@
 use super::model::{AgentRow, AgentStatus};
 use super::settings::Settings;
 use super::tools::ToolRow;
+use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
-use store::schema::{agent_tools, agent_versions, agents};
 use store::{OptInPage, Read, Tx, each};
 
 /// The most agents of a workspace.

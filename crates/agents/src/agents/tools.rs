@@ -8,6 +8,7 @@ use super::SkillRef;
 use super::model::Agent;
 use super::{queries, tool_rules};
 use crate::providers::{Tiers, ToolSpec, estimated_tool_tokens};
+use crate::schema::agent_tools;
 use auth::Seal;
 use diesel::prelude::*;
 use egress::Connector;
@@ -20,7 +21,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
-use store::schema::agent_tools;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 

@@ -77,7 +77,7 @@ impl RunEngine {
             return Err(superseded());
         }
         if work.row.livemode {
-            self.0.parts.meter.reopen(tx, &work.charge())?;
+            self.0.parts.meter.reopen(tx, &work.charge(), work.next_position())?;
         }
         let start = self.begin(tx, &mut work)?;
         if new.stream {

@@ -25,6 +25,7 @@ mod listen;
 mod memory;
 mod model;
 pub mod operations;
+mod ports;
 mod prompt;
 mod queries;
 mod recovery;
@@ -40,6 +41,7 @@ mod work;
 pub use approvals::ApprovalRoute;
 pub use engine::{RunEngine, RunEngineParts};
 pub use model::{NewRun, OnBusy, Run, RunStatus};
+pub use ports::RunDirectory;
 
 use operation::{Domain, EventType, Operations};
 

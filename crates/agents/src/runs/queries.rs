@@ -4,9 +4,9 @@ use super::memory::Summary;
 use super::model::{RunRow, RunStatus};
 use super::trace::StepRow;
 use crate::agents::AgentStatus;
+use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use store::{CursorPage, Read, Tx, each};
 
 /// How long a worker may be silent before its run can be taken over.

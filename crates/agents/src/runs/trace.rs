@@ -6,11 +6,11 @@ use super::prompt::{self, Told};
 use super::work::Work;
 use crate::agents::Settings;
 use crate::providers::{FailedAttempt, Finish, Message, Role, Tier, ToolCall, Usage};
+use crate::schema::run_steps;
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::schema::run_steps;
 
 /// A call that waits until a person allows or refuses it.
 pub(super) const ASKED: &str = "requires_action";

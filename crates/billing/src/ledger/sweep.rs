@@ -3,10 +3,10 @@
 use super::account::{self, Account};
 use super::entries::{self, EntryKind, NewEntry};
 use super::{budget, hold, money};
+use crate::schema::{energy_accounts, energy_entries, energy_grants, energy_holds};
 use diesel::prelude::*;
 use model::{GrantId, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;
-use store::schema::{energy_accounts, energy_entries, energy_grants, energy_holds};
 use store::{AnyConnection, Tx};
 
 /// The most workspaces or holds that one sweep takes. Whoever sweeps comes again while a sweep was full.

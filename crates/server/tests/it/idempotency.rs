@@ -10,7 +10,7 @@ use model::{Env, SystemRandom};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::schema::idempotency_keys as keys;
+use auth::schema::idempotency_keys as keys;
 use testkit::{Answer, Key, Kind, Script, TestApp, until};
 
 fn post<'a>(app: &'a TestApp, path: &str, key: &Key, value: &str, body: &Value) -> testkit::Asking<'a> {

@@ -7,7 +7,6 @@ use super::answer::{Answered, open_question};
 use super::decision::Decision;
 use super::link::{Asked, PREFIX};
 use super::page::{self, View};
-use super::queries;
 use crate::agents::queries as agents;
 use maud::Markup;
 use model::{Code, Error, RequestId, Result};
@@ -117,7 +116,7 @@ fn view(read: &mut Read, asked: &Asked) -> Result<View> {
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
     let open = open_question(read, &row, asked)?;
     let (agent, tools) = agents::version_named(read, row.workspace_id, row.agent_id, row.agent_version)?;
-    let workspace = queries::workspace_name(read, row.workspace_id)?;
+    let workspace = auth::workspaces::by_id(read, row.workspace_id)?.name;
     View::new(workspace, agent, &row, &open, &tools)
 }
 
