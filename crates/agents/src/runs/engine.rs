@@ -1,6 +1,6 @@
 //! What runs need to run, and what is told of their ends.
 
-use super::desk::Desk;
+use super::active::ActiveRuns;
 use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
@@ -41,7 +41,7 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
-    desk: Arc<Desk>,
+    active: Arc<ActiveRuns>,
     patience_ms: AtomicU64,
 }
 
@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(100);
 impl RunEngine {
     /// An engine.
     pub fn new(parts: RunEngineParts) -> Self {
-        let engine = Self(Arc::new(Inner { parts, desk: Arc::default(), patience_ms: AtomicU64::new(0) }));
+        let engine = Self(Arc::new(Inner { parts, active: Arc::default(), patience_ms: AtomicU64::new(0) }));
         engine.set_patience(PATIENCE);
         engine
     }
@@ -74,18 +74,18 @@ impl RunEngine {
         &self.0.parts.tiers
     }
 
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.0.desk
+    pub(super) fn active(&self) -> &Arc<ActiveRuns> {
+        &self.0.active
     }
 
     /// How many runs this process works on.
     pub fn working(&self) -> usize {
-        self.desk().working()
+        self.active().working()
     }
 
     /// Waits until this process works on no run: for shutting down.
     pub async fn idle(&self) {
-        self.desk().idle().await;
+        self.active().idle().await;
     }
 }
 

@@ -1,12 +1,13 @@
 //! The end of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use super::answer;
+use super::ending::{Ended, Ending};
 use super::engine::{RunEngine, emit_end, superseded};
 use super::failure::{failure_of, refusal_of};
 use super::model::{RunRow, RunStatus};
 use super::queries;
 use super::step::{drop_pending, write_finished};
-use super::work::{Ended, Ending, Work};
+use super::work::Work;
 use auth::idempotency::{self, Claim};
 use model::{Code, Error, Result};
 use operation::ports::{Closing, Settlement, TestExecution};
@@ -155,7 +156,7 @@ fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
 }
 
 /// The run, or for a failed one the error that its caller is told.
-pub(super) fn told(row: RunRow) -> Result<RunRow> {
+pub(super) fn outcome(row: RunRow) -> Result<RunRow> {
     if row.status()? != RunStatus::Failed {
         return Ok(row);
     }

@@ -1,6 +1,6 @@
 //! What a run is.
 
-use super::approvals::{Questions, RequiredAction};
+use super::action::{Questions, RequiredAction};
 use crate::agents::ResponseFormat;
 use crate::providers::Tier;
 use crate::schema::runs;

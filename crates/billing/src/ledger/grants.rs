@@ -2,7 +2,7 @@
 
 use super::account::{self, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
-use super::{money, sweep};
+use super::{expiry, money};
 use crate::schema::{energy_entries, energy_grants, grant_burns};
 use auth::workspaces;
 use diesel::prelude::*;
@@ -320,7 +320,7 @@ pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i
         .filter(g::voided_at.is_null())
         .set((g::voided_at.eq(now), g::pending.eq(false)))
         .execute(tx.connection())?;
-    sweep::sweep_workspace(tx, workspace)?;
+    expiry::sweep_workspace(tx, workspace)?;
     let after: i64 = known.select(g::remaining).first(tx.connection())?;
     Ok(before - after)
 }
@@ -334,7 +334,7 @@ pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option
     if amount >= 0 {
         return grant(tx, workspace, &NewGrant::new(GrantKind::Adjustment, amount)).map(Some);
     }
-    let account = sweep::sweep_workspace(tx, workspace)?.ok_or_else(unknown)?;
+    let account = expiry::sweep_workspace(tx, workspace)?.ok_or_else(unknown)?;
     let energy = amount.saturating_neg();
     if energy > account.available() {
         let available = account.available();

@@ -1,6 +1,6 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
-use super::{account, agent_month, budget, money, sweep};
+use super::{account, agent_month, budget, expiry, money};
 use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
@@ -315,7 +315,7 @@ fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<
     if account::reserve(tx, workspace, wanted)? {
         return Ok(Some(wanted));
     }
-    let Some(account) = sweep::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };
+    let Some(account) = expiry::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };
     let taken = account.available().min(wanted);
     if taken < least {
         return Ok(None);

@@ -2,8 +2,8 @@
 
 use crate::bed::{Bed, on_both};
 use auth::keys::{self, NewKey};
-use billing::ledger::{check_all, check_invariants};
 use auth::partners;
+use billing::ledger::{check_all, check_invariants};
 use diesel::prelude::*;
 use model::{Env, KeyOwner, Scope};
 

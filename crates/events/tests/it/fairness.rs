@@ -4,9 +4,9 @@
 use crate::{contact, key, subscribe};
 use chrono::Duration;
 use diesel::prelude::*;
-use svc_events::schema::webhook_queues;
 use model::{Cause, Timestamp};
 use serde_json::json;
+use svc_events::schema::webhook_queues;
 use testkit::{Answering, Key, Receiver, TestApp, until};
 
 /// A workspace with so many endpoints.

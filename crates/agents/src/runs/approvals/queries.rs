@@ -2,7 +2,7 @@
 
 use super::super::model::{RunOptions, RunRow, RunStatus};
 use super::super::queries::LEASE_SECONDS;
-use super::super::trace::{APPROVED, ASKED, StepRow};
+use super::super::rows::{APPROVED, ASKED, StepRow};
 use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};

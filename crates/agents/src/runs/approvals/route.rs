@@ -5,7 +5,7 @@ use super::super::engine::RunEngine;
 use super::super::queries as runs;
 use super::answer::{Answered, open_question};
 use super::decision::Decision;
-use super::link::{Asked, PREFIX};
+use super::link::{PREFIX, QuestionRef};
 use super::page::{self, View};
 use crate::agents::queries as agents;
 use maud::Markup;
@@ -111,7 +111,7 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
 }
 
 /// What a person sees who has to decide.
-fn view(read: &mut Read, asked: &Asked) -> Result<View> {
+fn view(read: &mut Read, asked: &QuestionRef) -> Result<View> {
     let row = runs::by_id(read, asked.workspace, &asked.run)
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
     let open = open_question(read, &row, asked)?;
