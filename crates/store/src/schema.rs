@@ -43,6 +43,7 @@ diesel::table! {
     }
 }
 
+// Links read it until they ask `operation::ports::LinkTargets`; it belongs to `agents`.
 diesel::table! {
     runs (workspace_id, id) {
         workspace_id -> BigInt,
