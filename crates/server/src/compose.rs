@@ -1,10 +1,10 @@
 //! The composition: which areas there are, and what they are handed.
 
 use agents::providers::Tiers;
-use agents::runs::{ApprovalRoute, RunEngineParts};
+use agents::runs::{ApprovalRoute, RunDirectory, RunEngineParts};
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
-use billing::{Billing, BillingSettings, Identity, Ledger};
+use billing::{Billing, BillingSettings, Identity, Ledger, Traces};
 use data::exports::Exporter;
 use data::imports::{self, Importer};
 use data::{Collections, ItemLinks, Items};
@@ -15,6 +15,7 @@ use files::{DownloadRoute, Files, Objects, PermanentRoute};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
+use operation::ports::{LinkDirectory, LinkTargets};
 use operation::{Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
 use records::query::Planner;
 use records::shape::Shapes;
@@ -93,7 +94,7 @@ impl Service {
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
-        let spending = Arc::new(Spending::new(db.clone()));
+        let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
         let quotas = Arc::new(Quotas::new(db.clone()));
         let rates = Arc::new(rates);
         let settings = BillingSettings { base_url: base_url.clone() };
@@ -129,6 +130,8 @@ impl Service {
             .with(engine.clone())
             .with(receiver.clone())
             .with(settings)
+            .with(Traces(Arc::new(RunDirectory)))
+            .with(LinkDirectory::new([Arc::new(RunDirectory) as Arc<dyn LinkTargets>]))
             .with_shared(shapes.clone())
             .with(Planner::new(db.clone()));
         let services = events.serve(services);

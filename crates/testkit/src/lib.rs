@@ -17,6 +17,8 @@ mod app;
 mod client;
 mod database;
 #[cfg(feature = "app")]
+mod energy;
+#[cfg(feature = "app")]
 mod listening;
 #[cfg(feature = "app")]
 mod program;

@@ -18,7 +18,7 @@ use store::Tx;
 
 impl RunEngine {
     /// Begins a failed run anew.
-    pub(super) async fn begin_again(
+    pub(super) async fn retry(
         &self,
         caller: Caller,
         new: NewRun,
@@ -26,10 +26,10 @@ impl RunEngine {
         claim: Claim,
     ) -> Result<(Work, Start)> {
         let engine = self.clone();
-        self.db().write(move |tx| engine.begin_again_in(tx, &caller, &new, &id, &claim)).await
+        self.db().write(move |tx| engine.retry_in(tx, &caller, &new, &id, &claim)).await
     }
 
-    fn begin_again_in(
+    fn retry_in(
         &self,
         tx: &mut Tx,
         caller: &Caller,
@@ -69,7 +69,7 @@ impl RunEngine {
         fresh_counts(&mut row);
         let guards = Arc::new(Guards::new(&settings.guardrails)?);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
-        let working = self.desk().work_on(&row.id, conversation::key(&row));
+        let working = self.active().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);
         work.earlier = earlier;
         work.start(tx.now());
@@ -77,7 +77,7 @@ impl RunEngine {
             return Err(superseded());
         }
         if work.row.livemode {
-            self.0.parts.meter.reopen(tx, &work.charge())?;
+            self.0.parts.meter.reopen(tx, &work.charge(), work.next_position())?;
         }
         let start = self.begin(tx, &mut work)?;
         if new.stream {

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The desk of a process. Entries are guards: whatever happens to the work, none is left behind.
+/// The runs that a process works on. Entries are guards: whatever happens to the work, none is left behind.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct ActiveRuns {
     working: Mutex<HashMap<RunId, (u64, CancellationToken)>>,
     /// Those who wait, by conversation.
     waiting: Mutex<HashMap<i64, Weak<Notify>>>,
@@ -19,7 +19,7 @@ pub(super) struct Desk {
 
 /// This process works on a run, until this is dropped.
 pub(super) struct Working {
-    desk: Arc<Desk>,
+    active: Arc<ActiveRuns>,
     run: RunId,
     conversation: i64,
     serial: u64,
@@ -29,7 +29,7 @@ pub(super) struct Working {
 
 /// Somebody waits for a turn in a conversation.
 pub(super) struct Waiting {
-    desk: Arc<Desk>,
+    active: Arc<ActiveRuns>,
     conversation: i64,
     /// Told when a run of the conversation ends in this process.
     pub(super) turn: Arc<Notify>,
@@ -39,7 +39,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Desk {
+impl ActiveRuns {
     /// Notes that this process works on a run. Whoever worked on it here before is told to stop: he was silent for
     /// so long that the run was taken over.
     pub(super) fn work_on(self: &Arc<Self>, run: &RunId, conversation: i64) -> Working {
@@ -49,7 +49,7 @@ impl Desk {
         if let Some((_, earlier)) = before {
             earlier.cancel();
         }
-        Working { desk: self.clone(), run: run.clone(), conversation, serial, cancel }
+        Working { active: self.clone(), run: run.clone(), conversation, serial, cancel }
     }
 
     /// Tells whoever works on a run here to stop. Another process notices at its next step or renewal.
@@ -63,7 +63,7 @@ impl Desk {
         let mut waiting = locked(&self.waiting);
         let turn = waiting.get(&conversation).and_then(Weak::upgrade).unwrap_or_default();
         waiting.insert(conversation, Arc::downgrade(&turn));
-        Waiting { desk: self.clone(), conversation, turn }
+        Waiting { active: self.clone(), conversation, turn }
     }
 
     /// How many runs are worked on.
@@ -85,22 +85,22 @@ impl Desk {
 
 impl Drop for Working {
     fn drop(&mut self) {
-        let mut working = locked(&self.desk.working);
+        let mut working = locked(&self.active.working);
         if working.get(&self.run).is_some_and(|(serial, _)| *serial == self.serial) {
             working.remove(&self.run);
         }
         drop(working);
-        let waiting = locked(&self.desk.waiting).get(&self.conversation).and_then(Weak::upgrade);
+        let waiting = locked(&self.active.waiting).get(&self.conversation).and_then(Weak::upgrade);
         if let Some(turn) = waiting {
             turn.notify_waiters();
         }
-        self.desk.ended.notify_waiters();
+        self.active.ended.notify_waiters();
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut waiting = locked(&self.desk.waiting);
+        let mut waiting = locked(&self.active.waiting);
         // Ours is the last one: a count under the lock, under which alone others are made.
         if waiting.get(&self.conversation).is_some_and(|turn| turn.strong_count() <= 1) {
             waiting.remove(&self.conversation);
@@ -115,22 +115,22 @@ mod tests {
 
     #[test]
     fn nothing_is_left_on_the_desk() {
-        let desk = Arc::new(Desk::default());
+        let active = Arc::new(ActiveRuns::default());
         let run = RunId::new(Timestamp::from_millis(1), &SeededRandom::new(1));
-        let first = desk.work_on(&run, 7);
-        let second = desk.work_on(&run, 7);
+        let first = active.work_on(&run, 7);
+        let second = active.work_on(&run, 7);
         assert!(first.cancel.is_cancelled() && !second.cancel.is_cancelled());
         drop(first);
-        assert_eq!(desk.working(), 1);
-        desk.stop(&run);
+        assert_eq!(active.working(), 1);
+        active.stop(&run);
         assert!(second.cancel.is_cancelled());
         drop(second);
-        assert_eq!(desk.working(), 0);
-        let (one, two) = (desk.wait_in(7), desk.wait_in(7));
+        assert_eq!(active.working(), 0);
+        let (one, two) = (active.wait_in(7), active.wait_in(7));
         assert!(Arc::ptr_eq(&one.turn, &two.turn));
         drop(one);
-        assert_eq!(locked(&desk.waiting).len(), 1);
+        assert_eq!(locked(&active.waiting).len(), 1);
         drop(two);
-        assert_eq!(locked(&desk.waiting).len(), 0);
+        assert_eq!(locked(&active.waiting).len(), 0);
     }
 }

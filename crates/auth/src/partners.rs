@@ -1,9 +1,8 @@
-//! Partners, and the workspaces that are attributed to them.
+//! Partners: who resells the service, with the number of their workspaces. Made by whoever runs the service.
 
-use super::workspaces::{WorkspaceRecord, by_id, checked_name, unknown};
+use crate::schema::{partners, workspaces};
 use diesel::prelude::*;
-use model::{Error, PartnerId, Result, Timestamp, WorkspaceId};
-use store::schema::{partners, workspaces};
+use model::{Error, PartnerId, Result, Timestamp};
 use store::{Read, Tx, each};
 
 /// A partner as it is stored.
@@ -23,7 +22,7 @@ pub struct PartnerRecord {
 ///
 /// # Errors
 /// `validation_error` for a name that is blank or longer than 80 characters.
-pub fn create_partner(tx: &mut Tx, name: &str) -> Result<PartnerRecord> {
+pub fn create(tx: &mut Tx, name: &str) -> Result<PartnerRecord> {
     let name = checked_name(name)?;
     let now = tx.now();
     let id = each!(tx.connection(), |connection| {
@@ -39,7 +38,7 @@ pub fn create_partner(tx: &mut Tx, name: &str) -> Result<PartnerRecord> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn list_partners(read: &mut Read) -> Result<Vec<PartnerRecord>> {
+pub fn list(read: &mut Read) -> Result<Vec<PartnerRecord>> {
     let clients: Vec<(PartnerId, i64)> = workspaces::table
         .filter(workspaces::partner_id.is_not_null())
         .group_by(workspaces::partner_id)
@@ -57,26 +56,25 @@ pub fn list_partners(read: &mut Read) -> Result<Vec<PartnerRecord>> {
         .collect())
 }
 
-/// Attributes a workspace to a partner, whose keys may then operate it; or to none. Keys notice within ten seconds.
-///
-/// # Errors
-/// `validation_error` for a partner that does not exist, `workspace_not_found`.
-pub fn attribute(tx: &mut Tx, workspace: WorkspaceId, partner: Option<PartnerId>) -> Result<WorkspaceRecord> {
-    if let Some(partner) = partner {
-        expect_partner(tx, partner)?;
-    }
-    let changed = diesel::update(workspaces::table.find(workspace))
-        .set((workspaces::partner_id.eq(partner), workspaces::updated_at.eq(tx.now())))
-        .execute(tx.connection())?;
-    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
-}
-
 /// Refuses a partner that does not exist.
 ///
 /// # Errors
 /// `validation_error`.
-pub fn expect_partner(read: &mut Read, partner: PartnerId) -> Result<()> {
+pub fn expect(read: &mut Read, partner: PartnerId) -> Result<()> {
     let known: Option<PartnerId> =
         partners::table.find(partner).select(partners::id).first(read.connection()).optional()?;
     known.map(drop).ok_or_else(|| Error::invalid("partner", "is not the id of a partner"))
+}
+
+/// The name of a partner or a workspace without the space around it.
+///
+/// # Errors
+/// `validation_error`.
+pub(crate) fn checked_name(name: &str) -> Result<&str> {
+    let name = name.trim();
+    if (1..=80).contains(&name.chars().count()) && !name.contains('\0') {
+        Ok(name)
+    } else {
+        Err(Error::invalid("name", "must have 1 to 80 characters"))
+    }
 }

@@ -1,9 +1,10 @@
 //! What follows an answer of the model.
 
+use super::ending::Ending;
 use super::model::RunRow;
-use super::trace::{ModelOutput, StepKind, StepRow};
-use super::work::{Ending, Work};
-use super::{effect, http_tool, prompt};
+use super::rows::{ModelOutput, StepKind, StepRow};
+use super::work::Work;
+use super::{call_key, http_tool, prompt};
 use crate::providers::{Answered, FailedAttempt, Finish, ProviderError, ToolCall};
 use model::{Code, JsonText};
 use serde_json::Value;
@@ -59,9 +60,9 @@ pub(super) fn take_answer(
     };
     let model_calls = work.row.model_calls + 1;
     let next = if output.tool_calls.is_empty() {
-        judge_text(work, &mut output, model_calls)
+        evaluate_text(work, &mut output, model_calls)
     } else {
-        judge_calls(work, &output, model_calls)
+        evaluate_calls(work, &output, model_calls)
     };
     let livemode = work.row.livemode;
     if let Some(step) = work.steps.last_mut() {
@@ -98,7 +99,7 @@ fn storable(text: &str) -> String {
 }
 
 /// What follows an answer without tool calls.
-fn judge_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
+fn evaluate_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Next {
     let text = &output.text;
     if output.finish_reason == Finish::Length {
         // Thinking may use up all there is. That is worth one more question, and no second one.
@@ -139,7 +140,7 @@ fn best_text(work: &Work, output: &ModelOutput) -> Option<String> {
 }
 
 /// What follows an answer that asks for tools.
-fn judge_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
+fn evaluate_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
     let calls = &output.tool_calls;
     let count = i64::try_from(calls.len()).unwrap_or(i64::MAX);
     let stop = |reason| Next::End(Ending::Incomplete(reason, best_text(work, output)));
@@ -150,7 +151,7 @@ fn judge_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
         return stop("max_steps");
     }
     let loops = calls.iter().any(|call| {
-        let arguments = effect::arguments_of(call);
+        let arguments = call_key::arguments_of(call);
         is_repeated(work, &work.row, call, &arguments)
             || work.bad_calls >= MOST_BAD_CALLS && is_bad(work, call, &arguments)
     });
@@ -208,7 +209,7 @@ fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &Value) ->
     if same_tool.peek().is_none() {
         return false;
     }
-    let key = effect::key(row, &call.name, arguments);
+    let key = call_key::key(row, &call.name, arguments);
     same_tool.filter(|step| step.effect_key.as_deref() == Some(&key)).count() >= LOOP
 }
 

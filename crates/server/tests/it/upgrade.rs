@@ -1,8 +1,9 @@
 //! What migrations make of rows that are there.
 
+use billing::schema::{agent_months, energy_holds};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use store::schema::{agent_months, energy_holds, events};
+use store::schema::events;
 use testkit::{Kind, TestDb};
 
 /// The statements that take a migration back, make rows of before, and apply it again.
