@@ -7,6 +7,8 @@ pub mod items;
 pub mod links;
 
 pub mod query;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 mod told;
 
 use operation::{Domain, EventType, Operations};

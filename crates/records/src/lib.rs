@@ -17,6 +17,8 @@ pub mod print;
 pub mod publish;
 pub mod query;
 pub mod rows;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 pub mod search;
 pub mod shape;
 

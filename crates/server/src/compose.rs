@@ -11,7 +11,7 @@ use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::inbound::{self, Receiver, ReceiverParts};
 use events::{Deliveries, Events, EventsParts, Webhooks};
-use files::{DownloadRoute, Files, Objects, PermanentRoute};
+use files::{DownloadRoute, FileTargets, Files, Objects, PermanentRoute};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
@@ -131,7 +131,7 @@ impl Service {
             .with(receiver.clone())
             .with(settings)
             .with(Traces(Arc::new(RunDirectory)))
-            .with(LinkDirectory::new([Arc::new(RunDirectory) as Arc<dyn LinkTargets>]))
+            .with(LinkDirectory::new([Arc::new(RunDirectory) as Arc<dyn LinkTargets>, Arc::new(FileTargets)]))
             .with_shared(shapes.clone())
             .with(Planner::new(db.clone()));
         let services = events.serve(services);

@@ -10,6 +10,7 @@ use super::{create, drop_index};
 use crate::count;
 use crate::query::{Due, LARGE, Wish};
 use crate::rows::{ItemRow, digest, index_keys};
+use crate::schema::{collection_indexes, item_keys, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -19,7 +20,6 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::{collection_indexes, item_keys, item_unique, items};
 use store::{AnyConnection, Db, Read, Tx, each};
 
 /// The job that makes an index which queries wished for.
