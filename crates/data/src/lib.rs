@@ -6,6 +6,7 @@ pub mod compute;
 mod decimal;
 pub mod exports;
 pub mod files;
+mod group;
 pub mod imports;
 pub mod items;
 pub mod jobs;
@@ -19,6 +20,8 @@ pub mod shape;
 mod text;
 mod told;
 pub mod value;
+
+pub use group::{areas, group};
 
 use operation::{Domain, EventType, Operations};
 
