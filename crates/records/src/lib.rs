@@ -23,4 +23,4 @@ pub mod search;
 pub mod shape;
 
 pub use author::{Author, Source};
-pub use jobs::handle_jobs;
+pub use jobs::jobs;
