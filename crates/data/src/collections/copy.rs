@@ -13,7 +13,7 @@ use records::Author;
 use records::count;
 use records::definitions::{self, Definition, rewrite};
 use records::indexes::uniques;
-use records::links::{self, Grips};
+use records::links::{self, LockSet};
 use records::publish::{News, tell};
 use records::rows::{Draft, ItemRow, Writer};
 use records::schema::{collection_fields, collection_rewrites, collections, items};
@@ -235,12 +235,12 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
     let author = Author { cause, emits: false, ..Author::system(row.workspace_id, "copy") };
     let writer = Writer { shapes, shape: &to, author: &author };
     links::hold(tx, row.workspace_id, |tx| {
-        let mut grips = Grips::default();
+        let mut locks = LockSet::default();
         for item in &rows {
             let data = values(tx, &from, item)?;
-            links::foresee(tx, &writer, None, &data, &mut grips)?;
+            links::plan_locks(tx, &writer, None, &data, &mut locks)?;
         }
-        Ok(grips)
+        Ok(locks)
     })?;
     for item in &rows {
         let data = values(tx, &from, item)?;

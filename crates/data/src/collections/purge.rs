@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
-use records::links::{self, Grip, Grips};
+use records::links::{self, LockSet};
 use records::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
     item_comments, item_files, item_links, items,
@@ -11,6 +11,7 @@ use records::schema::{
 use records::search;
 use records::shape;
 use serde_json::json;
+use store::LockMode;
 use store::{Db, Tx};
 
 /// The job.
@@ -67,10 +68,10 @@ fn purge_items(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId) -> Result<
         return Ok(false);
     }
     links::hold(tx, workspace, |tx| {
-        let mut grips = Grips::default();
-        grips.add(links::locks::all_ends(tx, workspace, &ids)?, Grip::Staying);
-        grips.add(ids.iter().copied(), Grip::Changing);
-        Ok(grips)
+        let mut locks = LockSet::default();
+        locks.add(links::locks::all_ends(tx, workspace, &ids)?, LockMode::Shared);
+        locks.add(ids.iter().copied(), LockMode::Exclusive);
+        Ok(locks)
     })?;
     let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let connection = tx.connection();

@@ -8,7 +8,7 @@ use model::{CollectionId, Error, ImportId, IndexId, Result};
 use records::Author;
 use records::definitions::{self, NewField};
 use records::indexes;
-use records::query::Wish;
+use records::query::IndexRequest;
 use records::rows::matching::Matcher;
 use records::shape::{self, Shapes};
 use store::Tx;
@@ -88,6 +88,6 @@ pub(super) fn index_to_wait_for(
     // In a dry run a field may be missing that is to be made: no item has a value of it.
     let Ok(matcher) = Matcher::new(&shape, match_on) else { return Ok(None) };
     let Some(parts) = matcher.missing_index() else { return Ok(None) };
-    let wish = Wish { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
+    let wish = IndexRequest { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
     indexes::jobs::grant(tx, shapes, &wish)
 }

@@ -15,7 +15,7 @@ use model::{Caller, Code, CollectionId, Error, FieldError, ItemId, Result};
 use operation::{Body, IfMatch, Json, Path, State, operation};
 use records::activity::{self, Action, Changes, change};
 use records::links::table::ITEM;
-use records::links::{self, Grip, Grips};
+use records::links::{self, LockSet};
 use records::print::Printer;
 use records::rows;
 use records::rows::Editor;
@@ -27,6 +27,7 @@ use records::shape::{Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use store::LockMode;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -80,9 +81,9 @@ pub fn move_item(
 ) -> Result<Json<ItemMoveReport>> {
     let (from, to) = open_both(tx, caller, &shapes.0, collection_id, wanted.collection_id)?;
     links::hold(tx, from.shape.workspace, |tx| {
-        let mut grips = Grips::default();
-        grips.add(links::locks::all_ends(tx, from.shape.workspace, &[item_id])?, Grip::Changing);
-        Ok(grips)
+        let mut locks = LockSet::default();
+        locks.add(links::locks::all_ends(tx, from.shape.workspace, &[item_id])?, LockMode::Exclusive);
+        Ok(locks)
     })?;
     let row = rows::locked(tx, &from.shape, item_id)?;
     rows::refuse_locked(&row)?;
@@ -241,7 +242,7 @@ fn carry(
     let row = to.writer().arrive(tx, old, draft, &changed)?;
     follow(tx, &row)?;
     activity::record(tx, &from.author, old.collection_id, Some(old.id), Action::Moved, &changed)?;
-    records::compute::renew(tx, &writer, pointing, Action::Updated)?;
+    writer.renew_all(tx, pointing, Action::Updated)?;
     rows::live(tx, &to.shape, row.id)
 }
 

@@ -8,12 +8,13 @@ use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result}
 use operation::ports::LinkDirectory;
 use operation::{Body, Created, Deleted, Path, State, operation};
 use records::activity::{self, Action, Changes, change};
-use records::links::locks::{self, Grip, Grips, hold};
+use records::links::locks::{self, LockSet, hold};
 use records::links::relation::{self, New, Others};
 use records::links::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
 use records::rows::{self, Editor, ItemRow, Writer};
 use records::schema::item_links;
 use records::shape::{self, Shape, Shapes};
+use store::LockMode;
 use store::{Read, Tx};
 
 /// The event that tells of a new link. Links that are written as values of items are told of by `item.updated`.
@@ -51,24 +52,24 @@ pub fn create_item_link(
 }
 
 /// The items that a new link concerns, and those of links that it takes the place of.
-fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItemLink) -> Result<Grips> {
-    let mut grips = Grips::default();
-    grips.add([item], Grip::Changing);
-    let Some(to) = new.to.item() else { return Ok(grips) };
+fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItemLink) -> Result<LockSet> {
+    let mut locks = LockSet::default();
+    locks.add([item], LockMode::Exclusive);
+    let Some(to) = new.to.item() else { return Ok(locks) };
     let field = new.field_key.as_deref().and_then(|key| writer.shape.field(key));
     let ends = field.map(|field| relation::ends(tx, writer.shapes, writer.shape, field)).transpose()?;
     let Some(ends) = ends.flatten() else {
-        grips.add([to], Grip::Staying);
-        return Ok(grips);
+        locks.add([to], LockMode::Shared);
+        return Ok(locks);
     };
-    grips.add([to], ends.grip());
+    locks.add([to], ends.mode());
     if new.replace {
         for link in in_the_way(tx, item, &ends, to)? {
-            grips.add([link.item_id], Grip::Changing);
-            grips.add(link.item(), ends.grip());
+            locks.add([link.item_id], LockMode::Exclusive);
+            locks.add(link.item(), ends.mode());
         }
     }
-    Ok(grips)
+    Ok(locks)
 }
 
 /// The relation field with this key.
@@ -130,7 +131,7 @@ fn relate(
         return Err(targets::twice(&existing));
     }
     if ends.reverse.is_some() {
-        locks::live(tx, writer.author.workspace, ends.target, &[to], Grip::Changing)?;
+        locks::live(tx, writer.author.workspace, ends.target, &[to], LockMode::Exclusive)?;
     }
     make_room(tx, writer, row, &ends, to, new.replace)?;
     let fresh = New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
@@ -266,12 +267,12 @@ pub fn delete_item_link(
     let writer = LinkWriter { writer: editor.writer(), directory: &directory.0 };
     let missing = || Error::not_found("link");
     hold(tx, editor.shape.workspace, |tx| {
-        let mut grips = Grips::default();
-        grips.add([item_id], Grip::Changing);
+        let mut locks = LockSet::default();
+        locks.add([item_id], LockMode::Exclusive);
         if let Some(link) = table::of_item(tx, editor.shape.workspace, item_id, link_id)? {
-            grips.add([link.item_id].into_iter().chain(link.item()), Grip::Changing);
+            locks.add([link.item_id].into_iter().chain(link.item()), LockMode::Exclusive);
         }
-        Ok(grips)
+        Ok(locks)
     })?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     rows::refuse_locked(&row)?;
@@ -300,7 +301,7 @@ pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Res
         Some(field) => {
             let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
             let to = link.item().ok_or_else(missing)?;
-            if locks::live(tx, workspace, ends.target, &[to], ends.grip())?.is_empty() {
+            if locks::live(tx, workspace, ends.target, &[to], ends.mode())?.is_empty() {
                 return Err(missing());
             }
             table::delete(tx, owner.id, field.id, ends.back(), &[to])?;

@@ -12,12 +12,13 @@ use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::ports::LinkDirectory;
 use operation::{Body, Json, Path, State, operation};
 use records::activity::Action;
-use records::links::locks::{self, Grip, Grips, hold};
+use records::links::locks::{self, LockSet, hold};
 use records::links::relation::{self, New, Others};
 use records::links::table::{self, Ends, FREE, ITEM, LinkRow};
 use records::rows::{self, Editor, ItemRow};
 use records::shape::Shapes;
 use std::collections::HashSet;
+use store::LockMode;
 use store::Tx;
 
 /// Set all links of one kind
@@ -62,14 +63,14 @@ fn ends_of(
     writer: &LinkWriter<'_>,
     item: ItemId,
     wanted: &ItemLinkReplacement,
-) -> Result<Grips> {
-    let mut grips = Grips::default();
-    grips.add([item], Grip::Changing);
+) -> Result<LockSet> {
+    let mut locks = LockSet::default();
+    locks.add([item], LockMode::Exclusive);
     let field = wanted.field_key.as_deref().and_then(|key| writer.shape.field(key));
     let ends =
         field.map(|field| relation::ends(tx, writer.shapes, writer.shape, field)).transpose()?.flatten();
-    let grip = ends.as_ref().map_or(Grip::Staying, Ends::grip);
-    grips.add(wanted.links.iter().filter_map(|link| link.to.item()), grip);
+    let mode = ends.as_ref().map_or(LockMode::Shared, Ends::mode);
+    locks.add(wanted.links.iter().filter_map(|link| link.to.item()), mode);
     let existing = match &ends {
         Some(ends) => table::pointed_to(tx, item, ends.field, MOST_RELATED + 1)?,
         None => {
@@ -79,9 +80,9 @@ fn ends_of(
     };
     // More than that are not replaced.
     if existing.len() <= MOST_RELATED {
-        grips.add(existing, grip);
+        locks.add(existing, mode);
     }
-    Ok(grips)
+    Ok(locks)
 }
 
 fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
@@ -184,7 +185,7 @@ impl Set<'_> {
             && ends.reverse.is_some()
         {
             let ids: Vec<ItemId> = others.iter().map(|(_, id)| *id).collect();
-            locks::live(tx, self.writer.author.workspace, ends.target, &ids, Grip::Changing)?;
+            locks::live(tx, self.writer.author.workspace, ends.target, &ids, LockMode::Exclusive)?;
         }
         self.remove(tx, &removed)?;
         self.add(tx, &added)?;

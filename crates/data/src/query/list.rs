@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
+use records::indexes;
 use records::print::Shown;
 use records::query::{Asked, Found, Planner, Query as RecordQuery, pick};
 use records::rows::{Item, find};
@@ -87,7 +88,7 @@ pub fn list_items(
     let after = after.map(|after| place(read, &shape, &meant.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
     let found = meant.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
-    planner.0.note(&shape, &meant.query, &found.report, need - 1, read.now());
+    indexes::jobs::count_query(&planner.0, &shape, &meant.query, &found.report, need - 1, read.now());
     let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
     let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &rows)?;
     let mut printed = Vec::with_capacity(found.found.len());

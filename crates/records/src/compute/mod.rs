@@ -3,15 +3,18 @@
 //! Results are stored with the item, so that reads, filters and sorts treat them like any other value. What a field
 //! looks at is a graph without cycles over all collections of the workspace: [`check`] keeps it so.
 
+mod enqueue;
+mod extent;
 mod graph;
 pub mod jobs;
 pub mod rollup;
 mod spread;
 
+pub(crate) use enqueue::enqueue_pointing;
+pub use enqueue::{RECOMPUTE, enqueue_recompute};
+pub use extent::Extent;
 pub use graph::{Candidate, check};
-pub use jobs::{RECOMPUTE, enqueue_recompute, recompute};
-pub use rollup::Extent;
-pub use spread::{renew, spread};
+pub use jobs::recompute;
 
 use crate::rows::ItemRow;
 use crate::schema::collection_fields;

@@ -2,7 +2,8 @@
 //!
 //! They are computed over all links, not over the copy in the item's values, and stored like any other value.
 
-use super::jobs;
+use super::enqueue;
+use super::extent::Extent;
 use crate::links::table;
 use crate::rows::ItemRow;
 use crate::schema::{item_links, items};
@@ -35,15 +36,6 @@ const MOST_VALUES: usize = 100;
 
 /// The most bytes of a lookup's values as JSON.
 const MOST_BYTES: usize = 16 * 1024;
-
-/// How much may be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// As much as fits into a transaction that does something else; beyond that a job is asked for.
-    Bounded,
-    /// All.
-    Full,
-}
 
 /// Checks a rollup or lookup that is to be saved, and gives the type of its result. A lookup along a relation that
 /// points to many gives a list, which is `json`.
@@ -168,7 +160,7 @@ pub fn fill(
         if let Some(row) = row
             && !fold(tx, row.id, relation, extent, &mut folds)?
         {
-            jobs::enqueue_item(tx, shape, row.id)?;
+            enqueue::enqueue_item(tx, shape, row.id)?;
             continue;
         }
         for (field, fold) in folds {

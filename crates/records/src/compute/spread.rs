@@ -4,8 +4,8 @@
 //! It is a queue and no recursion, because chains can be long. What a field looks at has no cycles, and an item that did
 //! not change lets nothing follow, so it ends.
 
-use super::jobs;
-use super::rollup::Extent;
+use super::enqueue;
+use super::extent::Extent;
 use crate::activity::{Action, Changes};
 use crate::links::table;
 use crate::rows::Writer;
@@ -27,35 +27,32 @@ struct Queue<'a> {
     left: usize,
 }
 
-/// Brings items up to date, all of them, and then what looks at them. `true` where there were any.
-///
-/// # Errors
-/// The database's, and `duplicate_value` where a computed value that must be unique is taken.
-pub fn renew(
-    tx: &mut Tx,
-    writer: &Writer<'_>,
-    items: Vec<(CollectionId, ItemId)>,
-    action: Action,
-) -> Result<bool> {
-    let any = !items.is_empty();
-    let mut queue = Queue { writer, open: VecDeque::new(), left: AT_ONCE };
-    for (collection, item) in items {
-        queue.renew(tx, collection, item, Some(action))?;
+impl Writer<'_> {
+    /// Brings items up to date, all of them, and then what looks at them. `true` where there were any.
+    ///
+    /// # Errors
+    /// The database's, and `duplicate_value` where a computed value that must be unique is taken.
+    pub fn renew_all(&self, tx: &mut Tx, items: Vec<(CollectionId, ItemId)>, action: Action) -> Result<bool> {
+        let any = !items.is_empty();
+        let mut queue = Queue { writer: self, open: VecDeque::new(), left: AT_ONCE };
+        for (collection, item) in items {
+            queue.renew(tx, collection, item, Some(action))?;
+        }
+        queue.run(tx)?;
+        Ok(any)
     }
-    queue.run(tx)?;
-    Ok(any)
-}
 
-/// Brings up to date what looks at an item whose values `changed`. `true` where anything did.
-///
-/// # Errors
-/// As for [`renew`].
-pub fn spread(tx: &mut Tx, writer: &Writer<'_>, item: ItemId, changed: &Changes) -> Result<bool> {
-    let mut queue = Queue { writer, open: VecDeque::new(), left: AT_ONCE };
-    queue.add_dependents(tx, writer.shape, item, changed, true)?;
-    let any = !queue.open.is_empty();
-    queue.run(tx)?;
-    Ok(any)
+    /// Brings up to date what looks at an item whose values `changed`. `true` where anything did.
+    ///
+    /// # Errors
+    /// As for [`Self::renew_all`].
+    pub(crate) fn spread(&self, tx: &mut Tx, item: ItemId, changed: &Changes) -> Result<bool> {
+        let mut queue = Queue { writer: self, open: VecDeque::new(), left: AT_ONCE };
+        queue.add_dependents(tx, self.shape, item, changed, true)?;
+        let any = !queue.open.is_empty();
+        queue.run(tx)?;
+        Ok(any)
+    }
 }
 
 impl Queue<'_> {
@@ -106,7 +103,7 @@ impl Queue<'_> {
             if found.len() > self.left {
                 found.truncate(self.left);
                 let after = found.last().copied().unwrap_or(ItemId(0));
-                jobs::enqueue_pointing(tx, workspace, field, item, after)?;
+                enqueue::enqueue_pointing(tx, workspace, field, item, after)?;
             }
             for item in found {
                 let entry = (home.collection, item);

@@ -11,7 +11,7 @@ use crate::indexes::table;
 use crate::indexes::uniques;
 use fields::convert;
 
-use crate::links::{self, Grip, Grips};
+use crate::links::{self, LockSet};
 use crate::rows::{ItemRow, Writer};
 use crate::schema::{collection_fields, collection_rewrites, item_links, items};
 use crate::shape::{self, Shape, Shapes};
@@ -365,11 +365,11 @@ fn remove_links(tx: &mut Tx, workspace: WorkspaceId, field: Option<FieldId>) -> 
         .select((item_links::id, item_links::item_id, item_links::to_id))
         .load(tx.connection())?;
     links::hold(tx, workspace, |_| {
-        let mut grips = Grips::default();
+        let mut locks = LockSet::default();
         for (_, from, to) in &links {
-            grips.add([*from].into_iter().chain(to.parse().ok()), Grip::Staying);
+            locks.add([*from].into_iter().chain(to.parse().ok()), LockMode::Shared);
         }
-        Ok(grips)
+        Ok(locks)
     })?;
     let some: Vec<i64> = links.iter().map(|(id, ..)| *id).collect();
     diesel::delete(item_links::table.filter(item_links::id.eq_any(&some))).execute(tx.connection())?;

@@ -8,14 +8,14 @@
 use super::table::JOB;
 use super::{create, drop_index};
 use crate::count;
-use crate::query::{Due, LARGE, Wish};
+use crate::query::{IndexRequest, LARGE, Needs, Planner, Query, Report};
 use crate::rows::{ItemRow, digest, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Cause, IndexId, ItemId, NewEvent, Result};
+use model::{Cause, IndexId, ItemId, NewEvent, Result, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
         Job::after(WISH, "queries wish for an index", "makes it", move |job| {
             let shapes = wishing.clone();
             async move {
-                let wish: Wish = job.payload.parse().map_err(JobError::give_up)?;
+                let wish: IndexRequest = job.payload.parse().map_err(JobError::give_up)?;
                 job.db.write(move |tx| grant(tx, &shapes, &wish)).await?;
                 Ok(())
             }
@@ -72,17 +72,40 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     ]
 }
 
+/// Counts a query that was answered, and sees to what that calls for: an index that should be there, or a note that one is
+/// used. That happens beside the query, and is lost with no harm.
+pub fn count_query(
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    report: &Report,
+    shown: usize,
+    now: Timestamp,
+) {
+    let needs = planner.count(shape, query, report, shown, now);
+    if needs == Needs::default() {
+        return;
+    }
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let db = planner.background().clone();
+    runtime.spawn(async move {
+        if let Err(error) = db.write(move |tx| see_to(tx, &needs)).await {
+            tracing::warn!(?error, "what queries need could not be noted");
+        }
+    });
+}
+
 /// Asks for indexes that queries wished for, and notes that others are used.
 ///
 /// # Errors
 /// When the database fails.
-pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
+fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
     let now = tx.now();
-    for wish in &due.wishes {
+    for wish in &needs.wishes {
         let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
         tx.enqueue(wish.workspace_id, WISH, Some(&key), wish, now)?;
     }
-    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&due.used)))
+    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))
         .set(collection_indexes::last_used_at.eq(now))
         .execute(tx.connection())?;
     Ok(())
@@ -93,7 +116,7 @@ pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<Option<IndexId>> {
+pub fn grant(tx: &mut Tx, shapes: &Shapes, wish: &IndexRequest) -> Result<Option<IndexId>> {
     use model::Code::{InvalidState, LimitReached, NotFound};
     let mut attempt = || -> Result<Option<IndexId>> {
         shape::for_change(tx, wish.workspace_id, wish.collection_id)?;

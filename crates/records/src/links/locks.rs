@@ -14,18 +14,9 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx};
 
-/// What is kept from others until the transaction ends. The later is the stronger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grip {
-    /// That the item goes to the trash, or for good. Any number may keep that at once.
-    Staying,
-    /// Any change of the item.
-    Changing,
-}
-
 /// The items that a transaction is to hold.
 #[derive(Debug, Clone, Default)]
-pub struct Grips(BTreeMap<ItemId, Grip>);
+pub struct LockSet(BTreeMap<ItemId, LockMode>);
 
 /// An item that is held.
 #[derive(Debug, Clone, Queryable)]
@@ -40,17 +31,17 @@ struct HeldRow {
 #[derive(Debug)]
 pub struct Holding(BTreeMap<ItemId, HeldRow>);
 
-impl Grips {
+impl LockSet {
     /// Adds items; what is wanted of one in two ways is the stronger of both.
-    pub fn add(&mut self, ids: impl IntoIterator<Item = ItemId>, grip: Grip) {
+    pub fn add(&mut self, ids: impl IntoIterator<Item = ItemId>, mode: LockMode) {
         for id in ids {
-            let wanted = self.0.entry(id).or_insert(grip);
-            *wanted = (*wanted).max(grip);
+            let wanted = self.0.entry(id).or_insert(mode);
+            *wanted = (*wanted).max(mode);
         }
     }
 
     fn cover(&self, others: &Self) -> bool {
-        others.0.iter().all(|(id, grip)| self.0.get(id).is_some_and(|wanted| wanted >= grip))
+        others.0.iter().all(|(id, mode)| self.0.get(id).is_some_and(|wanted| wanted >= mode))
     }
 
     /// Takes the items in the order of ids.
@@ -59,13 +50,13 @@ impl Grips {
     /// When the database fails.
     pub fn take(&self, tx: &mut Tx, workspace: WorkspaceId) -> Result<Holding> {
         let mut held = BTreeMap::new();
-        let wanted: Vec<(ItemId, Grip)> = self.0.iter().map(|(id, grip)| (*id, *grip)).collect();
+        let wanted: Vec<(ItemId, LockMode)> = self.0.iter().map(|(id, mode)| (*id, *mode)).collect();
         // One statement takes one kind of lock, so it goes as far as the next item that wants the other.
         for run in wanted.chunk_by(|(_, one), (_, other)| one == other) {
             for some in run.chunks(CHUNK) {
-                let Some((_, grip)) = some.first() else { continue };
+                let Some((_, mode)) = some.first() else { continue };
                 let ids: Vec<ItemId> = some.iter().map(|(id, _)| *id).collect();
-                let rows = lock(tx, workspace, &ids, *grip)?;
+                let rows = lock(tx, workspace, &ids, *mode)?;
                 held.extend(rows.into_iter().map(|row| (row.id, row)));
             }
         }
@@ -73,11 +64,7 @@ impl Grips {
     }
 }
 
-fn lock(tx: &mut Tx, workspace: WorkspaceId, ids: &[ItemId], grip: Grip) -> Result<Vec<HeldRow>> {
-    let mode = match grip {
-        Grip::Staying => LockMode::Shared,
-        Grip::Changing => LockMode::Exclusive,
-    };
+fn lock(tx: &mut Tx, workspace: WorkspaceId, ids: &[ItemId], mode: LockMode) -> Result<Vec<HeldRow>> {
     for id in ids {
         tx.expect_lock_order(LockLevel::Item, id.0, mode)?;
     }
@@ -86,10 +73,10 @@ fn lock(tx: &mut Tx, workspace: WorkspaceId, ids: &[ItemId], grip: Grip) -> Resu
         .filter(items::workspace_id.eq(workspace))
         .order(items::id)
         .select((items::id, items::collection_id, items::trashed_at, items::locked_by));
-    Ok(match (tx.connection(), grip) {
+    Ok(match (tx.connection(), mode) {
         (AnyConnection::Sqlite(connection), _) => rows.load(connection)?,
-        (AnyConnection::Postgres(connection), Grip::Changing) => rows.for_update().load(connection)?,
-        (AnyConnection::Postgres(connection), Grip::Staying) => rows.for_key_share().load(connection)?,
+        (AnyConnection::Postgres(connection), LockMode::Exclusive) => rows.for_update().load(connection)?,
+        (AnyConnection::Postgres(connection), LockMode::Shared) => rows.for_key_share().load(connection)?,
     })
 }
 
@@ -128,29 +115,29 @@ impl Holding {
 pub fn hold(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    mut find: impl FnMut(&mut Tx) -> Result<Grips>,
+    mut find: impl FnMut(&mut Tx) -> Result<LockSet>,
 ) -> Result<()> {
     if !tx.is_postgres() {
         return Ok(());
     }
-    let mut grips = find(tx)?;
-    if grips.0.is_empty() {
+    let mut locks = find(tx)?;
+    if locks.0.is_empty() {
         return Ok(());
     }
     loop {
         let mut grown = None;
         let held = tx.savepoint(|tx| {
-            grips.take(tx, workspace)?;
+            locks.take(tx, workspace)?;
             let now = find(tx)?;
-            if grips.cover(&now) {
+            if locks.cover(&now) {
                 return Ok(());
             }
             grown = Some(now);
             Err(Error::internal("further items are to be held"))
         });
         let Some(grown) = grown else { return held };
-        for (id, grip) in grown.0 {
-            grips.add([id], grip);
+        for (id, mode) in grown.0 {
+            locks.add([id], mode);
         }
     }
 }
@@ -164,12 +151,12 @@ pub fn live(
     workspace: WorkspaceId,
     collection: CollectionId,
     ids: &[ItemId],
-    grip: Grip,
+    mode: LockMode,
 ) -> Result<HashSet<ItemId>> {
-    let mut grips = Grips::default();
-    grips.add(ids.iter().copied(), grip);
-    let holding = grips.take(tx, workspace)?;
-    if grip == Grip::Changing {
+    let mut locks = LockSet::default();
+    locks.add(ids.iter().copied(), mode);
+    let holding = locks.take(tx, workspace)?;
+    if mode == LockMode::Exclusive {
         holding.refuse_locked(collection, ids.iter().copied())?;
     }
     Ok(ids.iter().copied().filter(|id| holding.has(collection, *id)).collect())

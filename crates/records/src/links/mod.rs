@@ -7,8 +7,8 @@ pub mod table;
 mod trash;
 
 pub use copies::inline;
-pub use locks::{Grip, Grips, hold};
-pub use relation::{differences, foresee, point, take_references};
+pub use locks::{LockSet, hold};
+pub use relation::{differences, plan_locks, point, take_references};
 pub use trash::{
     CASCADE, Fallout, cascade, fallout, forget, hold_leaving, hold_purged, hold_returning, let_go, return_to,
     take_back,

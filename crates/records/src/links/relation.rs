@@ -1,6 +1,6 @@
 //! Relation fields: what a write says of them, and making the table say so at both ends.
 
-use super::locks::{Grip, Grips, Holding};
+use super::locks::{Holding, LockSet};
 use super::table::{self, Ends, ITEM, NewLink};
 use crate::activity::{Changes, change};
 use crate::rows::{ItemRow, Writer};
@@ -12,6 +12,7 @@ use fields::{Cardinality, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use store::LockMode;
 use store::{Read, Tx};
 
 /// What a write says of relation fields.
@@ -34,8 +35,8 @@ impl Pointing {
         self.before.iter().chain(&self.after).copied().filter(both)
     }
 
-    fn hold(&self, grips: &mut Grips) {
-        grips.add(self.concerned(), self.ends.grip());
+    fn hold(&self, locks: &mut LockSet) {
+        locks.add(self.concerned(), self.ends.mode());
     }
 
     /// What is wrong with the items that it names, all of which are held.
@@ -43,7 +44,7 @@ impl Pointing {
     /// # Errors
     /// `item_locked`.
     fn mistake(&self, holding: &Holding) -> Result<Option<Problem>> {
-        if self.ends.grip() == Grip::Changing {
+        if self.ends.mode() == LockMode::Exclusive {
             holding.refuse_locked(self.ends.target, self.concerned())?;
         }
         let is_missing = |id: &&ItemId| !self.before.contains(id) && !holding.has(self.ends.target, **id);
@@ -76,9 +77,9 @@ pub fn take_references(
     }
     let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
     let mut wishes = wishes(tx, writer, old, &before, data)?;
-    let mut grips = Grips::default();
-    wishes.values().filter_map(|wish| wish.as_ref().ok()).flatten().for_each(|wish| wish.hold(&mut grips));
-    let holding = grips.take(tx, shape.workspace)?;
+    let mut locks = LockSet::default();
+    wishes.values().filter_map(|wish| wish.as_ref().ok()).flatten().for_each(|wish| wish.hold(&mut locks));
+    let holding = locks.take(tx, shape.workspace)?;
     let mut errors = Vec::new();
     for field in shape.fields.iter().filter(|field| field.kind.is_reference()) {
         if field.kind != FieldType::Relation {
@@ -107,21 +108,21 @@ pub fn take_references(
     Error::all_invalid(errors).map_or(Ok(taken), Err)
 }
 
-/// Adds to `grips` what a write of `data` over `old` is going to hold at the other ends of its relation fields. What is
+/// Adds to `locks` what a write of `data` over `old` is going to hold at the other ends of its relation fields. What is
 /// wrong with it is told when it is written.
 ///
 /// # Errors
 /// The database's.
-pub fn foresee(
+pub fn plan_locks(
     tx: &mut Tx,
     writer: &Writer<'_>,
     old: Option<&ItemRow>,
     data: &Data,
-    grips: &mut Grips,
+    locks: &mut LockSet,
 ) -> Result<()> {
     let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
     let wishes = wishes(tx, writer, old, &before, data)?;
-    wishes.into_values().filter_map(Result::ok).flatten().for_each(|wish| wish.hold(grips));
+    wishes.into_values().filter_map(Result::ok).flatten().for_each(|wish| wish.hold(locks));
     Ok(())
 }
 

@@ -5,7 +5,6 @@
 //!
 //! A link stays in the table while an end is in the trash, and is left out of whatever is shown.
 
-use super::locks::Grip;
 use crate::schema::{collection_fields, item_links, items};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
@@ -14,6 +13,7 @@ use diesel::sql_types::{BigInt, Nullable};
 use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
+use store::LockMode;
 use store::{Read, Tx, each};
 
 /// What stands in `to_kind` for a link to an item.
@@ -392,8 +392,8 @@ impl Ends {
 
     /// How the item at the other end is held when a link to it is made or removed: one that knows of the link changes
     /// by it.
-    pub fn grip(&self) -> Grip {
-        if self.reverse.is_some() { Grip::Changing } else { Grip::Staying }
+    pub fn mode(&self) -> LockMode {
+        if self.reverse.is_some() { LockMode::Exclusive } else { LockMode::Shared }
     }
 
     /// The field that points back.

@@ -2,7 +2,7 @@
 //!
 //! Links stay in the table while an end is in the trash: nobody sees them, and they come back with it.
 
-use super::locks::{self, Grip, Grips, hold};
+use super::locks::{self, LockSet, hold};
 use super::relation::{self, Others};
 use super::table::{self, ITEM};
 use crate::Author;
@@ -20,6 +20,7 @@ use serde_json::json;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use store::LockMode;
 use store::Tx;
 
 /// As many items follow another into the trash in its own transaction; the rest in a job.
@@ -41,9 +42,9 @@ pub const CASCADE: &str = "data.links.cascade";
 pub fn hold_leaving(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, ids: &[ItemId]) -> Result<()> {
     let mut homes = Homes::new();
     hold(tx, workspace, |tx| {
-        let mut grips = Grips::default();
-        add_leaving(tx, shapes, workspace, ids, &mut homes, &mut grips)?;
-        Ok(grips)
+        let mut locks = LockSet::default();
+        add_leaving(tx, shapes, workspace, ids, &mut homes, &mut locks)?;
+        Ok(locks)
     })
 }
 
@@ -54,12 +55,12 @@ pub fn hold_leaving(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, ids: &
 pub fn hold_purged(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, ids: &[ItemId]) -> Result<()> {
     let mut homes = Homes::new();
     hold(tx, workspace, |tx| {
-        let mut grips = Grips::default();
+        let mut locks = LockSet::default();
         let live = table::live_among(tx, workspace, ids)?;
-        add_leaving(tx, shapes, workspace, &live, &mut homes, &mut grips)?;
-        grips.add(locks::all_ends(tx, workspace, ids)?, Grip::Staying);
-        grips.add(ids.iter().copied(), Grip::Changing);
-        Ok(grips)
+        add_leaving(tx, shapes, workspace, &live, &mut homes, &mut locks)?;
+        locks.add(locks::all_ends(tx, workspace, ids)?, LockMode::Shared);
+        locks.add(ids.iter().copied(), LockMode::Exclusive);
+        Ok(locks)
     })
 }
 
@@ -69,12 +70,12 @@ pub fn hold_purged(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, ids: &[
 /// The database's.
 pub fn hold_returning(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, id: ItemId) -> Result<()> {
     hold(tx, workspace, |tx| {
-        let mut grips = Grips::default();
-        grips.add([id], Grip::Changing);
+        let mut locks = LockSet::default();
+        locks.add([id], LockMode::Exclusive);
         for (_, field) in pointing_fields(tx, shapes, workspace, id)? {
-            grips.add(table::all_pointing(tx, workspace, id, field, FOLLOW_AT_ONCE)?, Grip::Changing);
+            locks.add(table::all_pointing(tx, workspace, id, field, FOLLOW_AT_ONCE)?, LockMode::Exclusive);
         }
-        Ok(grips)
+        Ok(locks)
     })
 }
 
@@ -87,14 +88,14 @@ fn add_leaving(
     workspace: WorkspaceId,
     ids: &[ItemId],
     homes: &mut Homes,
-    grips: &mut Grips,
+    locks: &mut LockSet,
 ) -> Result<()> {
     let mut seen: HashSet<ItemId> = ids.iter().copied().collect();
     let mut open: VecDeque<ItemId> = ids.iter().copied().collect();
     // As many as are sent after one of them at once, for each.
     let mut left = FOLLOW_AT_ONCE.saturating_mul(ids.len());
     while let Some(item) = open.pop_front() {
-        grips.add([item], Grip::Changing);
+        locks.add([item], LockMode::Exclusive);
         for field in table::pointing_fields(tx, workspace, item)? {
             let shape = match homes.entry(field) {
                 Entry::Occupied(known) => known.into_mut(),
@@ -105,7 +106,7 @@ fn add_leaving(
                 OnDelete::Restrict => {}
                 OnDelete::Detach => {
                     let pointing = table::pointing(tx, workspace, item, field, ItemId(0), COPIES_AT_ONCE)?;
-                    grips.add(pointing, Grip::Changing);
+                    locks.add(pointing, LockMode::Exclusive);
                 }
                 OnDelete::Cascade => {
                     let most = FOLLOW_AT_ONCE.min(left);
@@ -173,7 +174,7 @@ fn show_pointing(
     if items.len() > left {
         items.truncate(left);
         let after = items.last().copied().unwrap_or(ItemId(0));
-        compute::jobs::enqueue_pointing(tx, row.workspace_id, field, row.id, after)?;
+        compute::enqueue_pointing(tx, row.workspace_id, field, row.id, after)?;
     }
     others.extend(items.into_iter().map(|item| (shape.collection, item)));
     others.sort_unstable_by_key(|(_, item)| *item);
@@ -239,7 +240,7 @@ pub fn let_go(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, fallout: Fallout)
     }
     detached.sort_unstable_by_key(|(_, item)| *item);
     detached.dedup();
-    compute::renew(tx, writer, detached, Action::Updated)?;
+    writer.renew_all(tx, detached, Action::Updated)?;
     Ok(())
 }
 
@@ -274,7 +275,7 @@ pub fn return_to(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<bool
     for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         show_pointing(tx, row, &shape, field, &mut others)?;
     }
-    compute::renew(tx, writer, others, Action::Updated)
+    writer.renew_all(tx, others, Action::Updated)
 }
 
 /// An item is deleted for good, and its links at both ends with it.

@@ -2,8 +2,8 @@
 
 use super::params::Asked;
 use super::planner::Planner;
-use super::run::{Query, Report};
 use super::scan;
+use super::types::{Query, Report};
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use chrono::{Datelike, Days, NaiveDate};
 use chrono_tz::Tz;

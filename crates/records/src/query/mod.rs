@@ -12,11 +12,13 @@ mod planner;
 mod run;
 pub mod scan;
 pub mod search;
+mod types;
 mod usage;
 
 pub use params::{Asked, Meant};
 pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use run::{Found, Page, Query, Report};
+pub use run::{Found, Page};
 pub use scan::{in_range, rows};
-pub use usage::{Due, LARGE, Wish};
+pub use types::{Query, Report};
+pub use usage::{IndexRequest, LARGE, Needs};

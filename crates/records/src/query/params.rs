@@ -1,6 +1,6 @@
 //! What the query string says of filters, order and the like.
 
-use super::run::Query;
+use super::types::Query;
 use crate::schema::collection_views;
 use crate::shape::Shape;
 use diesel::prelude::*;

@@ -4,7 +4,7 @@
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
-use super::planner::Planner;
+use super::planner::{MOST_COUNTED, Planner};
 use super::scan::{Place, Source, Walk};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
@@ -23,8 +23,6 @@ use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use store::Read;
 
-/// Keys are counted up to here.
-pub const MOST_COUNTED: i64 = 10_000;
 /// What a condition without an index is guessed to keep: one item in so many.
 const GUESS: i64 = 4;
 /// Below this many items a second index is not worth its keys.

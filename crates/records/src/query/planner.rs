@@ -1,10 +1,8 @@
 //! What planning remembers between queries, and the bounds within which queries run.
 
-use super::plan::MOST_COUNTED;
-use super::run::{Query, Report};
 use super::scan;
-use super::usage::{Due, Usage};
-use crate::indexes::jobs;
+use super::types::{Query, Report};
+use super::usage::{Needs, Usage};
 use crate::shape::Shape;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
@@ -15,6 +13,8 @@ use store::{Db, Read};
 
 /// How long a count is good for.
 const FRESH: Duration = Duration::from_secs(10);
+/// Keys are counted up to here.
+pub const MOST_COUNTED: i64 = 10_000;
 /// More counts than this are not kept.
 const MOST_KEPT: usize = 10_000;
 /// Items of a collection are counted up to here, for guesses.
@@ -63,20 +63,21 @@ impl Planner {
         }
     }
 
-    /// Counts a query, and sees to what that calls for: an index that should be there, or a note that one is used. That
-    /// happens beside the query, and is lost with no harm.
-    pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) {
-        let due = self.usage.note(shape, query, report, shown, now);
-        if due == Due::default() {
-            return;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let db = self.db.clone();
-        runtime.spawn(async move {
-            if let Err(error) = db.write(move |tx| jobs::see_to(tx, &due)).await {
-                tracing::warn!(?error, "what queries need could not be noted");
-            }
-        });
+    /// Counts a query, and says what it calls for.
+    pub fn count(
+        &self,
+        shape: &Shape,
+        query: &Query,
+        report: &Report,
+        shown: usize,
+        now: Timestamp,
+    ) -> Needs {
+        self.usage.note(shape, query, report, shown, now)
+    }
+
+    /// The connections that work beside queries may take.
+    pub fn background(&self) -> &Db {
+        &self.db
     }
 
     /// How much a query may look at.

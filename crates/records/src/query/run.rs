@@ -4,6 +4,7 @@ use super::pick::pick;
 use super::plan::{self, Plan, Wanted};
 use super::planner::{Budget, Planner};
 use super::scan::points_to;
+use super::types::{Query, Report};
 use crate::rows::ItemRow;
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use fields::Data;
@@ -24,17 +25,6 @@ const MOST_FETCHED: usize = 1_000;
 /// When to ask again what took too long.
 const RETRY_AFTER_SECONDS: i64 = 10;
 
-/// Which items, and in which order.
-#[derive(Debug, Clone)]
-pub struct Query {
-    /// The conditions.
-    pub filter: Filter,
-    /// The order.
-    pub sort: Sort,
-    /// Those in the trash instead of the live ones.
-    pub trashed: bool,
-}
-
 /// An item of a page.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -53,31 +43,7 @@ pub struct Page {
     pub report: Report,
 }
 
-/// How items were found.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// The plan's name.
-    pub plan: String,
-    /// The indexes that were used.
-    pub uses: Vec<model::IndexId>,
-    /// Items, keys and links that were looked at.
-    pub visited: usize,
-}
-
-impl Report {
-    /// As the header `X-Svc-Query-Plan` has it.
-    pub fn header(&self) -> (&'static str, String) {
-        ("x-svc-query-plan", format!("{}; visited={}", self.plan, self.visited))
-    }
-}
-
 impl Query {
-    /// A query whose order leaves out what its conditions fix.
-    pub fn new(filter: Filter, sort: Sort, trashed: bool) -> Self {
-        let sort = sort.under(&filter);
-        Self { filter, sort, trashed }
-    }
-
     /// The first `need` items behind a place.
     ///
     /// # Errors

@@ -6,8 +6,9 @@
 
 use super::params::Asked;
 use super::planner::Planner;
-use super::run::{Report, Spending};
+use super::run::Spending;
 use super::scan::rows;
+use super::types::Report;
 use crate::print::Shown;
 use crate::rows::ItemRow;
 use crate::shape::{Shape, Shapes};

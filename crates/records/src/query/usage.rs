@@ -3,7 +3,7 @@
 //! A field, or some fields with a value each and an order, that many queries of a day go by, in a large collection, at a
 //! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
 
-use super::run::{Query, Report};
+use super::types::{Query, Report};
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use fields::filter::Condition;
 use fields::{Family, FieldType, Part, Subject, SystemColumn};
@@ -27,7 +27,7 @@ const MOST_KEPT: usize = 10_000;
 
 /// An index that would help.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Wish {
+pub struct IndexRequest {
     /// The tenant.
     pub workspace_id: WorkspaceId,
     /// The collection.
@@ -38,9 +38,9 @@ pub struct Wish {
 
 /// What is to be done about what was seen.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Due {
+pub struct Needs {
     /// Indexes to be made.
-    pub wishes: Vec<Wish>,
+    pub wishes: Vec<IndexRequest>,
     /// Indexes whose use is to be noted.
     pub used: Vec<IndexId>,
 }
@@ -56,14 +56,14 @@ struct Counted {
 /// What this process has seen.
 #[derive(Debug, Default)]
 pub struct Usage {
-    wishes: Mutex<HashMap<Wish, Counted>>,
+    wishes: Mutex<HashMap<IndexRequest, Counted>>,
     noted: Mutex<HashMap<IndexId, Timestamp>>,
 }
 
 impl Usage {
     /// Counts a query.
-    pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) -> Due {
-        Due { wishes: self.wishes(shape, query, report, shown, now), used: self.used(report, now) }
+    pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) -> Needs {
+        Needs { wishes: self.wishes(shape, query, report, shown, now), used: self.used(report, now) }
     }
 
     fn used(&self, report: &Report, now: Timestamp) -> Vec<IndexId> {
@@ -85,7 +85,7 @@ impl Usage {
         report: &Report,
         shown: usize,
         now: Timestamp,
-    ) -> Vec<Wish> {
+    ) -> Vec<IndexRequest> {
         if query.trashed || report.visited <= shown.max(1) * 2 {
             return Vec::new();
         }
@@ -97,7 +97,7 @@ impl Usage {
         }
         let mut due = Vec::new();
         for parts in helpful(shape, query) {
-            let wish = Wish { workspace_id: shape.workspace, collection_id: shape.collection, parts };
+            let wish = IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
             let counted = kept.entry(wish.clone()).or_default();
             if counted.day != day {
                 *counted = Counted { day, ..Counted::default() };
@@ -212,10 +212,10 @@ mod tests {
         let usage = Usage::default();
         assert_eq!(
             usage.note(&shape, &query, &report(30), 20, now),
-            Due { wishes: vec![], used: vec![IndexId(7)] }
+            Needs { wishes: vec![], used: vec![IndexId(7)] }
         );
         for _ in 1..OFTEN {
-            assert_eq!(usage.note(&shape, &query, &report(900), 20, now), Due::default());
+            assert_eq!(usage.note(&shape, &query, &report(900), 20, now), Needs::default());
         }
         let wishes = usage.note(&shape, &query, &report(900), 20, now).wishes;
         let parts: Vec<Vec<String>> = wishes

@@ -5,11 +5,12 @@ use super::find;
 use super::row::ItemRow;
 use super::values::{self, Missing};
 use super::write::{self, Draft};
-use crate::links::{self, Grip, Grips};
+use crate::links::{self, LockSet};
 use fields::Data;
 use fields::value::Mode;
 use model::{ItemId, Patch, Result};
 use operation::ExpectedVersion;
+use store::LockMode;
 use store::Tx;
 
 /// A change of an item's values, as a caller asks for it.
@@ -37,26 +38,32 @@ impl Change<'_> {
     pub fn locked(&self, tx: &mut Tx, editor: &Editor<'_>, id: ItemId) -> Result<ItemRow> {
         if editor.relates(self.data, self.missing) {
             links::hold(tx, editor.shape.workspace, |tx| {
-                let mut grips = Grips::default();
-                self.foresee(tx, editor, id, &mut grips)?;
-                Ok(grips)
+                let mut locks = LockSet::default();
+                self.plan_locks(tx, editor, id, &mut locks)?;
+                Ok(locks)
             })?;
         }
         find::locked(tx, &editor.shape, id)
     }
 
-    /// Adds to `grips` the item, and the items at the other ends of links that the change would make or remove now.
+    /// Adds to `locks` the item, and the items at the other ends of links that the change would make or remove now.
     ///
     /// # Errors
     /// The database's.
-    pub fn foresee(&self, tx: &mut Tx, editor: &Editor<'_>, id: ItemId, grips: &mut Grips) -> Result<()> {
-        grips.add([id], Grip::Changing);
+    pub fn plan_locks(
+        &self,
+        tx: &mut Tx,
+        editor: &Editor<'_>,
+        id: ItemId,
+        locks: &mut LockSet,
+    ) -> Result<()> {
+        locks.add([id], LockMode::Exclusive);
         let row = find::find(tx, &editor.shape, id)?.filter(|row| row.trashed_at.is_none());
         let Some(row) = row else { return Ok(()) };
         let before = row.values()?;
         // What is wrong is told when the change is made.
         match values::merge(&editor.shape, Some(&before), self.data, self.missing, self.mode, self.path) {
-            Ok(data) => links::foresee(tx, &editor.writer(), Some(&row), &data, grips),
+            Ok(data) => links::plan_locks(tx, &editor.writer(), Some(&row), &data, locks),
             Err(_) => Ok(()),
         }
     }

@@ -146,7 +146,7 @@ impl Writer<'_> {
         keys::reindex(tx, self.shape, None, Some(record))?;
         search::reindex(tx, self.shape, None, Some(record))?;
         self.tell(tx, &row, Action::Moved, changed)?;
-        compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
+        self.renew_all(tx, others.unwrap_or_default(), Action::Updated)?;
         Ok(row)
     }
 }

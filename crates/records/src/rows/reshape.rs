@@ -47,7 +47,7 @@ impl Writer<'_> {
             search::reindex(tx, self.shape, Some(old_record), Some(record))?;
         }
         if !same {
-            compute::spread(tx, self, row.id, &differences(self.shape, &before, &data))?;
+            self.spread(tx, row.id, &differences(self.shape, &before, &data))?;
         }
         Ok(())
     }

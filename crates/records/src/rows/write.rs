@@ -103,7 +103,7 @@ impl Writer<'_> {
         search::reindex(tx, self.shape, None, Some(record))?;
         let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
         self.tell(tx, &row, Action::Created, &changed)?;
-        if compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)? {
+        if self.renew_all(tx, others.unwrap_or_default(), Action::Updated)? {
             row = live(tx, self.shape, row.id)?;
         }
         Ok(row)
@@ -167,8 +167,8 @@ impl Writer<'_> {
         keys::reindex(tx, self.shape, Some(old_record), Some(record))?;
         search::reindex(tx, self.shape, Some(old_record), Some(record))?;
         self.tell(tx, &row, Action::Updated, &changed)?;
-        let renewed = compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
-        if compute::spread(tx, self, row.id, &changed)? || renewed {
+        let renewed = self.renew_all(tx, others.unwrap_or_default(), Action::Updated)?;
+        if self.spread(tx, row.id, &changed)? || renewed {
             // What this item computes from others may have come back to it.
             row = live(tx, self.shape, row.id)?;
         }
@@ -191,8 +191,8 @@ impl Writer<'_> {
         store(tx, &row)?;
         let row = self.refresh(tx, row, Extent::Bounded)?;
         let changed = self.settle(tx, old, &row, action)?;
-        compute::renew(tx, self, others, action)?;
-        compute::spread(tx, self, row.id, &changed)?;
+        self.renew_all(tx, others, action)?;
+        self.spread(tx, row.id, &changed)?;
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Writer<'_> {
     /// # Errors
     /// The database's.
     pub fn recompute(&self, tx: &mut Tx, id: ItemId) -> Result<()> {
-        compute::renew(tx, self, vec![(self.shape.collection, id)], Action::Updated).map(drop)
+        self.renew_all(tx, vec![(self.shape.collection, id)], Action::Updated).map(drop)
     }
 
     /// Brings one live item up to date and gives what changed, by field; nothing that looks at it is touched. With an
@@ -275,7 +275,7 @@ impl Writer<'_> {
         store(tx, &row)?;
         let changed = self.reindex(tx, old, &row)?;
         self.tell(tx, &row, action, &changed)?;
-        if compute::spread(tx, self, row.id, &changed)? {
+        if self.spread(tx, row.id, &changed)? {
             row = live(tx, self.shape, row.id)?;
         }
         Ok(row)

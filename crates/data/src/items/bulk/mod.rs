@@ -12,7 +12,7 @@ use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use fields::Data;
 use fields::value::Mode;
 use operation::{ExpectedVersion, Json, Path, State, operation};
-use records::links::{self, Grip, Grips};
+use records::links::{self, LockSet};
 use records::rows;
 use records::rows::Change;
 use records::rows::Editor;
@@ -22,6 +22,7 @@ use records::rows::values::{self, Missing};
 use records::rows::write::{self, Draft};
 use records::shape::Shapes;
 use serde_json::json;
+use store::LockMode;
 use store::Tx;
 
 /// Create up to 1,000 items
@@ -40,13 +41,13 @@ pub fn bulk_create_items(
     let mode = mode(*typecast);
     let merge = |row: &BulkRow| values::merge(&editor.shape, None, &row.data, Missing::Default, mode, "");
     links::hold(tx, editor.shape.workspace, |tx| {
-        let mut grips = Grips::default();
+        let mut locks = LockSet::default();
         for row in rows.iter().filter(|row| editor.relates(&row.data, Missing::Default)) {
             if let Ok(data) = merge(row) {
-                links::foresee(tx, &editor.writer(), None, &data, &mut grips)?;
+                links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
             }
         }
-        Ok(grips)
+        Ok(locks)
     })?;
     let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
         let data = merge(row)?;
@@ -73,15 +74,15 @@ pub fn bulk_update_items(
     call::alone_if_unique(tx, &editor, rows.iter().any(|row| row.external_key != Patch::Keep))?;
     let mode = mode(*typecast);
     links::hold(tx, editor.shape.workspace, |tx| {
-        let mut grips = Grips::default();
+        let mut locks = LockSet::default();
         for row in rows {
             if editor.relates(&row.data, Missing::Keep) {
-                change_of(row, mode).foresee(tx, &editor, row.id, &mut grips)?;
+                change_of(row, mode).plan_locks(tx, &editor, row.id, &mut locks)?;
             } else {
-                grips.add([row.id], Grip::Changing);
+                locks.add([row.id], LockMode::Exclusive);
             }
         }
-        Ok(grips)
+        Ok(locks)
     })?;
     let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
         let item = rows::live(tx, &editor.shape, row.id).map_err(|error| error.param("id"))?;
@@ -114,7 +115,7 @@ pub fn bulk_upsert_items(
         mode: mode(*typecast),
     };
     if rows.iter().any(|row| editor.relates(&row.data, Missing::Default)) {
-        links::hold(tx, editor.shape.workspace, |tx| upsert.foresee(tx, rows))?;
+        links::hold(tx, editor.shape.workspace, |tx| upsert.plan_locks(tx, rows))?;
     }
     let report = row_by_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
         upsert.put(tx, &row.data, row.external_key.as_deref())
@@ -196,8 +197,8 @@ struct Upsert<'a> {
 
 impl Upsert<'_> {
     /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
-    fn foresee(&mut self, tx: &mut Tx, rows: &[BulkRow]) -> Result<Grips> {
-        let (editor, mut grips) = (self.editor, Grips::default());
+    fn plan_locks(&mut self, tx: &mut Tx, rows: &[BulkRow]) -> Result<LockSet> {
+        let (editor, mut locks) = (self.editor, LockSet::default());
         for row in rows {
             let external_key = row.external_key.as_deref();
             // What is wrong with a row is told when it is done.
@@ -211,17 +212,17 @@ impl Upsert<'_> {
             };
             match found {
                 Found::One(id) if self.on_match == OnMatch::Update => {
-                    self.change(&row.data, external_key).foresee(tx, editor, id, &mut grips)?;
+                    self.change(&row.data, external_key).plan_locks(tx, editor, id, &mut locks)?;
                 }
                 Found::None => {
                     if let Ok(data) = self.fresh(&row.data) {
-                        links::foresee(tx, &editor.writer(), None, &data, &mut grips)?;
+                        links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
                     }
                 }
                 Found::One(_) | Found::Several(_) => {}
             }
         }
-        Ok(grips)
+        Ok(locks)
     }
 
     /// Does one row.
