@@ -17,6 +17,10 @@ mod app;
 mod client;
 mod database;
 #[cfg(feature = "app")]
+mod emitted;
+#[cfg(feature = "app")]
+mod events;
+#[cfg(feature = "app")]
 mod listening;
 #[cfg(feature = "app")]
 mod program;
@@ -32,6 +36,8 @@ pub use app::{Key, TestApp};
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use events::{ContactUpdated, ConversionSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]

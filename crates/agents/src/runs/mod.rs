@@ -13,6 +13,7 @@ mod desk;
 mod drive;
 mod effect;
 mod engine;
+mod events;
 mod failure;
 mod finder;
 mod finish;
@@ -31,7 +32,6 @@ mod recovery;
 mod step;
 mod stream;
 mod submit;
-mod told;
 mod tools;
 mod trace;
 mod turn;
@@ -59,6 +59,6 @@ impl Domain for Runs {
     }
 
     fn event_types() -> Vec<EventType> {
-        told::event_types()
+        EventType::of::<events::RunEvent<'_>>()
     }
 }

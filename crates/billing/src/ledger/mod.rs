@@ -24,7 +24,7 @@ mod sweep;
 pub(crate) use account::find as find_account;
 pub use account::{EnergyState, MOST_BALANCE};
 pub use budget::budget_changed;
-pub(crate) use budget::{event_types, month_of};
+pub(crate) use budget::{BudgetEvent, month_of};
 pub use entries::EntryKind;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
 pub use invariants::{check_all, check_invariants};

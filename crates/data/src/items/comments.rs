@@ -333,7 +333,7 @@ fn tell(tx: &mut Tx, desk: &Desk<'_>, kind: &'static str, row: &CommentRow, chan
     let data =
         json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
     let event = NewEvent::new(kind, desk.author.livemode, &data);
-    tx.emit(row.workspace_id, &desk.author.cause, &event)?;
+    tx.emit_untyped(row.workspace_id, &desk.author.cause, event)?;
     Ok(())
 }
 

@@ -328,6 +328,6 @@ pub(super) fn emit(tx: &mut Tx, writer: &Writer<'_>, kind: &'static str, link: &
         return Ok(());
     }
     let event = NewEvent::new(kind, writer.author.livemode, &told(link));
-    tx.emit(writer.author.workspace, &writer.author.cause, &event)?;
+    tx.emit_untyped(writer.author.workspace, &writer.author.cause, event)?;
     Ok(())
 }

@@ -7,10 +7,6 @@ use std::path::{Path, PathBuf};
 /// Files that emit events whose names are chosen elsewhere in them, and those names.
 const BY_VARIABLE: &[(&str, &[&str])] = &[
     (
-        "agents/src/runs/engine.rs",
-        &["run.completed", "run.incomplete", "run.failed", "run.cancelled", "run.expired"],
-    ),
-    (
         "data/src/collections/tell.rs",
         &[
             "collection.created",
