@@ -22,6 +22,43 @@ pub struct EventType {
 
 impl EventType {
     /// The types of a struct or enum that derives [`Event`].
+    ///
+    /// ```
+    /// # use serde::Serialize;
+    /// # use svc_operation::{Event, EventType};
+    /// # use utoipa::ToSchema;
+    /// /// A door was opened.
+    /// #[derive(Serialize, ToSchema, Event)]
+    /// #[event(name = "door.opened", scope = "events:read", subject = "door", id = "door_id")]
+    /// struct DoorOpened {
+    ///     door_id: i64,
+    /// }
+    /// assert_eq!(EventType::of::<DoorOpened>()[0].name, "door.opened");
+    /// ```
+    /// A scope that does not exist does not compile:
+    /// ```compile_fail,E0080
+    /// # use serde::Serialize;
+    /// # use svc_operation::Event;
+    /// # use utoipa::ToSchema;
+    /// /// A door was opened.
+    /// #[derive(Serialize, ToSchema, Event)]
+    /// #[event(name = "door.opened", scope = "event:read", subject = "door", id = "door_id")]
+    /// struct DoorOpened {
+    ///     door_id: i64,
+    /// }
+    /// ```
+    /// Nor does a subject that the data does not name:
+    /// ```compile_fail,E0609
+    /// # use serde::Serialize;
+    /// # use svc_operation::Event;
+    /// # use utoipa::ToSchema;
+    /// /// A door was opened.
+    /// #[derive(Serialize, ToSchema, Event)]
+    /// #[event(name = "door.opened", scope = "events:read", subject = "door", id = "id")]
+    /// struct DoorOpened {
+    ///     door_id: i64,
+    /// }
+    /// ```
     pub fn of<E: Event>() -> Vec<Self> {
         E::TYPES.iter().map(Self::from).collect()
     }
