@@ -85,7 +85,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         // Webhooks are received on this machine.
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         seal: Seal::new(&[7; 32]).map_err(told)?,
-        objects: data::files::objects_in_memory(),
+        objects: files::objects_in_memory(),
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),

@@ -3,22 +3,17 @@
 pub mod author;
 pub mod collections;
 pub mod compute;
-mod decimal;
 pub mod exports;
-pub mod files;
 pub mod imports;
 pub mod items;
 pub mod jobs;
 pub mod links;
 
-mod key;
 mod output;
 pub mod query;
 pub mod search;
 pub mod shape;
-mod text;
 mod told;
-pub mod value;
 
 use operation::{Domain, EventType, Operations};
 

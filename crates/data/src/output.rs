@@ -4,7 +4,8 @@
 
 use crate::items::ItemRow;
 use crate::query::{pick, rows};
-use crate::shape::{self, FieldType, Shape, Shapes, Subject};
+use crate::shape::{self, Shape, Shapes};
+use fields::{FieldType, Subject};
 use model::{CollectionId, Error, Result};
 use operation::{Describe, FromInput, Input, RawRows, comma_list};
 use serde::Deserialize;
@@ -96,7 +97,7 @@ impl Shown {
     ) -> Result<Printer<'a>> {
         let field = |param: &str, name: &str| {
             shape.field(name).ok_or_else(|| {
-                let near = crate::text::nearest(name, shape.fields.iter().map(|field| field.key.as_str()));
+                let near = fields::text::nearest(name, shape.fields.iter().map(|field| field.key.as_str()));
                 let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 let name: String = name.chars().take(63).collect();
                 Error::invalid(

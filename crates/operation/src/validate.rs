@@ -2,7 +2,7 @@
 
 use crate::describe::{Describe, as_json};
 use crate::meta::Method;
-use crate::mistake::{field_errors, parse_json, read_json};
+use fields::json_errors::{field_errors, parse_json, read_json};
 use jsonschema::Validator;
 use model::{Error, FieldError, Result, whole_number};
 use serde::de::DeserializeOwned;
@@ -143,21 +143,9 @@ fn coerced(schema: &Value, name: &str, text: &str) -> Result<Value> {
         });
     }
     if has_type(schema, "array") {
-        return Ok(comma_list(text, name)?.into());
+        return Ok(fields::text::comma_list(text, name)?.into());
     }
     Ok(text.into())
-}
-
-/// The parts of a query parameter that is a list with commas between, without the white space around them.
-///
-/// # Errors
-/// 400 `validation_error` about `param` where a part is empty.
-pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    if parts.iter().any(|part| part.is_empty()) {
-        return Err(Error::invalid(param, "must not have an empty part before, between or behind commas"));
-    }
-    Ok(parts)
 }
 
 fn mistakes(validator: Option<&Validator>, value: &Value) -> Vec<FieldError> {

@@ -6,7 +6,6 @@ use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Ledger};
 use data::exports::Exporter;
-use data::files::{DownloadRoute, Files, Objects, PermanentRoute};
 use data::imports::{self, Importer};
 use data::query::Planner;
 use data::shape::Shapes;
@@ -14,6 +13,7 @@ use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::inbound::{self, Receiver, ReceiverParts};
 use events::{Deliveries, Events, EventsParts, Webhooks};
+use files::{DownloadRoute, Files, Objects, PermanentRoute};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
@@ -190,7 +190,7 @@ fn raw_routes(
         Arc::new(receiver),
         Arc::new(ApprovalRoute::new(engine.clone())),
         Arc::new(PermanentRoute { db: db.clone(), files: files.clone() }),
-        Arc::new(DownloadRoute { db: db.clone(), files: files.clone(), exporter }),
+        Arc::new(DownloadRoute { db: db.clone(), files: files.clone(), generator: exporter }),
     ]
 }
 
@@ -210,7 +210,7 @@ fn imported(runner: Runner, importer: Arc<Importer>) -> Runner {
         .every("files.sweep", Duration::from_secs(3600), move |job| {
             let files = files.clone();
             async move {
-                data::files::sweep(&job.db, &files).await?;
+                files::sweep(&job.db, &files).await?;
                 Ok(())
             }
         })

@@ -90,7 +90,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         tiers: settings.tiers,
         connector: settings.connector,
         seal,
-        objects: data::files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
+        objects: files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
         rates: settings.rates,
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },

@@ -3,8 +3,8 @@
 use super::guardrails::{self, Guardrail};
 use super::model::{AgentPatch, NewAgent};
 use crate::providers::Tier;
+use fields::json_schema;
 use model::{Error, Result, SkillId};
-use operation::schema_rules;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -78,7 +78,7 @@ impl ResponseFormat {
 
     pub(crate) fn check(&self) -> Result<()> {
         match (self.kind, &self.schema) {
-            (ResponseKind::JsonSchema, Some(schema)) => schema_rules::check(schema, "response_format.schema"),
+            (ResponseKind::JsonSchema, Some(schema)) => json_schema::check(schema, "response_format.schema"),
             (ResponseKind::JsonSchema, None) => {
                 Err(Error::invalid("response_format.schema", "is required with `json_schema`"))
             }

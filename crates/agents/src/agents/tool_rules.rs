@@ -1,8 +1,8 @@
 //! What the address, the fixed arguments and the headers of an `http` tool must be like.
 
 use egress::{Connector, UrlRules};
+use fields::json_schema::Schema;
 use model::{Error, Result};
-use operation::schema_rules::Schema;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

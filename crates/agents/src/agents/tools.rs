@@ -11,8 +11,8 @@ use crate::providers::{Tiers, ToolSpec, estimated_tool_tokens};
 use auth::Seal;
 use diesel::prelude::*;
 use egress::Connector;
+use fields::json_schema;
 use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, Timestamp, WorkspaceId};
-use operation::schema_rules;
 use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -330,7 +330,7 @@ impl HttpMethod {
 impl NewTool {
     fn settings(self, name: &str, checks: &Checks<'_>) -> Result<ToolSettings> {
         let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
-        schema_rules::check(&parameters, "parameters")?;
+        json_schema::check(&parameters, "parameters")?;
         if parameters.get("type").is_some_and(|kind| kind != "object") {
             return Err(Error::invalid("parameters.type", "must be `object`"));
         }

@@ -12,9 +12,9 @@ use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{
     FailedAttempt, Finish, Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens,
 };
+use fields::json_schema::Schema;
 use model::{Caller, Code, JsonText, Result, Timestamp};
 use operation::ports::{AgentLimits, Charge};
-use operation::schema_rules::Schema;
 use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;

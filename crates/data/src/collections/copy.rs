@@ -1,16 +1,18 @@
 //! Copying a collection, with or without its items.
 
-use super::fields::{self, Definition, rewrite};
+use super::definitions::{self, Definition, rewrite};
 use super::model::Collection;
 use super::tell::{News, tell};
 use super::{count, create, queries, uniques, views};
 use crate::author::Author;
-use crate::items::{Data, Draft, ItemRow, Writer};
+use crate::items::{Draft, ItemRow, Writer};
 use crate::links::{self, Grips};
-use crate::shape::{self, CollectionRow, FieldRow, FieldType, Shape, Shapes};
-use crate::text;
-use crate::value::MOST_RELATED;
+use crate::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
+use fields::Data;
+use fields::FieldType;
+use fields::text;
+use fields::value::MOST_RELATED;
 use model::{Cause, Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
 use operation::{Body, Created, Cx, Path, operation};
 use serde::{Deserialize, Serialize};
@@ -138,11 +140,11 @@ fn copy_fields(tx: &mut Tx, original: &Shape, to: CollectionId) -> Result<()> {
         .load(tx.connection())?;
     for row in rows {
         let (position, next_number) = (row.position, row.next_number);
-        let field = shape::Field::of(row)?;
+        let field = row.field()?;
         let counts = field.kind == FieldType::AutoNumber;
         let mut definition = Definition::of(&field, if counts { 1 } else { next_number });
         definition.options.reverse_field_id = None;
-        fields::insert(tx, original.workspace, to, &definition, position)?;
+        definitions::insert(tx, original.workspace, to, &definition, position)?;
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! Creating a collection with its fields.
 
-use super::fields::{self, Definition, NewField, can_be_primary};
+use super::definitions::{self, Definition, NewField, can_be_primary};
 use super::model::{Collection, Count, NewCollection};
 use super::tell::{News, tell};
 use super::{groups, queries, uniques};
 use crate::author::Author;
-use crate::shape::{self, CollectionRow, CollectionSettings, FieldType};
-use crate::text;
+use crate::shape::{self, CollectionRow, CollectionSettings};
 use diesel::prelude::*;
+use fields::Field;
+use fields::FieldType;
+use fields::text;
 use model::{CollectionId, Error, FieldError, FieldId, JsonText, Result};
 use std::collections::BTreeSet;
 use store::schema::collections;
@@ -105,7 +107,7 @@ fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
             wrong.push(FieldError::new(format!("{path}field_key"), rule));
             continue;
         }
-        match fields::define(field, |key| taken.contains(key), &path) {
+        match definitions::define(field, |key| taken.contains(key), &path) {
             Ok(definition) => {
                 taken.insert(definition.key.clone());
                 definitions.push(definition);
@@ -127,10 +129,10 @@ fn insert_fields(
     let (computed, plain): (Vec<_>, Vec<_>) = numbered.partition(|(_, one)| one.kind.is_computed());
     for (place, mut definition) in plain.into_iter().chain(computed) {
         let shape = shape::within_change(tx, author.workspace, collection)?;
-        fields::resolve(tx, author, &shape, &mut definition, &format!("fields[{place}]."))?;
+        definitions::resolve(tx, author, &shape, &mut definition, &format!("fields[{place}]."))?;
         let position = i64::try_from(place).unwrap_or(i64::MAX);
-        let row = fields::insert(tx, author.workspace, collection, &definition, position)?;
-        fields::mirror(tx, author, &row)?;
+        let row = definitions::insert(tx, author.workspace, collection, &definition, position)?;
+        definitions::mirror(tx, author, &row)?;
     }
     Ok(())
 }
@@ -147,7 +149,7 @@ pub(super) fn choose_primary(
 ) -> Result<()> {
     let shape = shape::within_change(tx, author.workspace, collection)?;
     let primary = match wanted {
-        Some(key) => Some(fields::expect_primary(&shape, key)?),
+        Some(key) => Some(definitions::expect_primary(&shape, key)?),
         None => first_primary(&shape.fields),
     };
     diesel::update(collections::table.find(collection))
@@ -157,12 +159,12 @@ pub(super) fn choose_primary(
 }
 
 /// The field that makes the best title: the first line of text, else the first that can be read.
-fn first_primary(fields: &[shape::Field]) -> Option<FieldId> {
+fn first_primary(fields: &[Field]) -> Option<FieldId> {
     first_primary_but(fields, FieldId(0))
 }
 
 /// The same, where one field is about to go.
-pub(super) fn first_primary_but(fields: &[shape::Field], gone: FieldId) -> Option<FieldId> {
+pub(super) fn first_primary_but(fields: &[Field], gone: FieldId) -> Option<FieldId> {
     let mut left = fields.iter().filter(|field| field.id != gone);
     let text = left.clone().find(|field| field.kind == FieldType::Text);
     text.or_else(|| left.find(|field| can_be_primary(field.kind))).map(|field| field.id)

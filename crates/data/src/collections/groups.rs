@@ -1,7 +1,7 @@
 //! Groups, which order collections.
 
-use crate::text;
 use diesel::prelude::*;
+use fields::text;
 use model::{Caller, Code, CollectionGroupId, Error, Result, Timestamp, WorkspaceId};
 use operation::{Body, Created, Deleted, Json, Path, Rows, operation};
 use serde::{Deserialize, Serialize};

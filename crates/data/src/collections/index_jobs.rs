@@ -7,7 +7,7 @@
 
 use super::count;
 use super::indexes::{create, drop_index};
-use crate::items::{Facts, ItemRow, digest};
+use crate::items::{ItemRow, digest, index_keys};
 use crate::query::{Due, LARGE, Wish};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use diesel::prelude::*;
@@ -237,8 +237,8 @@ fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Resu
     let mut keys = Vec::with_capacity(rows.len());
     for row in rows {
         let data = row.values()?;
-        let facts = Facts { row, data: &data };
-        for key in facts.keys(shape, index) {
+        let record = row.record(&data);
+        for key in index_keys(record, shape, index) {
             keys.push((
                 item_keys::index_id.eq(index.id),
                 item_keys::k.eq(key),

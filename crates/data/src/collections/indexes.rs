@@ -4,10 +4,9 @@
 //! only then do queries use it.
 
 use super::indexing;
-use crate::query::subject;
-use crate::shape::{
-    self, Family, FieldType, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Shapes, Subject,
-};
+use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
+use fields::filter::subject;
+use fields::{Family, FieldType, Part, Subject};
 use model::{Caller, Code, CollectionId, Error, IndexId, JsonText, Result, Timestamp};
 use operation::{Body, Created, Deleted, Path, Rows, State, operation};
 use serde::{Deserialize, Serialize};
@@ -221,7 +220,7 @@ fn meant(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
 fn refusal(shape: &Shape, subject: Subject, unique: bool, several: bool) -> Option<&'static str> {
     let field = match subject {
         Subject::Field(id) => shape.field_by_id(id),
-        Subject::System(shape::System::Id) => return Some("needs no index: items are kept by id"),
+        Subject::System(fields::SystemColumn::Id) => return Some("needs no index: items are kept by id"),
         Subject::System(_) if unique => return Some("cannot be unique: it is no field of the collection"),
         Subject::System(_) => None,
     };
@@ -243,7 +242,7 @@ fn shown(shape: &Shape, row: IndexRow) -> Result<CollectionIndex> {
     let damaged = || Error::internal(format!("index {} is damaged", row.id));
     let parts: Vec<Part> = row.parts.parse()?;
     let part = |part: &Part| IndexPart {
-        field: crate::query::name_of(part.subject, shape),
+        field: fields::filter::name_of(part.subject, shape),
         direction: if part.desc { Direction::Desc } else { Direction::Asc },
     };
     let kind = IndexKind::parse(&row.kind).ok_or_else(damaged)?;

@@ -2,8 +2,9 @@
 //! modules' business.
 
 use super::{EXACT, count, index_jobs};
-use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Shape, Subject};
+use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape};
 use diesel::prelude::*;
+use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
 use serde_json::json;
 use store::schema::collection_indexes;

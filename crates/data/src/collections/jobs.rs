@@ -1,6 +1,6 @@
 //! What happens to collections in the background.
 
-use super::fields::rewrite;
+use super::definitions::rewrite;
 use super::{copy, count, purge};
 use crate::shape::Shapes;
 use jobs::{JobError, Runner};

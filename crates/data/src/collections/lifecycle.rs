@@ -2,7 +2,7 @@
 
 use super::model::{Collection, CollectionStatus};
 use super::tell::{News, differences, tell};
-use super::{fields, purge, queries};
+use super::{definitions, purge, queries};
 use crate::author::Author;
 use crate::shape;
 use model::{Caller, Code, CollectionId, Error, Result};
@@ -74,7 +74,7 @@ pub fn delete_collection(
     let mut row = shape::for_change(tx, author.workspace, collection_id)?;
     let before = queries::after_change(tx, author.workspace, collection_id)?;
     let shape = shape::within_change(tx, author.workspace, collection_id)?;
-    let users = fields::users::pointing_here(tx, &shape)?;
+    let users = definitions::users::pointing_here(tx, &shape)?;
     if !users.is_empty() {
         let message = format!("{} relation fields of other collections point to it.", users.len());
         return Err(Error::new(Code::ResourceInUse, message).with("details", json!({ "used_by": users })));

@@ -2,13 +2,13 @@
 //!
 //! Whoever changes a schema holds the collection's row ([`crate::shape::for_change`]), writes, raises the shape's version,
 //! and tells of it: an activity entry and an event in the same transaction. What that means for items that are there
-//! already is [`fields::rewrite`]'s.
+//! already is [`definitions::rewrite`]'s.
 
 mod activity;
 mod copy;
 mod count;
 mod create;
-pub(crate) mod fields;
+pub(crate) mod definitions;
 mod groups;
 pub(crate) mod index_jobs;
 pub mod indexes;
@@ -27,7 +27,7 @@ mod uniques;
 pub mod views;
 
 pub use create::create;
-pub use fields::{CollectionField, NewField};
+pub use definitions::{CollectionField, NewField};
 pub use index_jobs::handle_index_jobs;
 pub use jobs::handle_jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
@@ -58,7 +58,7 @@ pub(crate) fn operations() -> Operations {
         Box::new(stats::GetCollectionStats),
         Box::new(activity::ListCollectionActivity),
     ];
-    all.extend(fields::operations());
+    all.extend(definitions::operations());
     all.extend(views::operations());
     all.push(Box::new(indexes::ListIndexes));
     all.push(Box::new(indexes::CreateIndex));

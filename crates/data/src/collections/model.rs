@@ -1,6 +1,6 @@
 //! What a collection is, as callers see and write it.
 
-use super::fields::{CollectionField, NewField};
+use super::definitions::{CollectionField, NewField};
 use crate::shape::{CollectionRow, CollectionSettings};
 use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Listing, creating, reading and changing collections.
 
 use super::create;
-use super::fields::rewrite::{self, Begun, Plan};
-use super::fields::{self};
+use super::definitions;
+use super::definitions::rewrite::{self, Begun, Plan};
 use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
 use super::queries::{self, Filter};
 use super::rank::Rank;
@@ -10,7 +10,7 @@ use super::tell::{News, differences, tell};
 use super::{groups, uniques};
 use crate::author::Author;
 use crate::shape::{self, CollectionSettings, Shapes};
-use crate::text;
+use fields::text;
 use model::{Caller, CollectionGroupId, CollectionId, Error, JsonText, Result};
 use operation::{
     Body, Created, Cx, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, operation,
@@ -135,7 +135,7 @@ fn update(
     patch.group_id.apply(&mut row.group_id);
     row.position = patch.position.unwrap_or(row.position);
     if let Some(key) = &patch.primary_field {
-        row.primary_field_id = Some(fields::expect_primary(&shape, key)?);
+        row.primary_field_id = Some(definitions::expect_primary(&shape, key)?);
     }
     if let Some(patch) = patch.settings {
         let mut settings: CollectionSettings = row.settings.parse()?;

@@ -1,13 +1,13 @@
 //! Collections in the database.
 
-use super::fields::keys::{numbered, slug};
-use super::fields::{CollectionField, rewrite};
+use super::definitions::keys::{numbered, slug};
+use super::definitions::{CollectionField, rewrite};
 use super::model::{Collection, CollectionStatus, Count};
 use super::rank::Rank;
 use super::{EXACT, EXACT_IN_LISTS, count};
 use crate::shape::{self, CollectionRow, Shape, Shapes};
-use crate::text;
 use diesel::prelude::*;
+use fields::text;
 use model::{Code, CollectionGroupId, CollectionId, Error, FieldId, Result, WorkspaceId};
 use std::collections::HashMap;
 use store::schema::{collection_fields, collections};

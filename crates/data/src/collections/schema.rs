@@ -1,9 +1,10 @@
 //! The shape of a collection's items as JSON Schema, with how values compare.
 
 use super::queries;
-use crate::query::Op;
-use crate::shape::{self, Cardinality, Family, Field, FieldType, Shape, Shapes};
-use crate::value::MOST_INTEGER;
+use crate::shape::{self, Shape, Shapes};
+use fields::decimal::MOST_INTEGER;
+use fields::filter::Op;
+use fields::{Cardinality, Family, Field, FieldType};
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};
 use serde::Serialize;

@@ -3,6 +3,7 @@
 use super::count;
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
+use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
 use operation::{Cx, Json, Path, operation};
 use serde::Serialize;
@@ -132,7 +133,7 @@ fn stats(shape: &Shape, seen: &Seen, live: i64, all: i64, now: Timestamp) -> Col
     let bytes = i64::try_from(seen.bytes).unwrap_or(i64::MAX);
     let sampled = looked < live;
     let reckoned = if sampled { (bytes as f64 * live as f64 / looked.max(1) as f64) as i64 } else { bytes };
-    let of = |field: &shape::Field| {
+    let of = |field: &Field| {
         let filled = seen.filled.get(&field.key).copied().unwrap_or(0);
         FieldStats {
             field_id: field.id,

@@ -1,9 +1,10 @@
 //! Unique fields and unique keys: the indexes that they stand on.
 
 use super::indexing;
-use crate::items::{Facts, ItemRow};
-use crate::shape::{Index, IndexKind, IndexOrigin, IndexStatus, Part, Shape, Subject};
+use crate::items::{ItemRow, digest};
+use crate::shape::{Index, IndexKind, IndexOrigin, IndexStatus, Shape};
 use diesel::prelude::*;
+use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldError, FieldId, IndexId, ItemId, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ pub(super) fn keys(shape: &Shape, keys: &[Vec<String>]) -> Result<Vec<Vec<FieldI
                 Some(field)
                     if field.family().is_set()
                         || field.kind.is_computed()
-                        || field.kind == crate::shape::FieldType::Json =>
+                        || field.kind == fields::FieldType::Json =>
                 {
                     Some("is of a type whose values cannot be unique")
                 }
@@ -179,11 +180,13 @@ fn fill(tx: &mut Tx, shape: &Shape, index: &Index, param: &str) -> Result<()> {
         let mut entries = Vec::new();
         for row in &rows {
             let data = row.values()?;
-            let facts = Facts { row, data: &data };
-            let Some(digest) = facts.digest(shape, index) else { continue };
+            let record = row.record(&data);
+            let Some(digest) = digest(shape, index, record.data) else { continue };
             if let Some(first) = holders.get(&digest) {
                 let field = |part: &Part| match part.subject {
-                    Subject::Field(id) => shape.field_by_id(id).and_then(|field| facts.value(field)).cloned(),
+                    Subject::Field(id) => {
+                        shape.field_by_id(id).and_then(|field| record.value(field)).cloned()
+                    }
                     Subject::System(_) => None,
                 };
                 clashes.push((*first, row.id, index.parts.iter().filter_map(field).collect()));

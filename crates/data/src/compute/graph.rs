@@ -1,9 +1,10 @@
 //! What computed fields look at, over all collections of a workspace.
 
-use super::formula::Formula;
 use super::rollup;
-use crate::shape::{self, FieldOptions, FieldType, Shape, Shapes};
-use crate::value::Problem;
+use crate::shape::{self, Shape, Shapes};
+use fields::Problem;
+use fields::formula::Formula;
+use fields::{FieldOptions, FieldType};
 use model::{CollectionId, Result};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,16 +2,18 @@
 //!
 //! They are computed over all links, not over the copy in the item's values, and stored like any other value.
 
-use super::{ComputedError, ComputedErrors, jobs};
-use crate::decimal::{self, Loss, Sum};
-use crate::items::{Data, ItemRow};
-use crate::key;
+use super::jobs;
+use crate::items::ItemRow;
 use crate::links::table;
-use crate::shape::{
-    self, Cardinality, Family, Field, FieldOptions, FieldType, RollupAggregate, Shape, Shapes,
-};
-use crate::value::Problem;
+use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
+use fields::ComputedError;
+use fields::ComputedErrors;
+use fields::Data;
+use fields::Problem;
+use fields::decimal::{self, Loss, Sum};
+use fields::key;
+use fields::{Cardinality, Family, Field, FieldOptions, FieldType, RollupAggregate};
 use model::{Code, ItemId, JsonText, LinkId, Result};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -174,7 +176,7 @@ pub(crate) fn fill(
                 Fold::Sum(sum) => summed(tx, relation, field, &sum)?.map(Some),
                 fold => fold.value(),
             };
-            super::keep(&field.key, result, data, errors);
+            fields::computed::keep(&field.key, result, data, errors);
         }
     }
     Ok(())

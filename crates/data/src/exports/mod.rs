@@ -10,7 +10,7 @@ mod stream;
 
 pub use guard::{guarded, unguarded};
 pub use operations::ExportLink;
-pub use stream::{Exporter, send};
+pub use stream::Exporter;
 
 use ::operation::Operations;
 use model::{CollectionId, Timestamp, WorkspaceId};

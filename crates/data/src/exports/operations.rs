@@ -1,9 +1,9 @@
 //! Links to exports.
 
 use super::{Export, ExportFormat};
-use crate::files::{Files, Link};
 use crate::query::{Asked, Planner};
 use crate::shape::{self, Shapes};
+use files::{Files, Link};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
 use operation::{Json, Path, Query, State, comma_list, operation};
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,6 @@ pub fn export_items(
     if serde_json::to_string(&export)?.len() > LONGEST {
         return Err(Error::invalid("filter", "is too long for a link; save it as a view and give `view_id`"));
     }
-    let url = files.0.link(&Link::Export(export), expires_at);
+    let url = files.0.link(&Link::Generated(serde_json::to_value(export)?), expires_at);
     Ok(Json(ExportLink { object: "export", url, format: query.format, expires_at }))
 }

@@ -3,7 +3,8 @@
 use super::guard::guarded;
 use super::{Export, ExportFormat};
 use crate::items::ItemRow;
-use crate::shape::{Family, Field, Shape};
+use crate::shape::Shape;
+use fields::{Family, Field};
 use model::{Error, Result};
 use serde_json::Value;
 
@@ -85,7 +86,7 @@ impl<'a> Lines<'a> {
         }
         let mut data = row.values()?;
         if row.more.is_some() {
-            for field in self.fields.iter().filter(|field| field.kind == crate::shape::FieldType::Relation) {
+            for field in self.fields.iter().filter(|field| field.kind == fields::FieldType::Relation) {
                 if data.contains_key(&field.key) {
                     data.insert(field.key.clone(), more(row, field)?.into());
                 }

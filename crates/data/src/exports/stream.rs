@@ -2,16 +2,18 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
-use crate::files::{attachment, guarded};
 use crate::items::ItemRow;
 use crate::query::{Asked, Budget, Planner};
-use crate::shape::{self, Field, Shapes};
+use crate::shape::{self, Shapes};
 use bytes::Bytes;
 use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use fields::Field;
+use files::{Generator, attachment, guarded};
 use model::Result;
-use operation::{RawAnswer, RawRequest};
+use operation::{BoxFuture, RawAnswer, RawRequest};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::schema::item_links;
@@ -38,12 +40,13 @@ const SNAPSHOT: Duration = Duration::from_secs(300);
 const SNAPSHOTS: usize = 2;
 
 /// Sends exports.
+#[derive(Clone)]
 pub struct Exporter {
     /// The database.
     pub db: Db,
     /// The shapes of collections.
     pub shapes: Arc<Shapes>,
-    planner: Planner,
+    planner: Arc<Planner>,
     snapshots: Arc<Semaphore>,
 }
 
@@ -56,13 +59,20 @@ impl Exporter {
             bytes: usize::MAX,
             timeout: Duration::from_secs(3600),
         });
-        Self { db, shapes, planner, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) }
+        Self { db, shapes, planner: Arc::new(planner), snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) }
+    }
+}
+
+impl Generator for Exporter {
+    fn send(&self, what: Value, request: RawRequest) -> BoxFuture<Result<RawAnswer>> {
+        let exporter = self.clone();
+        Box::pin(async move { send(exporter, serde_json::from_value(what)?, &request).await })
     }
 }
 
 /// How far an export is.
 struct Reader {
-    exporter: Arc<Exporter>,
+    exporter: Exporter,
     export: Export,
     /// The place of the last item that was sent; `None` before the first.
     after: Option<Vec<u8>>,
@@ -76,7 +86,7 @@ struct Reader {
 ///
 /// # Errors
 /// What is refused before the first byte is sent: a collection that is gone, a filter that no longer fits it.
-pub async fn send(exporter: &Arc<Exporter>, export: Export, request: &RawRequest) -> Result<RawAnswer> {
+async fn send(exporter: Exporter, export: Export, request: &RawRequest) -> Result<RawAnswer> {
     let media_type = match export.format {
         ExportFormat::Csv => "text/csv; charset=utf-8",
         ExportFormat::Jsonl => "application/x-ndjson",

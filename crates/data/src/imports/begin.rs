@@ -5,7 +5,7 @@ use super::look::Looked;
 use super::model::{Column, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
 use crate::author::Author;
-use crate::collections::fields::{self, NewField};
+use crate::collections::definitions::{self, NewField};
 use crate::collections::index_jobs;
 use crate::items::matching::Matcher;
 use crate::query::Wish;
@@ -63,7 +63,7 @@ fn make_fields(tx: &mut Tx, author: &Author, collection: CollectionId, columns: 
             options: None,
         };
         // It is neither required nor computed, so items that are there lack nothing.
-        fields::create(tx, author, collection, new)?;
+        definitions::create(tx, author, collection, new)?;
     }
     Ok(())
 }

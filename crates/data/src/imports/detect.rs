@@ -1,11 +1,11 @@
 //! What a file is: its encoding, its format, what stands between its values, and what types they fit.
 
 use super::model::Format;
-use crate::decimal;
-use crate::shape::FieldType;
-use crate::value;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use fields::FieldType;
+use fields::decimal;
+use fields::value;
 use std::io::Read;
 
 /// How much of a file is looked at to tell its format.
@@ -169,7 +169,7 @@ fn fits(kind: FieldType, cell: &str) -> bool {
     let is_short = || cell.chars().nth(MOST_TEXT).is_none();
     match kind {
         FieldType::Integer => {
-            word.parse::<i64>().is_ok_and(|number| number.abs() <= value::MOST_INTEGER)
+            word.parse::<i64>().is_ok_and(|number| number.abs() <= decimal::MOST_INTEGER)
                 && decimal::parse(word).is_some()
         }
         // More digits than a number keeps are a code, not an amount.
@@ -278,7 +278,7 @@ mod tests {
             let mut looks = Looks::default();
             looks.at(&cell);
             if let Some(kind) = looks.like() {
-                let field = crate::shape::Field::draft("f", kind, Default::default());
+                let field = fields::Field::draft("f", kind, Default::default());
                 let taken = value::check(&field, &cell.as_str().into(), value::Mode::Typecast);
                 prop_assert!(taken.is_ok(), "{kind:?} {cell:?} {taken:?}");
             }

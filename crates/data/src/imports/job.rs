@@ -9,11 +9,11 @@ use super::report;
 use super::rows::{self, Batch, Seen, Taken, Task, ended};
 use crate::author::Author;
 use crate::collections::index_jobs;
-use crate::files::{self, Files, NewFile};
 use crate::items::activity::{self, Action, Changes, change};
 use crate::items::matching::Table;
 use crate::shape::{self, Shapes};
 use encoding_rs::Encoding;
+use files::{self, Files, NewFile};
 use jobs::{JobContext, JobError};
 use model::{Error, FileId, ImportId, JsonText, NewEvent, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -264,7 +264,8 @@ impl Importer {
             let new = NewFile {
                 name: format!("{}-errors.csv", row.id),
                 most_bytes: MOST_REPORTED,
-                author: author.clone(),
+                workspace: author.workspace,
+                uploaded_by: author.cause.actor.clone(),
             };
             let text = report::file(db.clone(), row.id.clone(), columns);
             Some(self.files.put(db, new, text).await?)

@@ -1,9 +1,9 @@
 //! What is asked of an import, and how it is told.
 
-use crate::files::File;
 use crate::items::matching::OnMatch;
-use crate::shape::FieldType;
 use diesel::prelude::*;
+use fields::FieldType;
+use files::File;
 use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 use super::model::{Import, ImportRow, ImportSettings};
 use super::{job, plan, queries};
 use crate::author::Author;
-use crate::files::{self, Files, MOST_BYTES, NewFile, Stored};
 use crate::shape::{self, Shapes};
 use auth::idempotency;
 use bytes::Bytes;
+use files::{self, Files, MOST_BYTES, NewFile, Stored};
 use model::{CollectionId, Error, FileId, ImportId, Result, Scope, WorkspaceId};
 use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ pub async fn import_items(
         (Some(file), None) => Origin::File(file),
         (None, Some(text)) => {
             let name = "import.txt".to_owned();
-            let new = NewFile { name, most_bytes: MOST_BYTES, author: author.clone() };
+            let (workspace, uploaded_by) = (author.workspace, author.cause.actor.clone());
+            let new = NewFile { name, most_bytes: MOST_BYTES, workspace, uploaded_by };
             let bytes = futures::stream::iter([Ok(Bytes::from(text))]);
             Origin::Content(store.put(&cx.db, new, bytes).await?)
         }
@@ -144,7 +145,7 @@ fn shown(read: &mut Read, store: &Arc<Files>, row: ImportRow, with_errors: bool)
         None => None,
     };
     let now = read.now();
-    let report = report.map(|file| file.file(store, now)).transpose()?;
+    let report = report.map(|file| store.show(&file, now)).transpose()?;
     let errors = if with_errors { Some(queries::told(read, &row.id)?) } else { None };
     row.import(report, errors)
 }

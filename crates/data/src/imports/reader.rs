@@ -2,10 +2,10 @@
 
 use super::detect;
 use super::model::{Format, ImportSource};
-use crate::files::{FileRow, Files};
 use bytes::Bytes;
 use encoding_rs::Encoding;
 use encoding_rs_io::DecodeReaderBytesBuilder;
+use files::{FileRow, Files};
 use model::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;

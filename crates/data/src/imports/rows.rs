@@ -9,9 +9,10 @@ use super::queries::{self, Rejected};
 use super::reader::{self, Record};
 use crate::author::Author;
 use crate::items::matching::{Found, Matcher, OnMatch, Table, Wanted};
-use crate::items::{Draft, Facts, ItemRow, Missing, Writer, locked, merge};
-use crate::shape::{self, Field, FieldOptions, IndexKind, Shape, Shapes};
-use crate::value::Mode;
+use crate::items::{Draft, ItemRow, Missing, Writer, locked, merge};
+use crate::shape::{self, IndexKind, Shape, Shapes};
+use fields::value::Mode;
+use fields::{Field, FieldOptions};
 use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
 use std::collections::HashSet;
 use std::mem;
@@ -371,9 +372,8 @@ impl<'a> Stretch<'a> {
     /// In a dry run, what later stretches could find or clash with, and whether this row clashes with an earlier one.
     fn remember(&mut self, row: &ItemRow, wanted: Option<&Wanted>) -> Result<(), Refusal> {
         let (shape, data) = (self.writer.shape, row.values()?);
-        let facts = Facts { row, data: &data };
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
-            let Some(mut digest) = facts.digest(shape, index) else { continue };
+            let Some(mut digest) = crate::items::digest(shape, index, &data) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";

@@ -1,10 +1,11 @@
 //! Choices that values name and that do not exist yet: where text is read as what fields want, they are made.
 
-use super::row::Data;
 use crate::author::Author;
-use crate::collections::fields;
-use crate::shape::{Choice, Field, FieldType, Shape};
-use crate::text;
+use crate::collections::definitions;
+use crate::shape::Shape;
+use fields::Data;
+use fields::text;
+use fields::{Choice, Field, FieldType};
 use model::{FieldId, Result};
 use serde_json::Value;
 use store::Tx;
@@ -75,5 +76,7 @@ fn is_known(choices: &[Choice], name: &str) -> bool {
 /// # Errors
 /// The database's.
 pub(super) fn make(tx: &mut Tx, shape: &Shape, author: &Author, wanted: Wanted) -> Result<()> {
-    wanted.into_iter().try_for_each(|(field, labels)| fields::add_choices(tx, author, shape, field, labels))
+    wanted
+        .into_iter()
+        .try_for_each(|(field, labels)| definitions::add_choices(tx, author, shape, field, labels))
 }

@@ -1,12 +1,14 @@
 //! What all operations on items begin and end with: the collection, the author, and the item as an answer.
 
 use super::choices;
-use super::row::{Data, Item, ItemRow};
+use super::row::{Item, ItemRow};
 use super::values::Missing;
 use super::write::Writer;
 use crate::author::Author;
 use crate::output::Printer;
-use crate::shape::{self, Field, FieldType, Shape, Shapes};
+use crate::shape::{self, Shape, Shapes};
+use fields::Data;
+use fields::{Field, FieldType};
 use model::{Caller, CollectionId, Result};
 use operation::{RawCreated, RawJson, With};
 use std::sync::Arc;

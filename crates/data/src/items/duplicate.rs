@@ -3,12 +3,14 @@
 use super::desk::{self, Desk};
 use super::find;
 use super::model::{ItemCopy, mode};
-use super::row::{Data, Item, ItemRow};
+use super::row::{Item, ItemRow};
 use super::values::{self, Missing};
 use super::write::Draft;
 use crate::links::table::pointed_to;
-use crate::shape::{FieldType, Shape, Shapes};
-use crate::value::MOST_RELATED;
+use crate::shape::{Shape, Shapes};
+use fields::Data;
+use fields::FieldType;
+use fields::value::MOST_RELATED;
 use model::{Caller, CollectionId, ItemId, Result};
 use operation::{Body, Path, RawCreated, State, With, operation};
 use store::{Read, Tx};

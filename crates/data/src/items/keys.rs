@@ -1,88 +1,40 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
-use super::row::{Data, ItemRow};
-use crate::key;
-use crate::shape::{Field, Index, IndexKind, Part, Shape, Subject, System};
-use crate::text;
+use crate::shape::{Index, IndexKind, Shape};
 use diesel::prelude::*;
-use model::{Code, Error, IndexId, ItemId, JsonText, Result};
+use fields::Data;
+use fields::key;
+use fields::text;
+use fields::{Part, Record, Subject};
+use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
 use store::schema::{item_keys, item_unique};
 use store::{Read, Tx, each};
 
-/// An item with its values parsed, for whoever makes keys of it.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// The row.
-    pub row: &'a ItemRow,
-    /// Its values.
-    pub data: &'a Data,
-}
-
-impl Facts<'_> {
-    /// The value of a field; `None` where it has none.
-    pub fn value(&self, field: &Field) -> Option<&Value> {
-        self.data.get(&field.key)
-    }
-
-    /// The text of a system column; `None` where it has none, and for columns that hold no text.
-    pub fn system_text(&self, system: System) -> Option<String> {
-        match system {
-            System::Position => Some(self.row.place()),
-            System::ExternalKey => self.row.external_key.clone(),
-            System::CreatedBy => creator(&self.row.created_by),
-            System::Id | System::Version | System::CreatedAt | System::UpdatedAt => None,
+/// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique index.
+pub fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Vec<Vec<u8>> {
+    match index.kind {
+        IndexKind::Unique => Vec::new(),
+        IndexKind::Set => {
+            let field = index.parts.first().and_then(|part| match part.subject {
+                Subject::Field(id) => shape.field_by_id(id),
+                Subject::System(_) => None,
+            });
+            field.map(|field| key::elements(field, record.value(field))).unwrap_or_default()
         }
-    }
-
-    /// Appends the key of one part.
-    pub fn push_part(&self, shape: &Shape, part: Part, out: &mut Vec<u8>) {
-        let row = self.row;
-        match part.subject {
-            Subject::Field(id) => match shape.field_by_id(id) {
-                Some(field) => key::push_field(out, field, self.value(field), part.desc),
-                None => out.push(key::NOTHING),
-            },
-            Subject::System(System::Id) => key::push_integer(out, row.id.0, part.desc),
-            Subject::System(System::Version) => key::push_integer(out, row.version, part.desc),
-            Subject::System(System::CreatedAt) => key::push_integer(out, row.created_at.millis(), part.desc),
-            Subject::System(System::UpdatedAt) => key::push_integer(out, row.updated_at.millis(), part.desc),
-            Subject::System(system) => {
-                key::push_text(out, self.system_text(system).as_deref(), part.desc);
+        IndexKind::Single | IndexKind::Composite => {
+            let mut out = Vec::with_capacity(24);
+            for part in &index.parts {
+                // A single index is walked in both directions, so its one part is never inverted.
+                let desc = part.desc && index.kind == IndexKind::Composite;
+                record.push_part(shape, Part { desc, ..*part }, &mut out);
             }
+            if index.kind == IndexKind::Composite {
+                let desc = index.parts.last().is_some_and(|part| part.desc);
+                key::push_id(&mut out, record.id(), desc);
+            }
+            vec![out]
         }
-    }
-
-    /// The keys that it has in an index: one, or one for each element of a set. Empty for a unique index.
-    pub fn keys(&self, shape: &Shape, index: &Index) -> Vec<Vec<u8>> {
-        match index.kind {
-            IndexKind::Unique => Vec::new(),
-            IndexKind::Set => {
-                let field = index.parts.first().and_then(|part| match part.subject {
-                    Subject::Field(id) => shape.field_by_id(id),
-                    Subject::System(_) => None,
-                });
-                field.map(|field| key::elements(field, self.value(field))).unwrap_or_default()
-            }
-            IndexKind::Single | IndexKind::Composite => {
-                let mut out = Vec::with_capacity(24);
-                for part in &index.parts {
-                    // A single index is walked in both directions, so its one part is never inverted.
-                    let desc = part.desc && index.kind == IndexKind::Composite;
-                    self.push_part(shape, Part { desc, ..*part }, &mut out);
-                }
-                if index.kind == IndexKind::Composite {
-                    let desc = index.parts.last().is_some_and(|part| part.desc);
-                    key::push_id(&mut out, self.row.id.0, desc);
-                }
-                vec![out]
-            }
-        }
-    }
-
-    /// The digest by which a unique index knows it; `None` where a value is missing, because then it clashes with none.
-    pub fn digest(&self, shape: &Shape, index: &Index) -> Option<Vec<u8>> {
-        digest(shape, index, self.data)
     }
 }
 
@@ -102,12 +54,6 @@ pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     Some(digest.finish().as_ref().to_vec())
 }
 
-/// Who created an item, as `type:id`; `created_by` is what its row says.
-pub fn creator(created_by: &JsonText) -> Option<String> {
-    let actor: model::Actor = created_by.parse().ok()?;
-    Some(format!("{}:{}", actor.kind.as_str(), actor.id))
-}
-
 // Without `DEFAULT` for what is absent the statement has one shape, and diesel knows it by its type.
 #[derive(Insertable)]
 #[diesel(table_name = item_keys, treat_none_as_default_value = false)]
@@ -122,24 +68,26 @@ struct KeyRow {
 ///
 /// # Errors
 /// `duplicate_value` with `details.existing_id` where another live item has what must be unique.
-pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Facts<'_>>, new: Option<Facts<'_>>) -> Result<()> {
+pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
     let mut rows = Vec::new();
     for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
         if index.kind == IndexKind::Unique {
             reindex_unique(tx, shape, index, old, new)?;
             continue;
         }
-        let of = |facts: Option<Facts<'_>>| facts.map(|facts| facts.keys(shape, index)).unwrap_or_default();
+        let of = |record: Option<Record<'_>>| {
+            record.map(|record| index_keys(record, shape, index)).unwrap_or_default()
+        };
         let (before, after) = (of(old), of(new));
-        if let Some(facts) = old {
+        if let Some(record) = old {
             for key in before.iter().filter(|key| !after.contains(key)) {
-                diesel::delete(item_keys::table.find((index.id, key, facts.row.id)))
+                diesel::delete(item_keys::table.find((index.id, key, ItemId(record.id()))))
                     .execute(tx.connection())?;
             }
         }
-        if let Some(facts) = new {
+        if let Some(record) = new {
             let fresh = after.into_iter().filter(|key| !before.contains(key));
-            rows.extend(fresh.map(|k| KeyRow { index_id: index.id, k, item_id: facts.row.id }));
+            rows.extend(fresh.map(|k| KeyRow { index_id: index.id, k, item_id: ItemId(record.id()) }));
         }
     }
     insert_keys(tx, rows)
@@ -167,23 +115,24 @@ fn reindex_unique(
     tx: &mut Tx,
     shape: &Shape,
     index: &Index,
-    old: Option<Facts<'_>>,
-    new: Option<Facts<'_>>,
+    old: Option<Record<'_>>,
+    new: Option<Record<'_>>,
 ) -> Result<()> {
-    let before = old.and_then(|facts| facts.digest(shape, index));
-    let after = new.and_then(|facts| facts.digest(shape, index));
+    let before = old.and_then(|record| digest(shape, index, record.data));
+    let after = new.and_then(|record| digest(shape, index, record.data));
     if before == after {
         return Ok(());
     }
-    if let (Some(digest), Some(facts)) = (before, old) {
-        let row = item_unique::table.find((index.id, digest)).filter(item_unique::item_id.eq(facts.row.id));
+    if let (Some(digest), Some(record)) = (before, old) {
+        let row =
+            item_unique::table.find((index.id, digest)).filter(item_unique::item_id.eq(ItemId(record.id())));
         diesel::delete(row).execute(tx.connection())?;
     }
-    let (Some(digest), Some(facts)) = (after, new) else { return Ok(()) };
+    let (Some(digest), Some(record)) = (after, new) else { return Ok(()) };
     let row = (
         item_unique::index_id.eq(index.id),
         item_unique::h.eq(&digest),
-        item_unique::item_id.eq(facts.row.id),
+        item_unique::item_id.eq(ItemId(record.id())),
     );
     let inserted = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
         .values(row)

@@ -2,13 +2,14 @@
 
 use super::activity::{Action, Changes};
 use super::find::{live, refuse_locked};
-use super::keys::{self, Facts};
+use super::keys::{self};
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, sized, store, store_with_key};
-use crate::compute::{ComputedErrors, Extent};
+use crate::compute::Extent;
 use crate::{compute, links, search};
 use diesel::prelude::*;
+use fields::ComputedErrors;
 use model::Result;
 use store::Tx;
 use store::schema::{item_comments, item_files, items};
@@ -75,9 +76,9 @@ impl Writer<'_> {
         links::take_back(tx, self, &row)?;
         let mut row = self.refresh(tx, row, Extent::Bounded)?;
         let data = row.values()?;
-        let facts = Facts { row: &row, data: &data };
-        keys::reindex(tx, self.shape, None, Some(facts))?;
-        search::reindex(tx, self.shape, None, Some(facts))?;
+        let record = row.record(&data);
+        keys::reindex(tx, self.shape, None, Some(record))?;
+        search::reindex(tx, self.shape, None, Some(record))?;
         self.tell(tx, &row, Action::Restored, &Changes::new())?;
         if links::return_to(tx, self, &row)? {
             row = live(tx, self.shape, row.id)?;
@@ -105,9 +106,9 @@ impl Writer<'_> {
     /// The database's.
     pub(super) fn leave(&self, tx: &mut Tx, old: &ItemRow) -> Result<()> {
         let data = old.values()?;
-        let facts = Facts { row: old, data: &data };
-        keys::reindex(tx, self.shape, Some(facts), None)?;
-        search::reindex(tx, self.shape, Some(facts), None)
+        let record = old.record(&data);
+        keys::reindex(tx, self.shape, Some(record), None)?;
+        search::reindex(tx, self.shape, Some(record), None)
     }
 
     /// Takes an item in that left another collection.
@@ -147,9 +148,9 @@ impl Writer<'_> {
             row = self.refresh(tx, row, Extent::Bounded)?;
         }
         let data = row.values()?;
-        let facts = Facts { row: &row, data: &data };
-        keys::reindex(tx, self.shape, None, Some(facts))?;
-        search::reindex(tx, self.shape, None, Some(facts))?;
+        let record = row.record(&data);
+        keys::reindex(tx, self.shape, None, Some(record))?;
+        search::reindex(tx, self.shape, None, Some(record))?;
         self.tell(tx, &row, Action::Moved, changed)?;
         compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
         Ok(row)

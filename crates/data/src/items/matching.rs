@@ -1,13 +1,17 @@
 //! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
 
 use super::keys;
-use super::row::{Data, ItemRow};
+use super::row::ItemRow;
 use super::{holder_of_key, values};
-use crate::query::{self, Range, in_range};
-use crate::shape::{Family, Field, Index, IndexKind, IndexStatus, Part, Shape, Subject};
-use crate::value::{Mode, Problem};
-use crate::{key, text};
+use crate::query::{self, in_range};
+use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use diesel::prelude::*;
+use fields::Data;
+use fields::Problem;
+use fields::filter::Range;
+use fields::value::Mode;
+use fields::{Family, Field, Part, Subject};
+use fields::{key, text};
 use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -380,8 +384,8 @@ fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::FieldType;
     use crate::shape::sample::shape;
+    use fields::FieldType;
 
     fn index(id: i64, kind: IndexKind, fields: &[i64], status: IndexStatus) -> Index {
         let part = |id: &i64| Part { subject: Subject::Field(FieldId(*id)), desc: false };

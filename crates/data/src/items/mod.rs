@@ -9,7 +9,7 @@ mod choices;
 mod comments;
 mod desk;
 mod duplicate;
-mod fields;
+mod field_values;
 mod files;
 mod find;
 mod keys;
@@ -32,8 +32,8 @@ pub use comments::ItemComment;
 pub(crate) use desk::Desk;
 pub use files::ItemFile;
 pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
-pub use keys::{Facts, creator, digest, holder, reindex};
-pub use row::{Data, Item, ItemRow, natural_place};
+pub use keys::{digest, holder, index_keys, reindex};
+pub use row::{Item, ItemRow, creator, natural_place};
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};
 
@@ -55,9 +55,9 @@ pub(crate) fn operations() -> Operations {
         Box::new(duplicate::DuplicateItem),
         Box::new(moving::MoveItem),
         Box::new(position::SetItemPosition),
-        Box::new(fields::SetItemField),
-        Box::new(fields::ClearItemField),
-        Box::new(fields::IncrementItemField),
+        Box::new(field_values::SetItemField),
+        Box::new(field_values::ClearItemField),
+        Box::new(field_values::IncrementItemField),
         Box::new(lock::LockItem),
         Box::new(lock::UnlockItem),
         Box::new(comments::ListItemComments),

@@ -1,7 +1,7 @@
 //! What callers send about items.
 
-use super::row::Data;
-use crate::value::Mode;
+use fields::Data;
+use fields::value::Mode;
 use model::{CollectionId, CommentId, FileId, ItemId, Patch};
 use serde::Deserialize;
 use serde_json::{Number, Value};

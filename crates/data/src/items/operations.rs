@@ -3,13 +3,14 @@
 use super::desk::{self, Desk, Shown};
 use super::find;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
-use super::row::{Data, Item, ItemRow};
+use super::row::{Item, ItemRow};
 use super::values::{self, Missing};
 use super::write::{self, Draft};
 use crate::links::{self, Grip, Grips};
 use crate::output;
 use crate::shape::{self, Shapes};
-use crate::value::Mode;
+use fields::Data;
+use fields::value::Mode;
 use model::{Caller, CollectionId, Error, ItemId, Patch, Result};
 use operation::{Body, ExpectedVersion, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
 use store::{Read, Tx};

@@ -1,11 +1,13 @@
 //! Bringing items in line with a changed shape.
 
-use super::keys::{self, Facts};
-use super::row::{Data, ItemRow};
+use super::keys::{self};
+use super::row::ItemRow;
 use super::values;
 use super::write::{Writer, differences, store};
 use crate::compute::Extent;
 use crate::{compute, search};
+use fields::Data;
+use fields::computed;
 use model::{JsonText, Result};
 use store::Tx;
 
@@ -26,7 +28,7 @@ impl Writer<'_> {
         let before = old.values()?;
         compute::number_missing(tx, self.shape, &mut data)?;
         values::stamp(self.shape, &mut data, old.created_at, old.updated_at, &old.created_by);
-        compute::order(self.shape, &mut data);
+        computed::order(self.shape, &mut data);
         let mut errors = old.errors()?;
         compute::complete(tx, self.shape, Some(old), Extent::Full, &mut data, &mut errors)?;
         let mut row = old.clone();
@@ -43,12 +45,12 @@ impl Writer<'_> {
         if row.trashed_at.is_some() {
             return Ok(());
         }
-        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row: &row, data: &data });
-        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        let (old_record, record) = (old.record(&before), row.record(&data));
+        keys::reindex(tx, self.shape, Some(old_record), Some(record))?;
         if search_anew {
-            search::rebuild(tx, self.shape, facts)?;
+            search::rebuild(tx, self.shape, record)?;
         } else {
-            search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+            search::reindex(tx, self.shape, Some(old_record), Some(record))?;
         }
         if !same {
             compute::spread(tx, self, row.id, &differences(self.shape, &before, &data))?;

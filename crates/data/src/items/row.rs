@@ -1,16 +1,16 @@
 //! An item as it is stored, and as it goes out.
 
-use crate::compute::{ComputedError, ComputedErrors};
 use diesel::prelude::*;
+use fields::ComputedError;
+use fields::ComputedErrors;
+use fields::{ColumnValue, Columns, Data, Record, SystemColumn};
 use model::{Actor, CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write;
 use store::schema::items;
 use utoipa::ToSchema;
-
-/// The values of an item, by the key of their field. Fields without a value are absent.
-pub type Data = Map<String, Value>;
 
 /// An item as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -97,6 +97,11 @@ impl ItemRow {
         Ok(self.data.parse()?)
     }
 
+    /// The item as filters, sorts and keys see it; `data` are its values, parsed.
+    pub fn record<'a>(&'a self, data: &'a Data) -> Record<'a> {
+        Record { columns: self, data }
+    }
+
     /// Why computed fields of it have no value.
     ///
     /// # Errors
@@ -147,6 +152,38 @@ impl ItemRow {
             moment(self.trashed_at),
         );
     }
+}
+
+impl Columns for ItemRow {
+    fn id(&self) -> i64 {
+        self.id.0
+    }
+
+    fn column(&self, column: SystemColumn) -> ColumnValue<'_> {
+        let text = |text: Option<Cow<'static, str>>| text.map_or(ColumnValue::Empty, ColumnValue::Text);
+        match column {
+            SystemColumn::Id => ColumnValue::Integer(self.id.0),
+            SystemColumn::Version => ColumnValue::Integer(self.version),
+            SystemColumn::CreatedAt => ColumnValue::Integer(self.created_at.millis()),
+            SystemColumn::UpdatedAt => ColumnValue::Integer(self.updated_at.millis()),
+            SystemColumn::Position => text(Some(self.place().into())),
+            SystemColumn::CreatedBy => text(creator(&self.created_by).map(Cow::from)),
+            SystemColumn::ExternalKey => {
+                let key = self.external_key.as_deref();
+                key.map_or(ColumnValue::Empty, |key| ColumnValue::Text(key.into()))
+            }
+        }
+    }
+
+    fn has_cut_relations(&self) -> bool {
+        self.more.is_some()
+    }
+}
+
+/// Who created an item, as `type:id`; `created_by` is what its row says.
+pub fn creator(created_by: &JsonText) -> Option<String> {
+    let actor: model::Actor = created_by.parse().ok()?;
+    Some(format!("{}:{}", actor.kind.as_str(), actor.id))
 }
 
 fn quoted(text: &str) -> String {

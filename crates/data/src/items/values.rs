@@ -1,9 +1,11 @@
 //! The values of an item as a caller writes them: checked, completed, and refused all at once.
 
-use super::keys::creator;
-use super::row::Data;
-use crate::shape::{Field, FieldType, Shape};
-use crate::value::{self, Mode, Problem};
+use super::row::creator;
+use crate::shape::Shape;
+use fields::Data;
+use fields::Problem;
+use fields::value::{self, Mode};
+use fields::{Field, FieldType};
 use model::{FieldError, JsonText, Result, Timestamp};
 use serde_json::Value;
 

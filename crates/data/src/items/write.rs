@@ -3,17 +3,21 @@
 
 use super::activity::{self, Action, Changes, change};
 use super::find::{find, holder_of_key, live, lock, refuse_locked};
-use super::keys::{self, Facts};
-use super::row::{Data, ItemRow};
+use super::keys::{self};
+use super::row::ItemRow;
 use super::values;
 use crate::author::Author;
-use crate::compute::{ComputedErrors, Extent};
+use crate::compute::Extent;
 use crate::output::Printer;
-use crate::shape::{FieldType, Shape, Shapes};
+use crate::shape::{Shape, Shapes};
 use crate::{compute, links, search};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use fields::ComputedErrors;
+use fields::Data;
+use fields::FieldType;
+use fields::computed;
 use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
 use serde_json::{Value, json};
 use store::schema::items;
@@ -94,9 +98,9 @@ impl Writer<'_> {
             row = self.refresh(tx, row, Extent::Bounded)?;
             data = row.values()?;
         }
-        let facts = Facts { row: &row, data: &data };
-        keys::reindex(tx, self.shape, None, Some(facts))?;
-        search::reindex(tx, self.shape, None, Some(facts))?;
+        let record = row.record(&data);
+        keys::reindex(tx, self.shape, None, Some(record))?;
+        search::reindex(tx, self.shape, None, Some(record))?;
         let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
         self.tell(tx, &row, Action::Created, &changed)?;
         if compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)? {
@@ -115,7 +119,7 @@ impl Writer<'_> {
         let mut data = draft.data;
         let references = links::take_references(tx, self, Some(&old), &mut data)?;
         let mut errors = old.errors()?;
-        compute::derive(self.shape, &mut data, &mut errors);
+        computed::derive(self.shape, &mut data, &mut errors);
         let mut changed = differences(self.shape, &before, &data);
         changed.extend(links::differences(&references));
         let same_place = draft.position == old.position && draft.external_key == old.external_key;
@@ -135,7 +139,7 @@ impl Writer<'_> {
         }
         let now = tx.now();
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
-        compute::formulas(self.shape, &mut data, &mut errors);
+        computed::formulas(self.shape, &mut data, &mut errors);
         let mut row = old.clone();
         row.title = values::title(self.shape, &data);
         row.data = sized(&data)?;
@@ -159,9 +163,9 @@ impl Writer<'_> {
                 changed.entry(key).or_insert(entry);
             }
         }
-        let (old_facts, facts) = (Facts { row: &old, data: &before }, Facts { row: &row, data: &data });
-        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
-        search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        let (old_record, record) = (old.record(&before), row.record(&data));
+        keys::reindex(tx, self.shape, Some(old_record), Some(record))?;
+        search::reindex(tx, self.shape, Some(old_record), Some(record))?;
         self.tell(tx, &row, Action::Updated, &changed)?;
         let renewed = compute::renew(tx, self, others.unwrap_or_default(), Action::Updated)?;
         if compute::spread(tx, self, row.id, &changed)? || renewed {
@@ -239,9 +243,9 @@ impl Writer<'_> {
             let as_value = |row: &ItemRow| row.more.as_ref().and_then(|more| more.parse::<Value>().ok());
             changed.insert("has_more".to_owned(), change(as_value(old).as_ref(), as_value(row).as_ref()));
         }
-        let (old_facts, facts) = (Facts { row: old, data: &before }, Facts { row, data: &data });
-        keys::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
-        search::reindex(tx, self.shape, Some(old_facts), Some(facts))?;
+        let (old_record, record) = (old.record(&before), row.record(&data));
+        keys::reindex(tx, self.shape, Some(old_record), Some(record))?;
+        search::reindex(tx, self.shape, Some(old_record), Some(record))?;
         Ok(changed)
     }
 
@@ -286,7 +290,7 @@ impl Writer<'_> {
         if self.shape.fields.iter().any(|field| field.kind == FieldType::UpdatedAt) {
             values::stamp(self.shape, &mut data, old.created_at, row.updated_at, &old.created_by);
             let mut errors = old.errors()?;
-            compute::formulas(self.shape, &mut data, &mut errors);
+            computed::formulas(self.shape, &mut data, &mut errors);
             row.title = values::title(self.shape, &data);
             row.data = sized(&data)?;
             row.computed_errors = compute::stored(&errors);
@@ -301,7 +305,7 @@ impl Writer<'_> {
         let more = links::inline(tx, self.shape, &row, &mut data)?;
         let mut errors = row.errors()?;
         compute::complete(tx, self.shape, Some(&row), extent, &mut data, &mut errors)?;
-        compute::order(self.shape, &mut data);
+        computed::order(self.shape, &mut data);
         let computed_errors = compute::stored(&errors);
         if data != before || more != row.more || computed_errors != row.computed_errors {
             row.title = values::title(self.shape, &data);

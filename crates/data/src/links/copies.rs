@@ -1,8 +1,10 @@
 //! The copy of relation fields in an item's own values: the first 25 ids of each, in the order of links.
 
 use super::table;
-use crate::items::{Data, ItemRow};
-use crate::shape::{FieldType, Shape};
+use crate::items::ItemRow;
+use crate::shape::Shape;
+use fields::Data;
+use fields::FieldType;
 use model::{ItemId, JsonText, Result};
 use serde_json::{Map, Value, json};
 use store::Tx;
@@ -34,7 +36,7 @@ pub(crate) fn inline(tx: &mut Tx, shape: &Shape, row: &ItemRow, data: &mut Data)
 }
 
 /// How many links a field has in all, and where they can be read.
-fn rest(tx: &mut Tx, row: &ItemRow, field: &crate::shape::Field) -> Result<Value> {
+fn rest(tx: &mut Tx, row: &ItemRow, field: &fields::Field) -> Result<Value> {
     let total = table::pointed_to(tx, row.id, field.id, COUNTED + 1)?.len();
     let url = format!("/collections/{}/items/{}/links?field_key={}", row.collection_id, row.id, field.key);
     Ok(json!({ "total": total.min(COUNTED), "total_is_exact": total <= COUNTED, "url": url }))

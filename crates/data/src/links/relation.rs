@@ -3,10 +3,13 @@
 use super::hold::{Grip, Grips, Holding};
 use super::table::{self, Ends, ITEM, NewLink};
 use crate::items::activity::{Changes, change};
-use crate::items::{Data, ItemRow, Writer};
-use crate::shape::{self, Cardinality, Field, FieldType, Shape, Shapes};
-use crate::value::{MOST_RELATED, Problem};
+use crate::items::{ItemRow, Writer};
+use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
+use fields::Data;
+use fields::Problem;
+use fields::value::MOST_RELATED;
+use fields::{Cardinality, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, Result};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};

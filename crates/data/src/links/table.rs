@@ -6,11 +6,11 @@
 //! A link stays in the table while an end is in the trash, and is left out of whatever is shown.
 
 use super::hold::Grip;
-use crate::shape::Field;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable};
+use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use store::schema::{collection_fields, item_links, items};
@@ -389,7 +389,7 @@ impl Ends {
     /// The ends of a relation field, as far as the field itself tells.
     pub(crate) fn one_sided(field: &Field) -> Option<Self> {
         let target = field.options.target_collection_id?;
-        let one = field.options.cardinality() == crate::shape::Cardinality::One;
+        let one = field.options.cardinality() == fields::Cardinality::One;
         Some(Self { field: field.id, one, target, reverse: None })
     }
 

@@ -1,19 +1,20 @@
 //! Counting and summing items, in groups.
 
-use super::filter::Test;
 use super::params::Asked;
 use super::planner::Planner;
 use super::run::{Query, Report};
-use super::tree::{name_of, subject};
 use super::walk;
-use crate::compute::ComputedError;
-use crate::decimal::{self, Loss, Sum};
-use crate::items::Facts;
-use crate::key;
-use crate::shape::{self, Family, IndexKind, IndexStatus, Part, Shape, Shapes, Subject, System};
-use crate::value;
+use crate::shape::{self, IndexKind, IndexStatus, Shape, Shapes};
 use chrono::{Datelike, Days, NaiveDate};
 use chrono_tz::Tz;
+use fields::ComputedError;
+use fields::decimal::{self, Loss, Sum};
+use fields::filter::Test;
+use fields::filter::name_of;
+use fields::filter::subject;
+use fields::key;
+use fields::value;
+use fields::{ColumnValue, Family, Part, Record, Subject};
 use model::{Caller, CollectionId, Error, FieldId, Result, Timestamp};
 use operation::{Describe, FromInput, Input, Json, Path, State, With, comma_list, operation};
 use serde::{Deserialize, Serialize};
@@ -137,7 +138,7 @@ fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option
         (Test::Within(_), _) => true,
         // A long text's key is cut, and others may have the same.
         (Test::Text(texts), _) => {
-            texts.iter().all(|text| crate::text::fold(text).len() + text.len() + 1 < key::MOST_TEXT)
+            texts.iter().all(|text| fields::text::fold(text).len() + text.len() + 1 < key::MOST_TEXT)
         }
         _ => false,
     };
@@ -256,11 +257,11 @@ impl Wanted {
             groups.insert(Vec::new(), (Map::new(), fresh()));
         }
         let report = query.for_each(read, planner, shape, fields, |row, data| {
-            let facts = Facts { row: &row, data: &data };
+            let record = row.record(&data);
             let mut place = Vec::new();
             let mut named = Map::new();
             for level in &self.levels {
-                named.insert(level.name.clone(), self.cut(shape, level, facts, &mut place));
+                named.insert(level.name.clone(), self.cut(shape, level, record, &mut place));
             }
             if groups.len() >= MOST_GROUPS && !groups.contains_key(&place) {
                 let rule =
@@ -269,7 +270,7 @@ impl Wanted {
             }
             let (_, tallies) = groups.entry(place).or_insert_with(|| (named, fresh()));
             for (metric, tally) in self.metrics.iter().zip(tallies) {
-                tally.add(shape, metric, facts);
+                tally.add(shape, metric, record);
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -289,17 +290,16 @@ impl Wanted {
     }
 
     /// The value of an item at a level, and its place among others.
-    fn cut(&self, shape: &Shape, level: &Level, facts: Facts<'_>, place: &mut Vec<u8>) -> Value {
+    fn cut(&self, shape: &Shape, level: &Level, record: Record<'_>, place: &mut Vec<u8>) -> Value {
         let Some(span) = level.span else {
             let start = place.len();
-            facts.push_part(shape, Part { subject: level.subject, desc: false }, place);
+            record.push_part(shape, Part { subject: level.subject, desc: false }, place);
             let is_nothing = place.get(start) == Some(&key::NOTHING);
-            return if is_nothing { Value::Null } else { value_of(shape, level.subject, facts) };
+            return if is_nothing { Value::Null } else { value_of(shape, level.subject, record) };
         };
-        let day = match value_of(shape, level.subject, facts) {
-            Value::String(text) => {
-                value::date(&text).or_else(|| super::relative::local_day(Timestamp::parse(&text)?, self.zone))
-            }
+        let day = match value_of(shape, level.subject, record) {
+            Value::String(text) => value::date(&text)
+                .or_else(|| fields::filter::relative::local_day(Timestamp::parse(&text)?, self.zone)),
             _ => None,
         };
         let first = day.and_then(|day| first_day(day, span));
@@ -406,26 +406,29 @@ fn level(shape: &Shape, text: &str) -> Result<Level> {
 }
 
 /// The value of a field or a system column, as callers see it.
-fn value_of(shape: &Shape, subject: Subject, facts: Facts<'_>) -> Value {
+fn value_of(shape: &Shape, subject: Subject, record: Record<'_>) -> Value {
     match subject {
         Subject::Field(id) => {
-            shape.field_by_id(id).and_then(|field| facts.value(field)).cloned().unwrap_or(Value::Null)
+            shape.field_by_id(id).and_then(|field| record.value(field)).cloned().unwrap_or(Value::Null)
         }
-        Subject::System(System::Id) => facts.row.id.0.into(),
-        Subject::System(System::Version) => facts.row.version.into(),
-        Subject::System(System::CreatedAt) => facts.row.created_at.rfc3339().into(),
-        Subject::System(System::UpdatedAt) => facts.row.updated_at.rfc3339().into(),
-        Subject::System(system) => facts.system_text(system).map_or(Value::Null, Value::from),
+        Subject::System(column) => match record.columns.column(column) {
+            ColumnValue::Integer(millis) if column.family() == Family::Datetime => {
+                Timestamp::from_millis(millis).rfc3339().into()
+            }
+            ColumnValue::Integer(number) => number.into(),
+            ColumnValue::Text(text) => text.into(),
+            ColumnValue::Empty => Value::Null,
+        },
     }
 }
 
 impl Tally {
-    fn add(&mut self, shape: &Shape, metric: &Metric, facts: Facts<'_>) {
+    fn add(&mut self, shape: &Shape, metric: &Metric, record: Record<'_>) {
         let Some(subject) = metric.subject else {
             self.count += 1;
             return;
         };
-        let value = value_of(shape, subject, facts);
+        let value = value_of(shape, subject, record);
         if value.is_null() {
             return;
         }
@@ -447,7 +450,7 @@ impl Tally {
             },
             Function::Min | Function::Max => {
                 let mut place = Vec::with_capacity(16);
-                facts.push_part(shape, Part { subject, desc: false }, &mut place);
+                record.push_part(shape, Part { subject, desc: false }, &mut place);
                 if place.first() != Some(&key::VALUE) {
                     return;
                 }

@@ -4,7 +4,7 @@ use super::params::Asked;
 use super::pick::pick;
 use super::planner::Planner;
 use super::run::{self, Found};
-use crate::items::{Facts, Item, find};
+use crate::items::{Item, find};
 use crate::output::Shown;
 use crate::shape::{self, Shape, Shapes};
 use auth::Seal;
@@ -124,7 +124,7 @@ fn place(
             .map(|field| field.key.as_str())
             .collect();
         let data = pick(row.data.as_str(), &keys)?;
-        return Ok(query.sort.key(shape, Facts { row: &row, data: &data }));
+        return Ok(query.sort.key(shape, row.record(&data)));
     }
     let Place(place) = cursors.decode(after)?.read()?;
     Ok(place)

@@ -1,41 +1,25 @@
 //! Looking at items: filters, order, pages, search, sums.
 //!
 //! A query is read against the collection's [`Shape`](crate::shape::Shape), then planned over the key tables, then run
-//! within a budget. Indexes only narrow what is looked at: every item that is answered was tested by [`Filter::fits`],
+//! within a budget. Indexes only narrow what is looked at: every item that is answered was tested by [`fields::Filter::fits`],
 //! so that a query means the same with any indexes or none, on both databases.
 
 pub mod aggregate;
-mod filter;
-mod like;
 mod list;
-mod op;
-mod operand;
 mod operators;
 mod params;
 mod pick;
 mod plan;
 mod planner;
-mod relative;
 mod run;
-mod saved;
 mod search;
-mod sort;
-mod tree;
 mod usage;
 mod walk;
-mod words;
 
-pub use filter::{Condition, Filter, Range, Test};
-pub use like::Pattern;
-pub use op::Op;
 pub use params::{Asked, Meant};
 pub(crate) use pick::pick;
 pub use planner::{Budget, Planner};
 pub use run::{Found, Page, Query, Report};
-pub use saved::{SavedQuery, SavedQueryText};
-pub use sort::{Sort, read_list};
-pub use tree::{Comparison, Node};
-pub(crate) use tree::{name_of, subject};
 pub(crate) use usage::{Due, LARGE, Wish};
 pub(crate) use walk::{in_range, rows};
 

@@ -1,7 +1,7 @@
 //! The operators, as callers look them up.
 
-use super::Op;
-use crate::shape::{Family, FieldType};
+use fields::filter::Op;
+use fields::{Family, FieldType};
 use model::Result;
 use operation::{Rows, operation};
 use serde::Serialize;

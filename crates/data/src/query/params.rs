@@ -1,14 +1,20 @@
 //! What the query string says of filters, order and the like.
 
-use super::Op;
-use super::filter::Filter;
 use super::run::Query;
-use super::saved::SavedQuery;
-use super::sort::{self, Sort};
-use super::tree::{Comparison, MOST_CONDITIONS, Node, subject, unknown_op};
-use super::words::Words;
-use crate::shape::{Family, Shape, Subject};
+use crate::shape::Shape;
 use diesel::prelude::*;
+use fields::Filter;
+use fields::filter::Comparison;
+use fields::filter::MOST_CONDITIONS;
+use fields::filter::Node;
+use fields::filter::Op;
+use fields::filter::subject;
+use fields::filter::unknown_op;
+use fields::saved::SavedQuery;
+use fields::sort;
+use fields::sort::Sort;
+use fields::words::Words;
+use fields::{Family, Subject};
 use model::{Error, JsonText, Result, Timestamp, ViewId};
 use operation::{Describe, FromInput, Input, parse_json};
 use serde::Deserialize;

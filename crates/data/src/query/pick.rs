@@ -1,6 +1,6 @@
 //! Reading some values of an item without building the others.
 
-use crate::items::Data;
+use fields::Data;
 use model::Result;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::fmt;

@@ -4,14 +4,20 @@
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
-use super::filter::{Condition, Filter, Range, Test};
 use super::planner::Planner;
-use super::sort::{self, Sort};
-use super::tree::name_of;
 use super::walk::{Place, Source, Walk};
-use crate::items::{Data, digest};
-use crate::key;
-use crate::shape::{Family, Index, IndexKind, IndexStatus, Part, Shape, Subject, System};
+use crate::items::digest;
+use crate::shape::{Index, IndexKind, IndexStatus, Shape};
+use fields::Data;
+use fields::Filter;
+use fields::filter::Condition;
+use fields::filter::Range;
+use fields::filter::Test;
+use fields::filter::name_of;
+use fields::key;
+use fields::sort;
+use fields::sort::Sort;
+use fields::{Family, Part, Subject, SystemColumn};
 use model::{IndexId, Result};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -234,7 +240,7 @@ fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<P
 /// The plan where conditions name few items outright: by id, external key or a unique value.
 fn single_item(wanted: Wanted<'_>) -> Option<Plan> {
     let Wanted { shape, filter, .. } = wanted;
-    for condition in must(filter, Subject::System(System::Id)) {
+    for condition in must(filter, Subject::System(SystemColumn::Id)) {
         let ranges = condition.ranges()?;
         let id = |range: &Range| key::integer_of(&range.from).filter(|_| range.is_one());
         let ids: Option<VecDeque<i64>> = ranges.iter().map(id).collect();
@@ -243,7 +249,7 @@ fn single_item(wanted: Wanted<'_>) -> Option<Plan> {
             return Some(Plan::of_few(Source::Ids(ids), "ids".to_owned(), Vec::new(), cost));
         }
     }
-    for condition in must(filter, Subject::System(System::ExternalKey)) {
+    for condition in must(filter, Subject::System(SystemColumn::ExternalKey)) {
         // Keys are kept as they were sent, so a composed one finds others too: only plain ones go by the index.
         if let Test::Text(texts) = &condition.test
             && let [text] = texts.as_slice()
@@ -274,7 +280,7 @@ fn single_item(wanted: Wanted<'_>) -> Option<Plan> {
 /// The first and the last id that conditions leave.
 fn id_bounds(filter: &Filter) -> (i64, i64) {
     let (mut from, mut to) = (0, i64::MAX);
-    for condition in must(filter, Subject::System(System::Id)) {
+    for condition in must(filter, Subject::System(SystemColumn::Id)) {
         let ranges = condition.ranges().unwrap_or_default();
         if let (Some(first), Some(last)) = (ranges.first(), ranges.last()) {
             from = from.max(key::integer_of(&first.from).unwrap_or(from));
@@ -387,7 +393,7 @@ fn in_index(prefix: &[u8], values: &[Range], desc: bool, is_single: bool, revers
         }
     }
     // Stretched ranges may touch: nothing is walked twice.
-    let mut known = super::filter::joined(known);
+    let mut known = fields::filter::joined(known);
     if reverse {
         known.reverse();
     }
@@ -426,7 +432,7 @@ fn over_set(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
     })?;
     let keys: Option<Vec<Range>> =
         elements.iter().map(|element| key::element_key(field, element).map(Range::of)).collect();
-    let ranges = super::filter::joined(keys?);
+    let ranges = fields::filter::joined(keys?);
     let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && ranges.len() == 1);
     let prefix = ranges.first().map(|range| range.from.clone()).unwrap_or_default();
     Some(Plan {
@@ -452,7 +458,7 @@ fn over_links(wanted: Wanted<'_>) -> Vec<Plan> {
         else {
             return None;
         };
-        let field = shape.field_by_id(id).filter(|field| field.kind == crate::shape::FieldType::Relation)?;
+        let field = shape.field_by_id(id).filter(|field| field.kind == fields::FieldType::Relation)?;
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && elements.len() == 1);
         let to = elements.iter().map(Value::to_string).collect();
         let name = format!("links({})", name_of(condition.subject, shape));

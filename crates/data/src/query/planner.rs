@@ -1,12 +1,12 @@
 //! What planning remembers between queries, and the bounds within which queries run.
 
-use super::filter::Range;
 use super::plan::MOST_COUNTED;
 use super::run::{Query, Report};
 use super::usage::{Due, Usage};
 use super::walk;
 use crate::collections::index_jobs;
 use crate::shape::Shape;
+use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

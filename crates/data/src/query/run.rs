@@ -1,14 +1,16 @@
 //! Running a plan within its budget.
 
-use super::filter::Filter;
 use super::pick::pick;
 use super::plan::{self, Plan, Wanted};
 use super::planner::{Budget, Planner};
-use super::sort::Sort;
-use super::tree::name_of;
 use super::walk::points_to;
-use crate::items::{Data, Facts, ItemRow};
-use crate::shape::{IndexKind, IndexStatus, Shape, Subject};
+use crate::items::ItemRow;
+use crate::shape::{IndexKind, IndexStatus, Shape};
+use fields::Data;
+use fields::Filter;
+use fields::Subject;
+use fields::filter::name_of;
+use fields::sort::Sort;
 use model::{Code, Error, FieldId, Result};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -214,18 +216,18 @@ impl<'a> Visit<'a> {
             self.spending.rows += visited;
             for (walked, row) in batch {
                 let data = pick(row.data.as_str(), &self.keys)?;
-                let facts = Facts { row: &row, data: &data };
+                let record = row.record(&data);
                 let item = row.id;
                 self.spending.bytes += row.data.as_str().len();
                 let spending = &mut self.spending;
-                let fits = self.filter.fits(self.shape, facts, &mut |field, to| {
+                let fits = self.filter.fits(self.shape, record, &mut |field, to| {
                     spending.rows += to.len();
                     points_to(read, item, field, to)
                 })?;
                 if !fits {
                     continue;
                 }
-                let place = self.sort.map(|sort| sort.key(self.shape, facts)).unwrap_or_default();
+                let place = self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default();
                 // An item that was moved since its key was read stands elsewhere now.
                 if plan.ordered && !plan.stands_at(self.sort, &place, &walked) {
                     continue;

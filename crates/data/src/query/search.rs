@@ -4,18 +4,20 @@
 //! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
 //! ranking would have to look at all of them.
 
-use super::filter::Filter;
 use super::params::Asked;
 use super::planner::Planner;
 use super::run::{Report, Spending};
-use super::sort::Sort;
 use super::walk::rows;
-use super::words::{Words, field_tokens, searchable};
-use crate::items::{Facts, Item, ItemRow};
+use crate::items::{Item, ItemRow};
 use crate::output::Shown;
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
+use fields::Filter;
+use fields::sort::Sort;
+use fields::words::Words;
+use fields::words::field_tokens;
+use fields::words::searchable;
 use model::{Caller, CollectionId, Error, Result};
 use operation::{Describe, FromInput, Input, Path, RawPageList, State, With, operation};
 use serde::{Deserialize, Serialize};
@@ -120,9 +122,9 @@ pub fn search_items(
     let found: Vec<&ItemRow> = hits.rows.iter().collect();
     let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &found)?;
     let printed = printer.rows(found.into_iter())?;
-    let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
+    let record = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
     let total = i64::try_from(hits.total).unwrap_or(i64::MAX);
-    let answer = RawPageList::of(page, printed, total, facts);
+    let answer = RawPageList::of(page, printed, total, record);
     Ok(With { answer, headers: vec![report.header()] })
 }
 
@@ -199,7 +201,7 @@ impl Search<'_> {
                 }
                 let place = |row: ItemRow| -> Result<_> {
                     let data = row.values()?;
-                    Ok((sort.key(self.shape, Facts { row: &row, data: &data }), row))
+                    Ok((sort.key(self.shape, row.record(&data)), row))
                 };
                 (found.into_iter().map(place).collect::<Result<_>>()?, Ranking::Sort)
             }
@@ -216,10 +218,10 @@ impl Search<'_> {
         for row in rows(read, self.shape, ids)? {
             self.spending.bytes += row.data.as_str().len();
             let data = row.values()?;
-            let facts = Facts { row: &row, data: &data };
+            let record = row.record(&data);
             let item = row.id;
-            let is_found = self.words.fit(self.shape, facts)
-                && self.filter.fits(self.shape, facts, &mut |field, to| {
+            let is_found = self.words.fit(self.shape, record)
+                && self.filter.fits(self.shape, record, &mut |field, to| {
                     super::walk::points_to(read, item, field, to)
                 })?;
             if is_found {
@@ -239,11 +241,11 @@ impl Search<'_> {
         let mut all = 0;
         for row in found {
             let data = row.values()?;
-            let facts = Facts { row: &row, data: &data };
+            let record = row.record(&data);
             let mut counts = vec![0_usize; self.words.0.len()];
             let mut length = 0;
             for field in searchable(self.shape) {
-                let tokens = field_tokens(field, facts);
+                let tokens = field_tokens(field, record);
                 let weight = if self.shape.primary == Some(field.id) { 3 } else { 1 };
                 length += tokens.len();
                 for (count, clause) in counts.iter_mut().zip(&self.words.0) {
@@ -266,7 +268,7 @@ impl Search<'_> {
             let mut key = Vec::with_capacity(16);
             // Scores are not negative, so their bits are in their order.
             key.extend((!score(&counts, length).to_bits()).to_be_bytes());
-            crate::key::push_id(&mut key, row.id.0, true);
+            fields::key::push_id(&mut key, row.id.0, true);
             (key, row)
         });
         Ok(keyed.collect())

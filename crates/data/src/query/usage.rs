@@ -3,9 +3,10 @@
 //! A field, or some fields with a value each and an order, that many queries of a day go by, in a large collection, at a
 //! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
 
-use super::filter::Condition;
 use super::run::{Query, Report};
-use crate::shape::{Family, FieldType, IndexKind, IndexStatus, Part, Shape, Subject, System};
+use crate::shape::{IndexKind, IndexStatus, Shape};
+use fields::filter::Condition;
+use fields::{Family, FieldType, Part, Subject, SystemColumn};
 use model::{CollectionId, IndexId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -154,17 +155,17 @@ fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
 
 /// Whether an index narrows what a condition keeps.
 fn is_narrow(condition: &Condition) -> bool {
-    use super::filter::Test;
+    use fields::filter::Test;
     match &condition.test {
         Test::Has(_) => true,
         Test::Filled => false,
-        _ => condition.ranges().is_some_and(|ranges| !ranges.contains(&super::filter::Range::values())),
+        _ => condition.ranges().is_some_and(|ranges| !ranges.contains(&fields::filter::Range::values())),
     }
 }
 
 fn can_be_indexed(shape: &Shape, subject: Subject, several: bool) -> bool {
     let field = match subject {
-        Subject::System(System::Id | System::ExternalKey) => return false,
+        Subject::System(SystemColumn::Id | SystemColumn::ExternalKey) => return false,
         Subject::System(_) => None,
         Subject::Field(id) => shape.field_by_id(id),
     };
@@ -183,9 +184,12 @@ fn exists(shape: &Shape, parts: &[Part]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{Filter, Node, Sort};
-    use crate::shape::FieldType as Type;
-    use crate::shape::sample::{choices, shape};
+    use crate::shape::sample::shape;
+    use fields::FieldType as Type;
+    use fields::Filter;
+    use fields::filter::Node;
+    use fields::sample::choices;
+    use fields::sort::Sort;
     use serde_json::json;
 
     fn report(visited: usize) -> Report {
@@ -203,7 +207,7 @@ mod tests {
             { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 5 },
         ] });
         let filter = Filter::of(&shape, &Node::from_api(&shape, &tree, "x").unwrap(), now).unwrap();
-        let order = [Part { subject: Subject::System(System::UpdatedAt), desc: true }];
+        let order = [Part { subject: Subject::System(SystemColumn::UpdatedAt), desc: true }];
         let query = Query::new(filter, Sort::of(&order), false);
         let usage = Usage::default();
         assert_eq!(
@@ -216,7 +220,7 @@ mod tests {
         let wishes = usage.note(&shape, &query, &report(900), 20, now).wishes;
         let parts: Vec<Vec<String>> = wishes
             .iter()
-            .map(|wish| wish.parts.iter().map(|part| crate::query::sort::print(*part, &shape)).collect())
+            .map(|wish| wish.parts.iter().map(|part| fields::sort::print(*part, &shape)).collect())
             .collect();
         assert_eq!(
             parts,

@@ -4,11 +4,12 @@
 //! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
 //! rest of the run of equal keys, and the keys behind.
 
-use super::filter::{Range, behind};
 use crate::items::ItemRow;
 use crate::shape::Shape;
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
+use fields::filter::Range;
+use fields::filter::behind;
 use model::{FieldId, IndexId, ItemId, Result};
 use std::collections::{HashSet, VecDeque};
 use store::schema::{item_keys, item_links, item_unique, items};

@@ -4,25 +4,24 @@
 //! list of postings never holds items of another one, and a word that is everywhere elsewhere costs nothing here.
 
 pub(crate) mod table;
-mod terms;
 
-pub use terms::{Terms, prefix, tokens};
-
-use crate::items::Facts;
-use crate::shape::{FieldType, Shape};
-use model::Result;
+use crate::shape::Shape;
+use fields::FieldType;
+use fields::Record;
+use fields::terms::Terms;
+use model::{ItemId, Result};
 use serde_json::Value;
 use store::Tx;
 
 /// The text of an item that search looks at: its searchable fields, in order.
-pub(crate) fn texts(shape: &Shape, facts: Facts<'_>) -> Vec<String> {
+pub(crate) fn texts(shape: &Shape, record: Record<'_>) -> Vec<String> {
     let mut texts = Vec::new();
     for field in shape.fields.iter().filter(|field| field.kind.is_searchable()) {
         let label = |key: &str| match field.options.choice(key) {
             Some((_, choice)) => choice.label.clone(),
             None => key.to_owned(),
         };
-        match (field.kind, facts.value(field)) {
+        match (field.kind, record.value(field)) {
             (FieldType::Select, Some(Value::String(key))) => texts.push(label(key)),
             (FieldType::MultiSelect, Some(Value::Array(keys))) => {
                 texts.extend(keys.iter().filter_map(Value::as_str).map(label));
@@ -41,10 +40,10 @@ pub(crate) fn texts(shape: &Shape, facts: Facts<'_>) -> Vec<String> {
 pub(crate) fn reindex(
     tx: &mut Tx,
     shape: &Shape,
-    old: Option<Facts<'_>>,
-    new: Option<Facts<'_>>,
+    old: Option<Record<'_>>,
+    new: Option<Record<'_>>,
 ) -> Result<()> {
-    let texts = |facts: Option<Facts<'_>>| facts.map(|facts| texts(shape, facts)).unwrap_or_default();
+    let texts = |record: Option<Record<'_>>| record.map(|record| texts(shape, record)).unwrap_or_default();
     let (before, after) = (texts(old), texts(new));
     // Cutting text into terms is dear, and most changes are to something else.
     if before == after {
@@ -55,11 +54,11 @@ pub(crate) fn reindex(
     if before == after {
         return Ok(());
     }
-    if let Some(facts) = old.filter(|_| !before.is_empty()) {
-        table::delete(tx, facts.row.id)?;
+    if let Some(record) = old.filter(|_| !before.is_empty()) {
+        table::delete(tx, ItemId(record.id()))?;
     }
     match new.filter(|_| !after.is_empty()) {
-        Some(facts) => table::insert(tx, facts.row.id, &after),
+        Some(record) => table::insert(tx, ItemId(record.id()), &after),
         None => Ok(()),
     }
 }
@@ -68,8 +67,8 @@ pub(crate) fn reindex(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, facts: Facts<'_>) -> Result<()> {
-    table::delete(tx, facts.row.id)?;
-    let terms = Terms::of(shape.collection, &texts(shape, facts));
-    if terms.is_empty() { Ok(()) } else { table::insert(tx, facts.row.id, &terms) }
+pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, record: Record<'_>) -> Result<()> {
+    table::delete(tx, ItemId(record.id()))?;
+    let terms = Terms::of(shape.collection, &texts(shape, record));
+    if terms.is_empty() { Ok(()) } else { table::insert(tx, ItemId(record.id()), &terms) }
 }

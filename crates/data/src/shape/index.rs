@@ -1,7 +1,7 @@
 //! Indexes of a collection's items.
 
-use super::{Family, Field, Shape};
 use diesel::prelude::*;
+use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use store::schema::collection_indexes;
@@ -103,133 +103,6 @@ macro_rules! words {
 words!(IndexKind { Single = "single", Composite = "composite", Set = "set", Unique = "unique" });
 words!(IndexOrigin { User = "user", Auto = "auto", Unique = "unique", View = "view" });
 words!(IndexStatus { Building = "building", Ready = "ready", Failed = "failed", Dropping = "dropping" });
-
-/// One thing that an index or a sort goes by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Part {
-    /// What is compared.
-    pub subject: Subject,
-    /// Whether greater values come first. Items without a value come last in both directions.
-    pub desc: bool,
-}
-
-/// What can be compared: a field, or something that every item has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// A field of the collection.
-    Field(FieldId),
-    /// A column that all items have.
-    System(System),
-}
-
-/// The columns that all items have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum System {
-    /// The item's id.
-    Id,
-    /// When it was created.
-    CreatedAt,
-    /// When it was last changed.
-    UpdatedAt,
-    /// Who created it, as `type:id`.
-    CreatedBy,
-    /// Its place in the manual order.
-    Position,
-    /// Raised with every change.
-    Version,
-    /// The caller's own key.
-    ExternalKey,
-}
-
-impl System {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Id,
-        Self::CreatedAt,
-        Self::UpdatedAt,
-        Self::CreatedBy,
-        Self::Position,
-        Self::Version,
-        Self::ExternalKey,
-    ];
-
-    /// What queries call it. No field may have this key.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::CreatedAt => "created_at",
-            Self::UpdatedAt => "updated_at",
-            Self::CreatedBy => "created_by",
-            Self::Position => "position",
-            Self::Version => "version",
-            Self::ExternalKey => "external_key",
-        }
-    }
-
-    /// Reads the name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|system| system.as_str() == text)
-    }
-
-    /// How values compare.
-    pub const fn family(self) -> Family {
-        match self {
-            Self::Id | Self::Version => Family::Number,
-            Self::CreatedAt | Self::UpdatedAt => Family::Datetime,
-            Self::CreatedBy | Self::Position | Self::ExternalKey => Family::Text,
-        }
-    }
-}
-
-/// `12` for a field, its name for a system column: ids, because labels and keys may be given anew.
-impl Serialize for Subject {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Field(id) => id.serialize(serializer),
-            Self::System(system) => serializer.serialize_str(system.as_str()),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Subject {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Stored {
-            Field(FieldId),
-            System(String),
-        }
-        match Stored::deserialize(deserializer)? {
-            Stored::Field(id) => Ok(Self::Field(id)),
-            Stored::System(name) => System::parse(&name)
-                .map(Self::System)
-                .ok_or_else(|| serde::de::Error::custom("no such system column")),
-        }
-    }
-}
-
-impl Subject {
-    /// What `name` means in queries of this shape: a field's key or a system column.
-    pub fn named(shape: &Shape, name: &str) -> Option<Self> {
-        shape.field(name).map(|field| Self::Field(field.id)).or_else(|| System::parse(name).map(Self::System))
-    }
-
-    /// What queries call it; `None` for a field that is gone.
-    pub fn name(self, shape: &Shape) -> Option<&str> {
-        match self {
-            Self::Field(id) => shape.field_by_id(id).map(|field| field.key.as_str()),
-            Self::System(system) => Some(system.as_str()),
-        }
-    }
-
-    /// How values compare; `None` for a field that is gone.
-    pub fn family(self, shape: &Shape) -> Option<Family> {
-        match self {
-            Self::Field(id) => shape.field_by_id(id).map(Field::family),
-            Self::System(system) => Some(system.family()),
-        }
-    }
-}
 
 impl Index {
     /// Reads a stored index.

@@ -1,6 +1,6 @@
 //! Loading shapes, and keeping them.
 
-use super::{CollectionRow, CollectionSettings, Field, FieldRow, Index, IndexRow, IndexStatus, Shape};
+use super::{CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Shape};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
@@ -201,9 +201,8 @@ fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp
         archived: stamp.status == "archived",
         settings,
         primary: stamp.primary_field_id,
-        fields: rows.into_iter().map(Field::of).collect::<Result<_>>()?,
+        fields: rows.into_iter().map(FieldRow::field).collect::<Result<_>>()?,
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
-        formulas: std::sync::OnceLock::new(),
     })
 }

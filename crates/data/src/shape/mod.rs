@@ -5,25 +5,21 @@
 
 mod field;
 mod index;
-mod kind;
 mod load;
-mod options;
 #[cfg(test)]
 pub(crate) mod sample;
 
-pub use field::{Field, FieldRow};
-pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Part, Subject, System};
-pub use kind::{Family, FieldType};
+pub use field::FieldRow;
+pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
 pub use load::{
     Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
 };
-pub use options::{Cardinality, Choice, FieldOptions, OnDelete, RollupAggregate};
 
 use diesel::prelude::*;
+use fields::{Field, FieldSet};
 use model::{CollectionGroupId, CollectionId, FieldId, JsonText, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::ops::Deref;
 use store::schema::collections;
 use utoipa::ToSchema;
 
@@ -91,58 +87,23 @@ pub struct Shape {
     /// The field whose value is an item's title.
     pub primary: Option<FieldId>,
     /// The fields, in order. Deleted ones are not among them.
-    pub fields: Vec<Field>,
+    pub fields: FieldSet,
     /// Keys of deleted fields whose values are still being taken out of items.
     pub leaving: Vec<String>,
     /// The indexes, whatever their state; deleted ones are not among them.
     pub indexes: Vec<Index>,
-    formulas: OnceLock<Vec<FieldId>>,
+}
+
+impl Deref for Shape {
+    type Target = FieldSet;
+    fn deref(&self) -> &FieldSet {
+        &self.fields
+    }
 }
 
 impl Shape {
-    /// The field with this key.
-    pub fn field(&self, key: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| field.key == key)
-    }
-
-    /// The field with this id.
-    pub fn field_by_id(&self, id: FieldId) -> Option<&Field> {
-        self.fields.iter().find(|field| field.id == id)
-    }
-
     /// The field whose value is an item's title.
     pub fn primary(&self) -> Option<&Field> {
         self.field_by_id(self.primary?)
-    }
-
-    /// The key nearest to one that is no field, for messages.
-    pub fn nearest(&self, wrong: &str) -> Option<&str> {
-        let keys = self.fields.iter().map(|field| field.key.as_str());
-        crate::text::nearest(wrong, keys.chain(System::ALL.map(System::as_str)))
-    }
-
-    /// The formula fields, each after those that it reads.
-    pub fn formulas(&self) -> impl Iterator<Item = &Field> {
-        let order = self.formulas.get_or_init(|| {
-            let (mut order, mut seen) = (Vec::new(), HashSet::new());
-            for field in self.fields.iter().filter(|field| field.kind == FieldType::Formula) {
-                self.put_after_its_inputs(field, &mut seen, &mut order);
-            }
-            order
-        });
-        order.iter().filter_map(|id| self.field_by_id(*id))
-    }
-
-    fn put_after_its_inputs(&self, field: &Field, seen: &mut HashSet<FieldId>, order: &mut Vec<FieldId>) {
-        if !seen.insert(field.id) {
-            return;
-        }
-        let inputs = field.formula().map(|formula| formula.fields()).unwrap_or_default();
-        for input in inputs.into_iter().filter_map(|key| self.field(key)) {
-            if input.kind == FieldType::Formula {
-                self.put_after_its_inputs(input, seen, order);
-            }
-        }
-        order.push(field.id);
     }
 }

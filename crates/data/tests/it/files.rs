@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use diesel::prelude::*;
+use files::{FileRow, Files, NewFile, sweep};
 use futures::stream;
-use model::WorkspaceId;
+use model::{Cause, WorkspaceId};
 use std::sync::Arc;
 use store::schema::files as table;
-use svc_data::author::Author;
-use svc_data::files::{FileRow, Files, NewFile, sweep};
 use testkit::{Answer, TestApp};
 
 fn store_of(app: &TestApp) -> Arc<Files> {
@@ -15,7 +14,12 @@ fn store_of(app: &TestApp) -> Arc<Files> {
 }
 
 fn new(workspace: WorkspaceId, name: &str) -> NewFile {
-    NewFile { name: name.to_owned(), most_bytes: 1 << 20, author: Author::system(workspace, "test") }
+    NewFile {
+        name: name.to_owned(),
+        most_bytes: 1 << 20,
+        workspace,
+        uploaded_by: Cause::system("test").actor,
+    }
 }
 
 /// Stores `parts` as a file.
@@ -37,7 +41,7 @@ testkit::on_both! {
         let workspace = app.bare_workspace("scale", 0).await;
         let row = stored(&app, workspace, "preis liste.csv", &["name,price\n", "é,1\n"]).await;
         assert_eq!((row.size, row.mime_type.as_str(), row.status.as_str()), (16, "text/csv", "ready"));
-        let file = row.file(&store_of(&app), app.data.db.now()).unwrap();
+        let file = store_of(&app).show(&row, app.data.db.now()).unwrap();
         assert_eq!(file.sha256, "6d96cde2dab2708708f7081f2daef71bd74f30a3a6a57b8b719785ec515cb14c");
 
         let moved = at(&app, &file.url, &[]).await;
@@ -64,7 +68,7 @@ testkit::on_both! {
         let app = TestApp::new(kind).await;
         let workspace = app.bare_workspace("scale", 0).await;
         let row = stored(&app, workspace, "a.txt", &["secret"]).await;
-        let file = row.file(&store_of(&app), app.data.db.now()).unwrap();
+        let file = store_of(&app).show(&row, app.data.db.now()).unwrap();
         for path in ["/f/", "/f/AAAAAAAAAAAAAAAAAAAAAA", "/f/%00", "/d/", "/d/x", "/d/x.y", "/d/AA.AA"] {
             assert_eq!(app.ask_beside("GET", path).send().await.status, 404, "{path}");
         }
@@ -101,7 +105,7 @@ testkit::on_both! {
         // Stored, and never asked for again: its transaction failed.
         let orphan = files.put(app.db(), new(workspace, "orphan"), stream::iter(vec![Ok(Bytes::from("x"))]));
         let orphan = orphan.await.unwrap().id;
-        let row = app.db().read(move |read| Ok(svc_data::files::find(read, workspace, orphan)?.unwrap())).await.unwrap();
+        let row = app.db().read(move |read| Ok(files::find(read, workspace, orphan)?.unwrap())).await.unwrap();
         assert!(files.read(&row, None).await.is_ok(), "its bytes are there");
         stored(&app, workspace, "kept", &["x"]).await;
 

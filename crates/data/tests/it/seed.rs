@@ -1,11 +1,12 @@
 //! Collections for tests, made without the operations of their area.
 
 use diesel::prelude::*;
+use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText};
 use serde_json::{Value, json};
 use store::Tx;
 use store::schema::{collection_fields as f, collection_indexes as i, collections as c};
-use svc_data::shape::{IndexKind, Part, Subject};
+use svc_data::shape::IndexKind;
 use testkit::{Key, TestApp};
 
 /// A collection with `fields`, each `{"key", "type"}` and perhaps `required`, `unique`, `indexed`, `default`,

@@ -5,7 +5,7 @@ use data::collections::views::{self, NewView};
 use data::collections::{self, NewCollection};
 use data::items::{Draft, Missing, Writer, merge};
 use data::shape::{self, Shapes};
-use data::value::Mode;
+use fields::value::Mode;
 use model::{CollectionId, Error, Result, WorkspaceId};
 use serde_json::{Value, json};
 use store::Tx;

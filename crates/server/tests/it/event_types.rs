@@ -1,8 +1,14 @@
 //! Every event that the code emits is in the table of types, and docs/events.md shows that table.
 
 use crate::contract::repository_file;
+use model::{Cause, WorkspaceId};
+use operation::Event;
+use serde::Serialize;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use testkit::{Kind, TestDb};
+use utoipa::ToSchema;
 
 /// Files that emit events whose names are chosen elsewhere in them, and those names.
 const BY_VARIABLE: &[(&str, &[&str])] = &[
@@ -109,4 +115,35 @@ fn the_document_of_events_is_up_to_date() {
         server::cli::events_document(&registry),
         "run `make openapi`"
     );
+}
+
+/// What is published of this type has a `conversion_id`.
+#[derive(Serialize, ToSchema, Event)]
+#[event(name = "conversion.sent", scope = "conversions:read")]
+struct Misshapen {
+    conversion: i64,
+}
+
+/// No area has it.
+#[derive(Serialize, ToSchema, Event)]
+#[event(name = "conversion.lost", scope = "conversions:read")]
+struct Unregistered {
+    conversion_id: &'static str,
+}
+
+/// What a test dies of that emits this.
+async fn said_of(event: impl Event + Send + Sync + 'static) -> String {
+    let test = TestDb::new(Kind::Sqlite);
+    let emitted = test.db.write(move |tx| tx.emit(WorkspaceId(1), &Cause::system("test"), true, &event));
+    emitted.await.unwrap();
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(test))).unwrap_err();
+    panic.downcast_ref::<String>().unwrap().clone()
+}
+
+#[tokio::test]
+async fn an_event_that_does_not_fit_what_is_published_fails_its_test() {
+    let said = said_of(Misshapen { conversion: 1 }).await;
+    assert!(said.starts_with("conversion.sent does not fit its schema"), "{said}");
+    let said = said_of(Unregistered { conversion_id: "c" }).await;
+    assert_eq!(said, "no area registers the event conversion.lost");
 }

@@ -2,9 +2,9 @@
 
 use crate::bad_input::{NO_ROUTE, NO_WORKSPACE, NOT_FOUND, OK, check, invalid};
 use bytes::Bytes;
-use data::author::Author;
-use data::files::{Files, NewFile};
+use files::{Files, NewFile};
 use futures::stream;
+use model::Cause;
 use serde_json::json;
 use std::sync::Arc;
 use testkit::{Kind, TestApp, read_all, read_answer};
@@ -204,8 +204,8 @@ testkit::on_both! {
         let workspace = app.bare_workspace("scale", 0).await;
         let text = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 03:00:00 GMT\r\n\r\n";
         let files: Arc<Files> = app.service.pipeline.services.get().unwrap();
-        let new =
-            NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, author: Author::system(workspace, "test") };
+        let uploaded_by = Cause::system("test").actor;
+        let new = NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, workspace, uploaded_by };
         let row = files.store(app.db(), new, stream::iter([Ok(Bytes::from(text))])).await.unwrap();
         let url = files.signed_url(&row, app.data.db.now().plus_seconds(60));
         let path = url.strip_prefix("https://svc.example").unwrap();

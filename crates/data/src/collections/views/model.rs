@@ -1,8 +1,8 @@
 //! What a view is, as callers see and write it.
 
-use crate::query::SavedQuery;
 use crate::shape::Shape;
 use diesel::prelude::*;
+use fields::saved::SavedQuery;
 use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

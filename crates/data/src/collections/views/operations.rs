@@ -6,9 +6,10 @@ use crate::author::Author;
 use crate::collections::queries::refuse_archived;
 use crate::collections::rank::Rank;
 use crate::collections::tell::{News, differences, tell};
-use crate::query::{SavedQuery, SavedQueryText};
 use crate::shape::{self, Shape, Shapes};
-use crate::text;
+use fields::saved::SavedQuery;
+use fields::saved::SavedQueryText;
+use fields::text;
 use model::{Caller, Code, CollectionId, Error, JsonText, Patch, Result, ViewId};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,

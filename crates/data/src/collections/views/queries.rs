@@ -3,9 +3,10 @@
 use super::model::{Settings, ViewRow};
 use crate::collections::indexing;
 use crate::collections::rank::Rank;
-use crate::query::SavedQuery;
-use crate::shape::{IndexKind, IndexOrigin, Part, Shape};
+use crate::shape::{IndexKind, IndexOrigin, Shape};
 use diesel::prelude::*;
+use fields::Part;
+use fields::saved::SavedQuery;
 use model::{Code, CollectionId, Error, FieldId, JsonText, Result, ViewId};
 use serde_json::{Value, json};
 use store::schema::collection_views;
@@ -125,7 +126,7 @@ pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()
 /// # Errors
 /// `duplicate_value` at `name`.
 pub(super) fn refuse_taken_name(views: &[ViewRow], name: &str, except: Option<ViewId>) -> Result<()> {
-    let key = crate::text::fold(name);
+    let key = fields::text::fold(name);
     let holder = views.iter().find(|view| view.name_key == key && Some(view.id) != except);
     holder.map_or(Ok(()), |holder| {
         Err(Error::new(Code::DuplicateValue, "Another view of the collection has this name.")

@@ -1,7 +1,7 @@
 //! What bulk requests take and give.
 
 use super::super::matching::OnMatch;
-use super::super::row::Data;
+use fields::Data;
 use model::{Error, ItemId, Patch, Result};
 use operation::{Describe, FromInput, Input};
 use serde::de::DeserializeOwned;

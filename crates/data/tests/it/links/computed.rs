@@ -1,10 +1,11 @@
 //! Rollups and lookups: what they hold is what a recount gives.
 
 use super::Library;
+use fields::{FieldOptions, FieldType};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use svc_data::compute::{self, Candidate};
-use svc_data::shape::{self, FieldOptions, FieldType, Shapes};
+use svc_data::shape::{self, Shapes};
 
 fn rollup(key: &str, aggregate: &str, field: Value, result: &str) -> Value {
     let options =

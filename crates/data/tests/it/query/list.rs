@@ -228,7 +228,7 @@ testkit::on_both! {
     }
 
     async fn a_view_filters_sorts_and_hides(kind: Kind) {
-        use svc_data::query::{SavedQuery, SavedQueryText};
+        use fields::saved::{SavedQuery, SavedQueryText};
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
         let collection = products(&app, &key).await;

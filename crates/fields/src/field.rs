@@ -1,0 +1,105 @@
+//! A field: its definition, ready for use.
+
+use crate::formula::Formula;
+use crate::kind::{Family, FieldType};
+use crate::options::FieldOptions;
+use model::{FieldId, Timestamp};
+use regex::Regex;
+use serde_json::Value;
+use std::sync::OnceLock;
+
+/// A field, ready for use.
+#[derive(Debug)]
+pub struct Field {
+    /// The field.
+    pub id: FieldId,
+    /// What records call it.
+    pub key: String,
+    /// What people read.
+    pub label: String,
+    /// Its type.
+    pub kind: FieldType,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Whether a record must have a value.
+    pub required: bool,
+    /// Whether no two live records may have the same value.
+    pub unique: bool,
+    /// What a new record gets when it says nothing.
+    pub default: Option<Value>,
+    /// What its type was told.
+    pub options: FieldOptions,
+    /// Its place among the fields.
+    pub position: i64,
+    /// Whether it is kept for what it holds only.
+    pub archived: bool,
+    /// Raised with every change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// What is compiled of its options.
+    pub compiled: Compiled,
+}
+
+/// What is compiled of a field's options, each when it is first needed.
+#[derive(Debug, Default)]
+pub struct Compiled {
+    pattern: OnceLock<Option<Regex>>,
+    json_schema: OnceLock<Option<jsonschema::Validator>>,
+    formula: OnceLock<Option<Formula>>,
+}
+
+impl Field {
+    /// A field that is not stored yet, against which values can be checked.
+    pub fn draft(key: &str, kind: FieldType, options: FieldOptions) -> Self {
+        let never = Timestamp::from_millis(0);
+        Self {
+            id: FieldId(0),
+            key: key.to_owned(),
+            label: String::new(),
+            kind,
+            description: None,
+            required: false,
+            unique: false,
+            default: None,
+            options,
+            position: 0,
+            archived: false,
+            version: 0,
+            created_at: never,
+            updated_at: never,
+            compiled: Compiled::default(),
+        }
+    }
+
+    /// Whether callers must give every record a value.
+    pub fn is_demanded(&self) -> bool {
+        self.required && !self.kind.is_read_only() && !self.archived
+    }
+
+    /// How values compare: for a computed field as its result does.
+    pub fn family(&self) -> Family {
+        self.options.result_type.filter(|_| self.kind.is_computed()).unwrap_or(self.kind).own_family()
+    }
+
+    /// The regular expression that the whole value must match. One that does not compile was refused when it was set.
+    pub fn pattern(&self) -> Option<&Regex> {
+        let compile = |pattern: &String| Regex::new(&format!("^(?:{pattern})$")).ok();
+        self.compiled.pattern.get_or_init(|| self.options.pattern.as_ref().and_then(compile)).as_ref()
+    }
+
+    /// The JSON Schema that values must fit. One that does not compile was refused when it was set.
+    pub fn json_schema(&self) -> Option<&jsonschema::Validator> {
+        let compile = |schema: &Value| jsonschema::draft202012::new(schema).ok();
+        self.compiled.json_schema.get_or_init(|| self.options.json_schema.as_ref().and_then(compile)).as_ref()
+    }
+
+    /// The parsed expression of a formula. One that does not parse was refused when it was set.
+    pub fn formula(&self) -> Option<&Formula> {
+        let parse = |text: &String| Formula::parse(text).ok();
+        let expression = self.options.expression.as_ref().filter(|_| self.kind == FieldType::Formula);
+        self.compiled.formula.get_or_init(|| expression.and_then(parse)).as_ref()
+    }
+}

@@ -1,0 +1,199 @@
+//! Conditions, ready to be tested on records.
+
+use super::like::Pattern;
+use super::range::{Range, joined};
+use crate::decimal;
+use crate::key;
+use crate::kind::Family;
+use crate::record::Record;
+use crate::set::FieldSet;
+use crate::subject::{Part, Subject};
+use crate::text;
+use crate::value;
+use model::{FieldId, Result};
+use serde_json::Value;
+
+/// One condition.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// What is looked at.
+    pub subject: Subject,
+    /// How its values compare.
+    pub family: Family,
+    /// What must be so.
+    pub test: Test,
+}
+
+/// What must be so.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// There is no value, or an empty text.
+    Empty,
+    /// There is a value, and no empty text.
+    Filled,
+    /// The value's key lies in one of these ranges, which are in order and apart.
+    Within(Vec<Range>),
+    /// There is no value, or its key lies in none of these.
+    Outside(Vec<Range>),
+    /// The text is one of these, which are composed (NFC).
+    Text(Vec<String>),
+    /// There is no text, or it is not this one.
+    NotText(String),
+    /// The text fits.
+    Like(Pattern),
+    /// The list has one of these elements.
+    Has(Vec<Value>),
+    /// The list has not this element.
+    HasNot(Value),
+    /// The JSON is equal.
+    Json(Value),
+    /// There is no JSON, or it is not equal.
+    NotJson(Value),
+}
+
+impl Condition {
+    pub(super) fn fits(
+        &self,
+        fields: &FieldSet,
+        record: Record<'_>,
+        links: &mut dyn FnMut(FieldId, &[Value]) -> Result<bool>,
+    ) -> Result<bool> {
+        Ok(match &self.test {
+            Test::Within(ranges) => {
+                let key = self.key(fields, record);
+                ranges.iter().any(|range| range.has(&key))
+            }
+            Test::Outside(ranges) => {
+                let key = self.key(fields, record);
+                !ranges.iter().any(|range| range.has(&key))
+            }
+            Test::Empty => self.is_empty(fields, record),
+            Test::Filled => !self.is_empty(fields, record),
+            Test::Text(texts) => self.with_text(fields, record, |text| {
+                text.is_some_and(|text| texts.iter().any(|other| *other == text::nfc(text)))
+            }),
+            Test::NotText(other) => {
+                self.with_text(fields, record, |text| text.is_none_or(|text| *other != text::nfc(text)))
+            }
+            Test::Like(pattern) => {
+                self.with_text(fields, record, |text| text.is_some_and(|text| pattern.fits(text)))
+            }
+            Test::Has(elements) => self.has(fields, record, elements, links)?,
+            Test::HasNot(element) => !self.has(fields, record, std::slice::from_ref(element), links)?,
+            Test::Json(other) => {
+                self.value(fields, record).is_some_and(|value| value::same_json(value, other))
+            }
+            Test::NotJson(other) => {
+                !self.value(fields, record).is_some_and(|value| value::same_json(value, other))
+            }
+        })
+    }
+
+    fn key(&self, fields: &FieldSet, record: Record<'_>) -> Vec<u8> {
+        let mut key = Vec::with_capacity(16);
+        record.push_part(fields, Part { subject: self.subject, desc: false }, &mut key);
+        key
+    }
+
+    fn value<'a>(&self, fields: &FieldSet, record: Record<'a>) -> Option<&'a Value> {
+        match self.subject {
+            Subject::Field(id) => record.data.get(&fields.field_by_id(id)?.key),
+            Subject::System(_) => None,
+        }
+    }
+
+    fn with_text(
+        &self,
+        fields: &FieldSet,
+        record: Record<'_>,
+        ask: impl FnOnce(Option<&str>) -> bool,
+    ) -> bool {
+        match self.subject {
+            Subject::Field(_) => ask(self.value(fields, record).and_then(Value::as_str)),
+            Subject::System(system) => ask(record.column_text(system).as_deref()),
+        }
+    }
+
+    /// Whether there is no value or an empty text. What no longer compares, such as a choice that is gone, is none.
+    fn is_empty(&self, fields: &FieldSet, record: Record<'_>) -> bool {
+        if !self.family.is_ordered() {
+            return self.value(fields, record).is_none();
+        }
+        let key = self.key(fields, record);
+        key == [key::NOTHING] || (self.family == Family::Text && key == empty_text())
+    }
+
+    fn has(
+        &self,
+        fields: &FieldSet,
+        record: Record<'_>,
+        elements: &[Value],
+        links: &mut dyn FnMut(FieldId, &[Value]) -> Result<bool>,
+    ) -> Result<bool> {
+        let values = self.value(fields, record).and_then(Value::as_array);
+        if values.is_some_and(|values| values.iter().any(|value| elements.contains(value))) {
+            return Ok(true);
+        }
+        match self.subject {
+            Subject::Field(id) if record.columns.has_cut_relations() => links(id, elements),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The key of an empty text.
+fn empty_text() -> Vec<u8> {
+    let mut key = Vec::new();
+    key::push_text(&mut key, Some(""), false);
+    key
+}
+
+impl Condition {
+    /// The ranges in which the keys of all values that fit lie; `None` where they may lie anywhere.
+    pub fn ranges(&self) -> Option<Vec<Range>> {
+        let of_text = |text: &String| {
+            let mut key = Vec::new();
+            key::push_text(&mut key, Some(text), false);
+            Range::of(key)
+        };
+        match &self.test {
+            Test::Empty => Some(vec![Range::of(empty_text()), Range::nothing()]),
+            Test::Filled => Some(vec![Range::values()]),
+            Test::Within(ranges) => Some(ranges.clone()),
+            Test::Text(texts) => Some(joined(texts.iter().map(of_text).collect())),
+            Test::Like(pattern) if self.family == Family::Text => {
+                let prefix = pattern.folded_prefix();
+                if prefix.is_empty() {
+                    return Some(vec![Range::values()]);
+                }
+                let bytes = prefix.as_bytes();
+                let known = bytes.get(..key::MOST_TEXT).unwrap_or(bytes);
+                Some(vec![Range::under([&[key::VALUE], known].concat())])
+            }
+            Test::Like(_) => Some(vec![Range::values()]),
+            _ => None,
+        }
+    }
+
+    /// The one key that all values that fit have.
+    pub fn only_key(&self) -> Option<Vec<u8>> {
+        match self.ranges()?.as_slice() {
+            [range] if range.is_one() => Some(range.from.clone()),
+            _ => None,
+        }
+    }
+
+    /// The one value that all values that fit have, where it can be told from the condition.
+    pub fn only_value(&self) -> Option<Value> {
+        match &self.test {
+            Test::Text(texts) => match texts.as_slice() {
+                [text] => Some(text.as_str().into()),
+                _ => None,
+            },
+            Test::Within(_) if self.family == Family::Number => {
+                decimal::kept(&decimal::of(&key::number_of(&self.only_key()?)?)).ok()
+            }
+            _ => None,
+        }
+    }
+}

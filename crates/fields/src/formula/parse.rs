@@ -1,0 +1,203 @@
+//! Tokens, made into an expression: operators bind as in spreadsheets.
+
+use super::functions::{self, Function};
+use super::lex::{Spot, Token, problem};
+use super::operand::Operand;
+use crate::problem::Problem;
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Expr {
+    Literal(Operand),
+    Field(String),
+    Negate(Box<Expr>),
+    Not(Box<Expr>),
+    Binary(Operator, Box<Expr>, Box<Expr>),
+    Call(&'static Function, Vec<Expr>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Or,
+    And,
+    Equal,
+    Unequal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Concat,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// More nesting or more parts than this is refused: evaluation walks the expression for every record that is written.
+const DEEPEST: usize = 40;
+const MOST_PARTS: usize = 500;
+
+impl Operator {
+    /// The operator that a token stands for, and how tightly it binds.
+    fn of(token: &Token) -> Option<(Self, u8)> {
+        let Token::Mark(mark) = token else {
+            return match token {
+                Token::Word(word) if word.eq_ignore_ascii_case("or") => Some((Self::Or, 1)),
+                Token::Word(word) if word.eq_ignore_ascii_case("and") => Some((Self::And, 2)),
+                _ => None,
+            };
+        };
+        Some(match *mark {
+            "||" => (Self::Or, 1),
+            "&&" => (Self::And, 2),
+            "=" | "==" => (Self::Equal, 3),
+            "!=" | "<>" => (Self::Unequal, 3),
+            "<" => (Self::Less, 3),
+            "<=" => (Self::LessOrEqual, 3),
+            ">" => (Self::Greater, 3),
+            ">=" => (Self::GreaterOrEqual, 3),
+            "&" => (Self::Concat, 4),
+            "+" => (Self::Add, 5),
+            "-" => (Self::Subtract, 5),
+            "*" => (Self::Multiply, 6),
+            "/" => (Self::Divide, 6),
+            "%" => (Self::Remainder, 6),
+            _ => return None,
+        })
+    }
+}
+
+impl Expr {
+    /// Shows every part of it to `see`.
+    pub(super) fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Self)) {
+        see(self);
+        match self {
+            Self::Literal(_) | Self::Field(_) => {}
+            Self::Negate(inner) | Self::Not(inner) => inner.visit(see),
+            Self::Binary(_, left, right) => {
+                left.visit(see);
+                right.visit(see);
+            }
+            Self::Call(_, arguments) => arguments.iter().for_each(|argument| argument.visit(see)),
+        }
+    }
+}
+
+pub(super) fn parse(spots: &[Spot]) -> Result<Expr, Problem> {
+    let mut parser = Parser { spots, place: 0, depth: 0, parts: 0 };
+    let expr = parser.expression(0)?;
+    match parser.peek() {
+        None => Ok(expr),
+        Some(spot) => Err(problem(spot.at, "an operator is missing before this")),
+    }
+}
+
+struct Parser<'a> {
+    spots: &'a [Spot],
+    place: usize,
+    depth: usize,
+    parts: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&'a Spot> {
+        self.spots.get(self.place)
+    }
+
+    fn next(&mut self) -> Result<&'a Spot, Problem> {
+        let spot = self.peek();
+        self.place += 1;
+        spot.ok_or_else(|| Problem::new("invalid_formula", "ends too early"))
+    }
+
+    fn take(&mut self, mark: &'static str) -> bool {
+        let found = self.peek().is_some_and(|spot| spot.token == Token::Mark(mark));
+        self.place += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, mark: &'static str) -> Result<(), Problem> {
+        let at = self.peek().map_or_else(|| self.spots.last().map_or(1, |spot| spot.at), |spot| spot.at);
+        if self.take(mark) { Ok(()) } else { Err(problem(at, format_args!("`{mark}` is missing"))) }
+    }
+
+    /// An expression whose operators bind tighter than `least`.
+    fn expression(&mut self, least: u8) -> Result<Expr, Problem> {
+        self.depth += 1;
+        self.parts += 1;
+        if self.depth > DEEPEST || self.parts > MOST_PARTS {
+            return Err(Problem::new("formula_too_complex", "nests too deep or has too many parts"));
+        }
+        let mut left = self.operand()?;
+        while let Some(spot) = self.peek() {
+            let Some((operator, binds)) = Operator::of(&spot.token).filter(|(_, binds)| *binds > least)
+            else {
+                break;
+            };
+            self.place += 1;
+            let right = self.expression(binds)?;
+            left = Expr::Binary(operator, Box::new(left), Box::new(right));
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Expr, Problem> {
+        /// Signs bind tighter than any operator between two operands.
+        const TIGHTEST: u8 = 7;
+        let spot = self.next()?;
+        match &spot.token {
+            Token::Number(number) => Ok(Expr::Literal(Operand::Number(number.clone().into()))),
+            Token::Text(text) => Ok(Expr::Literal(Operand::Text(text.clone()))),
+            Token::Field(key) => Ok(Expr::Field(key.clone())),
+            Token::Mark("(") => {
+                let inner = self.expression(0)?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Token::Mark("-") => Ok(Expr::Negate(Box::new(self.expression(TIGHTEST)?))),
+            Token::Mark("+") => self.expression(TIGHTEST),
+            Token::Mark("!") => Ok(Expr::Not(Box::new(self.expression(TIGHTEST)?))),
+            Token::Mark(mark) => Err(problem(spot.at, format_args!("`{mark}` cannot stand here"))),
+            Token::Word(word) => self.word(word, spot.at),
+        }
+    }
+
+    fn word(&mut self, word: &str, at: usize) -> Result<Expr, Problem> {
+        if self.take("(") {
+            let function = functions::named(word).ok_or_else(|| {
+                problem(at, format_args!("there is no function `{word}`{}", functions::hint(word)))
+            })?;
+            return Ok(Expr::Call(function, self.arguments(function, at)?));
+        }
+        Ok(match word.to_ascii_lowercase().as_str() {
+            "true" => Expr::Literal(Operand::Boolean(true)),
+            "false" => Expr::Literal(Operand::Boolean(false)),
+            "null" => Expr::Literal(Operand::Nothing),
+            // As loose as in most languages: `not a = b` denies the comparison.
+            "not" => Expr::Not(Box::new(self.expression(2)?)),
+            _ => Expr::Field(word.to_owned()),
+        })
+    }
+
+    fn arguments(&mut self, function: &'static Function, at: usize) -> Result<Vec<Expr>, Problem> {
+        let mut arguments = Vec::new();
+        if !self.take(")") {
+            loop {
+                arguments.push(self.expression(0)?);
+                if self.take(")") {
+                    break;
+                }
+                if !self.take(";") {
+                    self.expect(",")?;
+                }
+            }
+        }
+        if function.takes(arguments.len()) {
+            Ok(arguments)
+        } else {
+            Err(problem(at, format_args!("`{}` takes {}", function.name, function.arity())))
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a field's type can be told: limits, choices, targets.
+
+use crate::kind::FieldType;
+use model::{CollectionId, FieldId, OptionId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+use utoipa::ToSchema;
+
+/// The options of a field. Which of them a type takes stands at each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FieldOptions {
+    /// Text types: the most characters, up to 1,000 for `text`, `email`, `url` and `phone`, 100,000 for `long_text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub max_length: Option<i64>,
+    /// Text types: a regular expression that the whole value must match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 500)]
+    pub pattern: Option<String>,
+    /// `phone`: the country of numbers without `+`, as an ISO 3166 code of two letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[A-Z]{2}$")]
+    pub default_country: Option<String>,
+    /// Decimal numbers: the most places after the point, 0 to 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 8)]
+    pub precision: Option<i64>,
+    /// Numbers: the least value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub min: Option<Number>,
+    /// Numbers: the greatest value. For `rating` the number of stars, 1 to 10 (5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub max: Option<Number>,
+    /// `currency`: the ISO 4217 code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[A-Z]{3}$")]
+    pub currency: Option<String>,
+    /// `datetime`: the time zone of input without an offset, such as `Europe/Madrid`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 64)]
+    pub time_zone: Option<String>,
+    /// `select`, `multi_select`: the choices, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 200)]
+    pub choices: Option<Vec<Choice>>,
+    /// `relation`: the collection whose items are pointed to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_collection_id: Option<CollectionId>,
+    /// `relation`: how many items may be pointed to (`many`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cardinality: Option<Cardinality>,
+    /// `relation`: the field of the target collection that points back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverse_field_id: Option<FieldId>,
+    /// `relation`, when it is created: the key of a field to be made in the target collection that points back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(write_only, pattern = "^[a-z][a-z0-9_]{0,62}$")]
+    pub reverse_field_key: Option<String>,
+    /// `relation`: what becomes of an item that points to one that is deleted (`detach`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_delete: Option<OnDelete>,
+    /// `contact`, `user`, `file`: the most ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100)]
+    pub max_items: Option<i64>,
+    /// `json`: a JSON Schema that values must fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub json_schema: Option<Value>,
+    /// `formula`: the expression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 2000)]
+    pub expression: Option<String>,
+    /// `rollup`, `lookup`: the relation field, by key, of this collection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 63)]
+    pub relation: Option<String>,
+    /// `rollup`, `lookup`: the field, by key, of the target collection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 63)]
+    pub field: Option<String>,
+    /// `rollup`: how the values become one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<RollupAggregate>,
+    /// Computed fields: the type of the result, found by the service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    pub result_type: Option<FieldType>,
+}
+
+/// A choice of a select field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The choice; given by the service.
+    #[serde(default = "unnumbered")]
+    pub id: OptionId,
+    /// What items hold. It never changes; made of the label if not given.
+    #[serde(default)]
+    #[schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$")]
+    pub key: String,
+    /// What people read.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
+    pub label: String,
+    /// A colour for the label, such as `#ff8800` or `green`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
+    pub color: Option<String>,
+    /// Whether it is kept for old items only.
+    #[serde(default)]
+    pub archived: bool,
+}
+
+/// The id of a choice that has none yet.
+fn unnumbered() -> OptionId {
+    OptionId(0)
+}
+
+/// How many items a relation field may point to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cardinality {
+    /// One at most.
+    One,
+    /// Any number.
+    Many,
+}
+
+/// What becomes of an item that points to one that is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDelete {
+    /// It loses the pointer.
+    Detach,
+    /// The deletion is refused.
+    Restrict,
+    /// It is deleted too.
+    Cascade,
+}
+
+/// How the values of a rollup become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RollupAggregate {
+    /// How many items are pointed to.
+    Count,
+    /// The sum of the numbers.
+    Sum,
+    /// Their mean.
+    Avg,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
+    /// How many different values there are.
+    CountDistinct,
+    /// Whether all booleans are true.
+    All,
+    /// Whether any boolean is true.
+    Any,
+    /// The texts, joined by `, `.
+    Join,
+}
+
+impl FieldOptions {
+    /// The choices of a select field; none for others.
+    pub fn choices(&self) -> &[Choice] {
+        self.choices.as_deref().unwrap_or_default()
+    }
+
+    /// The choice with this key, and its place.
+    pub fn choice(&self, key: &str) -> Option<(usize, &Choice)> {
+        self.choices().iter().enumerate().find(|(_, choice)| choice.key == key)
+    }
+
+    /// The collection that gets a field which points back, where a new relation field asks for one.
+    pub fn mirrored_in(&self) -> Option<CollectionId> {
+        self.reverse_field_key.as_ref().and(self.target_collection_id)
+    }
+
+    /// How many items a relation field may point to.
+    pub fn cardinality(&self) -> Cardinality {
+        self.cardinality.unwrap_or(Cardinality::Many)
+    }
+}

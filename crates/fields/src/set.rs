@@ -1,0 +1,94 @@
+//! A set of fields: what records of one kind have.
+
+use crate::column::SystemColumn;
+use crate::field::Field;
+use crate::kind::FieldType;
+use model::FieldId;
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+/// Fields, in their order, each with a key of its own.
+#[derive(Debug, Default)]
+pub struct FieldSet {
+    fields: Vec<Field>,
+    formulas: OnceLock<Vec<FieldId>>,
+}
+
+impl Deref for FieldSet {
+    type Target = [Field];
+    fn deref(&self) -> &[Field] {
+        &self.fields
+    }
+}
+
+impl FromIterator<Field> for FieldSet {
+    fn from_iter<I: IntoIterator<Item = Field>>(fields: I) -> Self {
+        Self { fields: fields.into_iter().collect(), formulas: OnceLock::new() }
+    }
+}
+
+impl IntoIterator for FieldSet {
+    type Item = Field;
+    type IntoIter = std::vec::IntoIter<Field>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a FieldSet {
+    type Item = &'a Field;
+    type IntoIter = std::slice::Iter<'a, Field>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.iter()
+    }
+}
+
+impl FieldSet {
+    /// Adds a field behind the others.
+    pub fn push(&mut self, field: Field) {
+        self.fields.push(field);
+        self.formulas = OnceLock::new();
+    }
+
+    /// The field with this key.
+    pub fn field(&self, key: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+
+    /// The field with this id.
+    pub fn field_by_id(&self, id: FieldId) -> Option<&Field> {
+        self.fields.iter().find(|field| field.id == id)
+    }
+
+    /// The key nearest to one that is no field, for messages.
+    pub fn nearest(&self, wrong: &str) -> Option<&str> {
+        let keys = self.fields.iter().map(|field| field.key.as_str());
+        crate::text::nearest(wrong, keys.chain(SystemColumn::ALL.map(SystemColumn::as_str)))
+    }
+
+    /// The formula fields, each after those that it reads.
+    pub fn formulas(&self) -> impl Iterator<Item = &Field> {
+        let order = self.formulas.get_or_init(|| {
+            let (mut order, mut seen) = (Vec::new(), HashSet::new());
+            for field in self.fields.iter().filter(|field| field.kind == FieldType::Formula) {
+                self.put_after_its_inputs(field, &mut seen, &mut order);
+            }
+            order
+        });
+        order.iter().filter_map(|id| self.field_by_id(*id))
+    }
+
+    fn put_after_its_inputs(&self, field: &Field, seen: &mut HashSet<FieldId>, order: &mut Vec<FieldId>) {
+        if !seen.insert(field.id) {
+            return;
+        }
+        let inputs = field.formula().map(|formula| formula.fields()).unwrap_or_default();
+        for input in inputs.into_iter().filter_map(|key| self.field(key)) {
+            if input.kind == FieldType::Formula {
+                self.put_after_its_inputs(input, seen, order);
+            }
+        }
+        order.push(field.id);
+    }
+}

@@ -1,0 +1,136 @@
+//! Text, cut into terms.
+
+use model::CollectionId;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A term has at most this many characters; longer runs are cut.
+const LONGEST: usize = 40;
+
+/// A record has at most this many terms: text behind them is not found.
+const MOST: usize = 20_000;
+
+/// The terms of a record, in order, each with its collection before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms(Vec<Vec<String>>);
+
+/// Runs of letters and digits, in lower case, compatibility forms resolved, accents taken off.
+pub fn tokens(text: &str) -> Vec<String> {
+    cut(text, "")
+}
+
+/// The tokens of a text, each behind `prefix`.
+fn cut(text: &str, prefix: &str) -> Vec<String> {
+    // Most text has nothing to resolve.
+    if text.is_ascii() {
+        return gather(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())), prefix);
+    }
+    gather(text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase), prefix)
+}
+
+fn gather(letters: impl Iterator<Item = char>, prefix: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut token = String::new();
+    let mut length = 0;
+    for letter in letters {
+        if letter.is_alphanumeric() {
+            if length == 0 {
+                token.push_str(prefix);
+            }
+            if length < LONGEST {
+                token.push(letter);
+            }
+            length += 1;
+        } else if length > 0 {
+            tokens.push(std::mem::take(&mut token));
+            length = 0;
+        }
+    }
+    if length > 0 {
+        tokens.push(token);
+    }
+    tokens
+}
+
+/// What stands before each term of a collection. A dash would end a token, and an `x` no number holds.
+pub fn prefix(collection: CollectionId) -> String {
+    format!("{collection}x")
+}
+
+impl Terms {
+    /// The terms of a record whose searchable fields hold `texts`.
+    pub fn of(collection: CollectionId, texts: &[String]) -> Self {
+        let prefix = prefix(collection);
+        let mut left = MOST;
+        let fields = texts.iter().map(|text| {
+            let mut terms = cut(text, &prefix);
+            terms.truncate(left);
+            left -= terms.len();
+            terms
+        });
+        Self(fields.filter(|terms| !terms.is_empty()).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// For SQLite's FTS5: terms with spaces between, and between two fields a term that no phrase has.
+    pub fn fts5(&self) -> String {
+        self.0.iter().map(|field| field.join(" ")).collect::<Vec<_>>().join(" 0 ")
+    }
+
+    /// For PostgreSQL: a `tsvector`, written out.
+    pub fn tsvector(&self) -> String {
+        /// Positions end here in PostgreSQL; terms behind are found, but not in phrases.
+        const LAST: usize = 16_383;
+        let mut places: std::collections::BTreeMap<&str, Vec<usize>> = std::collections::BTreeMap::new();
+        let mut place = 0;
+        for field in &self.0 {
+            for term in field {
+                place += 1;
+                let places = places.entry(term).or_default();
+                // PostgreSQL keeps 256 positions of a term.
+                if places.len() < 255 {
+                    places.push(place.min(LAST));
+                }
+            }
+            place += 1;
+        }
+        let mut text = String::new();
+        for (term, places) in places {
+            let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+            text.push_str(&format!("'{term}':{} ", places.join(",")));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_all_but_letters_and_digits() {
+        let cases: [(&str, &[&str]); 7] = [
+            ("Café Crème", &["cafe", "creme"]),
+            ("e-mail: a_b@c.de", &["e", "mail", "a", "b", "c", "de"]),
+            ("ﬁne 4½", &["fine", "41", "2"]),
+            ("日本語", &["日本語"]),
+            ("x y2 Z", &["x", "y2", "z"]),
+            ("'\"\\:*()& --", &[]),
+            ("Ünïcode-ΣΑΣ", &["unicode", "σασ"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(tokens(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn terms_are_written_for_both_databases() {
+        let terms = Terms::of(CollectionId(7), &["red shoe red".into(), "!".into(), "new".into()]);
+        assert_eq!(terms.fts5(), "7xred 7xshoe 7xred 0 7xnew");
+        assert_eq!(terms.tsvector(), "'7xnew':5 '7xred':1,3 '7xshoe':2 ");
+    }
+}

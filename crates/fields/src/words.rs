@@ -1,0 +1,174 @@
+//! What a search looks for: words, the beginnings of words, phrases, in any field or in one.
+
+use crate::field::Field;
+use crate::kind::FieldType;
+use crate::record::Record;
+use crate::set::FieldSet;
+use crate::terms::tokens;
+use model::{CollectionId, FieldId};
+use serde_json::Value;
+
+/// Everything that a record must contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words(pub Vec<Clause>);
+
+/// Something that a record must contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clause {
+    /// Where; anywhere where it is `None`.
+    pub field: Option<FieldId>,
+    /// The words, one behind the other.
+    pub words: Vec<String>,
+    /// Whether the last word may go on.
+    pub open: bool,
+}
+
+/// More are not looked for.
+const MOST_CLAUSES: usize = 20;
+
+impl Words {
+    /// Reads what a caller looks for: words, `"phrases"`, and `field:` before either. The last word may be the beginning
+    /// of one. Whatever else there is parts words, so that no text is a mistake.
+    pub fn read(fields: &FieldSet, text: &str) -> Self {
+        let mut clauses: Vec<Clause> = Vec::new();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let (field, behind) = named_field(fields, rest);
+            let (quoted, chunk, behind) =
+                match behind.strip_prefix('"').and_then(|inner| inner.split_once('"')) {
+                    Some((phrase, behind)) => (true, phrase, behind),
+                    None => {
+                        let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
+                        let (chunk, behind) = behind.split_at(end);
+                        (false, chunk, behind)
+                    }
+                };
+            rest = behind.trim_start();
+            let words = tokens(chunk);
+            let is_last = rest.is_empty();
+            if quoted {
+                clauses.push(Clause { field, words, open: false });
+                continue;
+            }
+            let last = words.len();
+            clauses.extend(words.into_iter().enumerate().map(|(place, word)| Clause {
+                field,
+                words: vec![word],
+                open: is_last && place + 1 == last,
+            }));
+        }
+        clauses.retain(|clause| !clause.words.is_empty());
+        clauses.truncate(MOST_CLAUSES);
+        Self(clauses)
+    }
+
+    /// Whether a record contains all of it.
+    pub fn fit(&self, fields: &FieldSet, record: Record<'_>) -> bool {
+        let texts: Vec<(FieldId, Vec<String>)> =
+            searchable(fields).map(|field| (field.id, field_tokens(field, record))).collect();
+        self.0.iter().all(|clause| {
+            texts
+                .iter()
+                .filter(|(id, _)| clause.field.is_none_or(|field| field == *id))
+                .any(|(_, tokens)| clause.count_in(tokens) > 0)
+        })
+    }
+
+    /// As FTS5 asks for it.
+    pub fn fts5(&self, collection: CollectionId) -> String {
+        let prefix = crate::terms::prefix(collection);
+        let clause = |clause: &Clause| {
+            let words: Vec<String> = clause.words.iter().map(|word| format!("{prefix}{word}")).collect();
+            format!("\"{}\"{}", words.join(" "), if clause.open { "*" } else { "" })
+        };
+        self.0.iter().map(clause).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// As PostgreSQL asks for it.
+    pub fn tsquery(&self, collection: CollectionId) -> String {
+        let prefix = crate::terms::prefix(collection);
+        let clause = |clause: &Clause| {
+            let words: Vec<String> = clause.words.iter().map(|word| format!("'{prefix}{word}'")).collect();
+            format!("({}{})", words.join(" <-> "), if clause.open { ":*" } else { "" })
+        };
+        self.0.iter().map(clause).collect::<Vec<_>>().join(" & ")
+    }
+}
+
+impl Clause {
+    /// How often it stands in a text.
+    pub fn count_in(&self, tokens: &[String]) -> usize {
+        let Some((last, firsts)) = self.words.split_last() else { return 0 };
+        let fits = |window: &&[String]| {
+            let Some((end, begin)) = window.split_last() else { return false };
+            begin == firsts && (end == last || (self.open && end.starts_with(last.as_str())))
+        };
+        tokens.windows(self.words.len()).filter(fits).count()
+    }
+}
+
+/// The fields that search looks at.
+pub fn searchable(fields: &FieldSet) -> impl Iterator<Item = &Field> {
+    fields.iter().filter(|field| field.kind.is_searchable())
+}
+
+/// The words of a field of a record.
+pub fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
+    let label = |key: &str| match field.options.choice(key) {
+        Some((_, choice)) => tokens(&choice.label),
+        None => tokens(key),
+    };
+    match (field.kind, record.value(field)) {
+        (FieldType::Select, Some(Value::String(key))) => label(key),
+        (FieldType::MultiSelect, Some(Value::Array(keys))) => {
+            keys.iter().filter_map(Value::as_str).flat_map(label).collect()
+        }
+        (_, Some(Value::String(text))) => tokens(text),
+        _ => Vec::new(),
+    }
+}
+
+/// The searchable field that a text names at its beginning, and what stands behind.
+fn named_field<'a>(fields: &FieldSet, text: &'a str) -> (Option<FieldId>, &'a str) {
+    let named = text.split_once(':').and_then(|(name, behind)| {
+        let field = searchable(fields).find(|field| field.key == name)?;
+        let goes_on = behind.chars().next().is_some_and(|letter| !letter.is_whitespace());
+        goes_on.then_some((Some(field.id), behind))
+    });
+    named.unwrap_or((None, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FieldType as Type;
+    use crate::sample::fields;
+
+    #[test]
+    fn what_is_looked_for_is_taken_apart() {
+        let fields =
+            fields(vec![("name", Type::Text, Default::default()), ("n", Type::Number, Default::default())]);
+        let clause = |field: Option<i64>, words: &[&str], open| Clause {
+            field: field.map(FieldId),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            open,
+        };
+        for (text, clauses) in [
+            ("Red sho", vec![clause(None, &["red"], false), clause(None, &["sho"], true)]),
+            ("\"red shoe\" x", vec![clause(None, &["red", "shoe"], false), clause(None, &["x"], true)]),
+            ("x \"red\"", vec![clause(None, &["x"], false), clause(None, &["red"], false)]),
+            ("name:red", vec![clause(Some(1), &["red"], true)]),
+            ("name:\"red shoe\"", vec![clause(Some(1), &["red", "shoe"], false)]),
+            ("n:5", vec![clause(None, &["n"], false), clause(None, &["5"], true)]),
+            ("name: red", vec![clause(None, &["name"], false), clause(None, &["red"], true)]),
+            ("\"open", vec![clause(None, &["open"], true)]),
+            ("'*:() AND \\", vec![clause(None, &["and"], false)]),
+            ("\"\" -- &", vec![]),
+        ] {
+            assert_eq!(Words::read(&fields, text).0, clauses, "{text}");
+        }
+        let words = Words::read(&fields, "\"a b\" c");
+        assert_eq!(words.fts5(CollectionId(7)), "\"7xa 7xb\" AND \"7xc\"*");
+        assert_eq!(words.tsquery(CollectionId(7)), "('7xa' <-> '7xb') & ('7xc':*)");
+    }
+}

@@ -1,0 +1,18 @@
+//! Files: their rows, their bytes in object storage, and the addresses at which they are read.
+//!
+//! A file is made in three steps, so that no crash leaves a row without bytes or bytes that nobody knows of: a row that
+//! is `pending`, the bytes, and the row made `ready` in the transaction that wants the file. What stays `pending` for a
+//! day is swept away ([`sweep`]).
+
+mod download;
+mod links;
+mod range;
+mod row;
+mod storage;
+
+pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
+pub use links::Link;
+pub use row::{File, FileKind, FileRow, find, live};
+pub use storage::{
+    Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep,
+};

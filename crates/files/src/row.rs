@@ -1,0 +1,135 @@
+//! A file as it is stored, and as it goes out.
+
+use diesel::prelude::*;
+use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
+use serde::Serialize;
+use store::Read;
+use store::schema::files;
+use utoipa::ToSchema;
+
+/// A file as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = files)]
+#[expect(missing_docs, reason = "the columns are those of `File`")]
+pub struct FileRow {
+    pub id: FileId,
+    pub workspace_id: WorkspaceId,
+    pub name: String,
+    pub mime_type: String,
+    pub size: i64,
+    pub sha256: String,
+    /// Where the bytes are in object storage.
+    pub storage_key: String,
+    /// 128 random bits: whoever knows them may read the file.
+    pub path_token: String,
+    pub status: String,
+    pub uploaded_by: JsonText,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub trashed_at: Option<Timestamp>,
+}
+
+/// A file.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct File {
+    /// The file.
+    pub id: FileId,
+    /// Always `file`.
+    pub object: &'static str,
+    /// Its name, such as `price list.pdf`.
+    pub name: String,
+    /// What it is, found by looking at its bytes.
+    pub mime_type: String,
+    /// What it is, roughly.
+    pub kind: FileKind,
+    /// Its size in bytes.
+    pub size: i64,
+    /// The SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Where everybody who knows this address can read it, for as long as it exists.
+    pub url: String,
+    /// Where it can be read until `signed_url_expires_at`.
+    pub signed_url: String,
+    /// When `signed_url` stops working.
+    pub signed_url_expires_at: Timestamp,
+    /// Who uploaded it.
+    pub uploaded_by: Actor,
+    /// Raised with every change.
+    pub version: i64,
+    /// When it was uploaded.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a file is, roughly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FileKind {
+    Image,
+    Video,
+    Audio,
+    Document,
+    Other,
+}
+
+impl FileKind {
+    /// The kind of a media type.
+    pub fn of(mime_type: &str) -> Self {
+        match mime_type.split('/').next().unwrap_or_default() {
+            "image" => Self::Image,
+            "video" => Self::Video,
+            "audio" => Self::Audio,
+            "text" => Self::Document,
+            _ if is_document(mime_type) => Self::Document,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn is_document(mime_type: &str) -> bool {
+    let rest = mime_type.strip_prefix("application/").unwrap_or_default();
+    matches!(rest, "pdf" | "json" | "x-ndjson" | "rtf" | "epub+zip" | "msword")
+        || rest.starts_with("vnd.openxmlformats-officedocument")
+        || rest.starts_with("vnd.oasis.opendocument")
+        || rest.starts_with("vnd.ms-")
+}
+
+impl FileRow {
+    /// Whether it can be read.
+    pub fn is_ready(&self) -> bool {
+        self.status == "ready" && self.trashed_at.is_none()
+    }
+}
+
+/// A file of the workspace that can be read.
+///
+/// # Errors
+/// `not_found`.
+pub fn live(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<FileRow> {
+    find(read, workspace, id)?.filter(FileRow::is_ready).ok_or_else(|| Error::not_found("file"))
+}
+
+/// A file of the workspace, in any state.
+///
+/// # Errors
+/// When the database fails.
+pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Option<FileRow>> {
+    let found = files::table
+        .filter(files::id.eq(id))
+        .filter(files::workspace_id.eq(workspace))
+        .select(FileRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
+
+/// The file with this permanent address, in any state.
+pub fn by_token(read: &mut Read, token: &str) -> Result<Option<FileRow>> {
+    let found = files::table
+        .filter(files::path_token.eq(token))
+        .select(FileRow::as_select())
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}
