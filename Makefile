@@ -49,6 +49,7 @@ check: ## formatting, lints, layers, licences, the published contracts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-layers
+	scripts/check-cycles
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 

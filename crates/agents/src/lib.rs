@@ -3,6 +3,8 @@
 pub mod agents;
 pub mod providers;
 pub mod runs;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 
 pub use agents::Agents;
 pub use runs::{RunEngine, Runs};

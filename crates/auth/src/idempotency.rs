@@ -7,10 +7,10 @@
 //! Stored answers are sealed: some show a secret that is shown this once.
 
 use crate::Seal;
+use crate::schema::idempotency_keys;
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp};
 use std::sync::Arc;
-use store::schema::idempotency_keys;
 use store::{Read, Tx, each};
 
 /// How long an owner may be silent before its claim can be taken over.

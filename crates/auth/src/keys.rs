@@ -1,7 +1,8 @@
 //! API keys in the database. Making and changing them is for people (the command line, later the dashboard): the
 //! API has no operation for it.
 
-use crate::directory::load_workspaces;
+use crate::schema::{api_keys, workspaces};
+use crate::subscription::load_workspaces;
 use crate::{KeySecret, SecretHash};
 use diesel::prelude::*;
 use model::{
@@ -9,7 +10,6 @@ use model::{
     WorkspaceId,
 };
 use std::collections::{BTreeSet, HashMap};
-use store::schema::{api_keys, workspaces};
 use store::{Read, Tx};
 
 /// A key to be made.
@@ -328,4 +328,73 @@ pub fn set_budget(tx: &mut Tx, id: &KeyId, cents: Option<i64>, cutoff: bool) -> 
         .set((api_keys::budget_cents.eq(cents), api_keys::budget_version.eq(api_keys::budget_version + 1)))
         .execute(tx.connection())?;
     by_id(tx, id)
+}
+
+/// A key's monthly budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// What it may spend, in cents.
+    pub cents: i64,
+    /// Whether reaching it refuses the key's requests.
+    pub cutoff: bool,
+    /// Rises with every other amount.
+    pub version: i64,
+}
+
+/// A key's budget as it is now: a caller's copy is as old as the caller's run. `None` without one.
+///
+/// # Errors
+/// When the database fails.
+pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
+    let row: Option<(Option<i64>, bool, i64)> = api_keys::table
+        .find(key)
+        .select((api_keys::budget_cents, api_keys::budget_cutoff, api_keys::budget_version))
+        .get_result(read.connection())
+        .optional()?;
+    Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
+}
+
+/// The workspace's keys that have a budget and are neither revoked nor expired, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<StoredKey>> {
+    let now = read.now();
+    let rows: Vec<Row> = api_keys::table
+        .filter(api_keys::workspace_id.eq(workspace))
+        .filter(api_keys::budget_cents.is_not_null())
+        .filter(api_keys::revoked_at.is_null())
+        .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
+        .order(api_keys::id.asc())
+        .load(read.connection())?;
+    rows.into_iter().map(Row::stored).collect()
+}
+
+/// The lineages of keys, by the keys' ids. A key that does not exist has none.
+///
+/// # Errors
+/// When the database fails.
+pub fn lineages(read: &mut Read, keys: &[&str]) -> Result<HashMap<String, String>> {
+    let mut lineages = HashMap::new();
+    // In pieces, because both databases bound the number of values in a statement.
+    for keys in keys.chunks(500) {
+        let found: Vec<(String, String)> = api_keys::table
+            .filter(api_keys::id.eq_any(keys))
+            .select((api_keys::id, api_keys::lineage_id))
+            .load(read.connection())?;
+        lineages.extend(found);
+    }
+    Ok(lineages)
+}
+
+/// The lineages of all keys that an owner ever had, in ascending order.
+///
+/// # Errors
+/// When the database fails.
+pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
+    let query = api_keys::table.select(api_keys::lineage_id).distinct().order(api_keys::lineage_id.asc());
+    Ok(match owner {
+        KeyOwner::Workspace(id) => query.filter(api_keys::workspace_id.eq(id)).load(read.connection())?,
+        KeyOwner::Partner(id) => query.filter(api_keys::partner_id.eq(id)).load(read.connection())?,
+    })
 }

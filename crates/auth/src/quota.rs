@@ -1,12 +1,14 @@
 //! Requests per month. Counted in memory and written behind, with the request log: the count may lose what a
 //! `kill -9` catches between two flushes (a second at most), and replicas learn of each other's requests as often.
 
+use crate::schema::key_requests;
 use chrono::NaiveDate;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 use model::{KeyId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use store::schema::key_requests;
 use store::{Db, Read, Tx, each};
 
 /// The counters of all keys seen this month.
@@ -206,4 +208,46 @@ fn stored(read: &mut Read, lineages: &[KeyId], month: &str) -> Result<HashMap<Ke
         ))
         .load(read.connection())?;
     Ok(rows.into_iter().collect())
+}
+
+/// Requests of a workspace's keys from one day to another, by day.
+///
+/// # Errors
+/// When the database fails.
+pub fn requests_by_day(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    from: NaiveDate,
+    to: NaiveDate,
+) -> Result<Vec<(String, i64)>> {
+    requests_by(read, "day", workspace, from, to)
+}
+
+/// Requests of a workspace's keys from one day to another, by the keys' lineage.
+///
+/// # Errors
+/// When the database fails.
+pub fn requests_by_lineage(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    from: NaiveDate,
+    to: NaiveDate,
+) -> Result<Vec<(String, i64)>> {
+    requests_by(read, "lineage_id", workspace, from, to)
+}
+
+fn requests_by(
+    read: &mut Read,
+    column: &'static str,
+    workspace: WorkspaceId,
+    from: NaiveDate,
+    to: NaiveDate,
+) -> Result<Vec<(String, i64)>> {
+    use key_requests as r;
+    Ok(r::table
+        .filter(r::workspace_id.eq(workspace))
+        .filter(r::day.between(from.to_string(), to.to_string()))
+        .group_by(sql::<Text>(column))
+        .select((sql::<Text>(column), sql::<BigInt>("CAST(SUM(requests) AS BIGINT)")))
+        .load(read.connection())?)
 }

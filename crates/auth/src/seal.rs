@@ -2,6 +2,7 @@
 //! own key, bound to where the secret belongs. And signing of what callers carry and must not change, such as the
 //! addresses of downloads: HMAC-SHA-256 under a key derived from the same one.
 
+use crate::schema::installation;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use diesel::prelude::*;
@@ -9,7 +10,6 @@ use model::{Error, Random, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 use std::fmt;
-use store::schema::installation;
 use store::{Tx, each};
 
 /// Seals and opens, signs and verifies.

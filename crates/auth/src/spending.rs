@@ -1,18 +1,21 @@
 //! What keys have spent this month, as the gate sees it: remembered for two seconds, and forgotten at once when
 //! this process settles a run. The hold in the ledger is what keeps a budget exactly.
 
-use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use store::Db;
-use store::schema::key_months;
+use store::{Db, Read};
 
 const REMEMBERED_MS: i64 = 2_000;
+
+/// Reads what a key, named by its lineage, has spent in a month, in millionths of a dollar. Whoever keeps the books
+/// gives it.
+pub type SpentMicros = fn(&mut Read, &KeyId, &str) -> Result<i64>;
 
 /// Spending by key. Asked only for keys whose budget cuts them off.
 pub struct Spending {
     db: Db,
+    spent: SpentMicros,
     known: Mutex<HashMap<KeyId, Known>>,
 }
 
@@ -32,9 +35,9 @@ impl Known {
 }
 
 impl Spending {
-    /// What `db` knows.
-    pub fn new(db: Db) -> Self {
-        Self { db, known: Mutex::default() }
+    /// What `spent` reads in `db`.
+    pub fn new(db: Db, spent: SpentMicros) -> Self {
+        Self { db, spent, known: Mutex::default() }
     }
 
     /// Money spent in the month of `now`, in millionths of a dollar.
@@ -46,18 +49,8 @@ impl Spending {
             return Ok(micros);
         }
         let month = now.month();
-        let wanted = (lineage.clone(), month.clone());
-        let spent: Option<i64> = self
-            .db
-            .read(move |read| {
-                Ok(key_months::table
-                    .find(wanted)
-                    .select(key_months::spent_micros)
-                    .first(read.connection())
-                    .optional()?)
-            })
-            .await?;
-        let micros = spent.unwrap_or(0);
+        let (spent, wanted) = (self.spent, (lineage.clone(), month.clone()));
+        let micros = self.db.read(move |read| spent(read, &wanted.0, &wanted.1)).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, known| known.holds(now));
         known.insert(lineage.clone(), Known { month, micros, until: now.millis() + REMEMBERED_MS });

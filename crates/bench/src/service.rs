@@ -13,9 +13,11 @@ use agents::providers::{
 };
 use anyhow::{Context, Result};
 use auth::keys::{self, NewKey};
+use auth::schema::plans as plan_table;
+use auth::workspaces::NewWorkspace;
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
@@ -29,7 +31,6 @@ use server::{Service, ServiceParts};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::plans as plan_table;
 use store::{Backend, Db, Options, Read, Tx};
 use tokio::runtime::Handle;
 

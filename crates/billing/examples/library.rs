@@ -4,9 +4,10 @@
 
 use auth::Directory;
 use auth::keys::{self, NewKey};
+use auth::workspaces::NewWorkspace;
 use billing::Ledger;
 use billing::ledger::{GrantKind, NewGrant, grant};
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
 use model::{AgentId, Caller, Env, Error, RequestId, Result, RunId, Scope};
 use model::{SubscriptionStatus, SystemClock, SystemRandom};
 use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, Settlement};
@@ -54,7 +55,7 @@ async fn main() -> Result<()> {
     let (meter, first) = (ledger.clone(), charge.clone());
     let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;
     // … the work itself, which no transaction waits for …
-    let close = Some(Closing { status: "completed", refund: false });
+    let close = Some(Closing { status: "completed", refund: false, last_step: None });
     let used = Settlement { step: 1, energy: 30, model: "report", close };
     let (meter, last) = (ledger, charge.clone());
     db.write(move |tx| meter.settle(tx, &last, &used)).await?;

@@ -8,6 +8,8 @@ mod areas;
 pub mod ledger;
 pub mod plans;
 pub mod processor;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 
-pub use areas::{Billing, BillingSettings, Identity};
+pub use areas::{Billing, BillingSettings, Identity, Traces};
 pub use ledger::Ledger;

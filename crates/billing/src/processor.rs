@@ -7,11 +7,11 @@
 //! Periods follow each other by themselves ([`crate::plans::renew`]). An adapter that cannot collect the fee of one
 //! puts the subscription to `past_due`, and back to `active` once it could, with [`crate::plans::set_plan`].
 
+use crate::schema::{invoices, payment_methods};
 use diesel::prelude::*;
 use model::{Code, Error, InvoiceId, JsonText, PaymentMethodId, Result, Timestamp, WorkspaceId};
 use operation::BoxFuture;
 use serde::{Deserialize, Serialize};
-use store::schema::{invoices, payment_methods};
 use store::{Tx, each};
 
 /// A processor of payments. Its calls speak to the outside, so none is made inside a transaction.

@@ -1,18 +1,12 @@
-//! The data engine: collections with their fields and views, items, and the links between them.
+//! Collections with their fields and views, items, and the links between them: the operations over the record engine.
 
-pub mod author;
 pub mod collections;
-pub mod compute;
 pub mod exports;
 pub mod imports;
 pub mod items;
-pub mod jobs;
 pub mod links;
 
-mod output;
 pub mod query;
-pub mod search;
-pub mod shape;
 mod told;
 
 use operation::{Domain, EventType, Operations};

@@ -1,12 +1,14 @@
 //! The events that the data engine tells.
 
+use crate::collections::Collection;
 use crate::collections::views::CollectionView;
-use crate::collections::{Collection, CollectionField};
 use crate::imports::Import;
-use crate::items::{Item, ItemComment, ItemFile};
+use crate::items::{ItemComment, ItemFile};
 use crate::links::{self, ItemLink};
 use model::{CollectionId, ItemId, Scope, schema_of};
 use operation::EventType;
+use records::definitions::CollectionField;
+use records::rows::Item;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 

@@ -7,6 +7,8 @@
 pub mod inbound;
 pub mod log;
 pub mod outbound;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 
 pub use log::{Catalogue, Feed, Sequencer};
 pub use outbound::{Deliveries, Delivering, signing};

@@ -7,8 +7,10 @@
 mod column;
 pub mod computed;
 mod computed_error;
+pub mod convert;
 pub mod decimal;
 mod field;
+pub mod field_keys;
 pub mod filter;
 pub mod formula;
 pub mod json_errors;
@@ -16,6 +18,7 @@ pub mod json_schema;
 pub mod key;
 mod kind;
 pub mod numbers;
+pub mod option_rules;
 mod options;
 mod problem;
 mod record;

@@ -1,12 +1,12 @@
 //! The request log: a row per request, written in batches and never on the request's path.
 
+use crate::schema::request_logs;
 use auth::Quotas;
 use diesel::prelude::*;
 use model::{KeyId, Result, Timestamp, WorkspaceId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use store::schema::request_logs;
 use store::{AnyConnection, Db, Tx};
 use tokio::sync::{Notify, mpsc, watch};
 

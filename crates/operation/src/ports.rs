@@ -1,7 +1,9 @@
-//! What one group of areas may ask of another: small traits, implemented by their owner and wired by the binary.
+//! Ports: what one group of areas may ask of another. Small traits, implemented by their owner and wired by the
+//! composition.
 
-use model::{AgentId, Caller, Result, RunId};
-use store::Tx;
+use model::{AgentId, Caller, Result, RunId, StepId, Timestamp, WorkspaceId};
+use std::sync::Arc;
+use store::{Read, Tx};
 
 /// What a piece of work is charged to.
 #[derive(Debug, Clone)]
@@ -47,11 +49,26 @@ pub struct Closing<'a> {
     pub status: &'a str,
     /// Whether what was spent is given back, because nothing usable came of it.
     pub refund: bool,
+    /// The last step of its trace; `None` for work without one.
+    pub last_step: Option<i64>,
+}
+
+/// Work of a test key that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct TestExecution<'a> {
+    /// How it ended, such as `completed`.
+    pub status: &'a str,
+    /// The model that it used.
+    pub model: &'a str,
+    /// The first step of the attempt that counts.
+    pub first_step: i64,
+    /// The last step of its trace.
+    pub last_step: Option<i64>,
 }
 
 /// The keeper of Energy. Every method works in the caller's transaction, so that work and charge are one.
 ///
-/// Test keys never reach it: their runs cost nothing.
+/// Runs of test keys cost nothing: only their executions are recorded.
 pub trait EnergyMeter: Send + Sync {
     /// Makes sure that at least `least` and at most `wanted` Energy is set aside for the next step, beside what the
     /// run has used, and gives how much that is. What is refused leaves no trace, so the caller may go on.
@@ -76,10 +93,106 @@ pub trait EnergyMeter: Send + Sync {
     /// When the database fails.
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64>;
 
-    /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt go on
-    /// behind those of the one before, and only they are given back if it is refunded too.
+    /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt begin with
+    /// `first_step`, behind those of the one before, and only they are given back if it is refunded too.
     ///
     /// # Errors
     /// When the database fails.
-    fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()>;
+    fn reopen(&self, tx: &mut Tx, charge: &Charge, first_step: i64) -> Result<()>;
+
+    /// Records the end of a test key's work among the executions, at no cost.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn record_test(&self, tx: &mut Tx, charge: &Charge, execution: &TestExecution<'_>) -> Result<()>;
+}
+
+/// A step of a run, as bills show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceStep {
+    /// Its id.
+    pub id: StepId,
+    /// Its place in the run.
+    pub position: i64,
+    /// What it was, such as a call of the model or of a tool.
+    pub kind: String,
+    /// The model or the tool.
+    pub name: String,
+    /// How it ended.
+    pub status: String,
+    /// Tokens that went in.
+    pub input_tokens: i64,
+    /// Tokens that came out.
+    pub output_tokens: i64,
+    /// Energy that it cost.
+    pub energy: i64,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; `None` while it has not.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The traces of runs.
+pub trait RunTraces: Send + Sync {
+    /// The steps of the workspace's run `run` from position `first` to `last`, in their order; none where there is no
+    /// such run.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn steps(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        run: &str,
+        first: i64,
+        last: i64,
+    ) -> Result<Vec<TraceStep>>;
+}
+
+/// An object that links may point at, as links show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedTarget {
+    /// Its id, as text.
+    pub id: String,
+    /// Its title, where it has one.
+    pub title: Option<String>,
+    /// The type of its bytes, where it is a file.
+    pub mime_type: Option<String>,
+    /// Its status, where it has one.
+    pub status: Option<String>,
+}
+
+/// Objects of one type that links may point at. Each group that keeps such objects implements it.
+pub trait LinkTargets: Send + Sync {
+    /// The word for the type in links, such as `run`.
+    fn target_type(&self) -> &'static str;
+
+    /// Whether the workspace has a live object with this id. It is then kept until the transaction ends: nobody moves it
+    /// to the trash or deletes it meanwhile. An id of the wrong form is that of no object.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, id: &str) -> Result<bool>;
+
+    /// Those of the workspace's live objects that have one of these ids, in no order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn show(&self, read: &mut Read, workspace: WorkspaceId, ids: &[&str]) -> Result<Vec<LinkedTarget>>;
+}
+
+/// Everything that links may point at beside items and files, by its type. A service that operations ask for.
+#[derive(Clone, Default)]
+pub struct LinkDirectory(Vec<Arc<dyn LinkTargets>>);
+
+impl LinkDirectory {
+    /// A directory of these types.
+    pub fn new(targets: impl IntoIterator<Item = Arc<dyn LinkTargets>>) -> Self {
+        Self(targets.into_iter().collect())
+    }
+
+    /// The objects of a type; `None` where the service keeps no such objects.
+    pub fn of(&self, target_type: &str) -> Option<&dyn LinkTargets> {
+        self.0.iter().find(|targets| targets.target_type() == target_type).map(|targets| &**targets)
+    }
 }

@@ -1,14 +1,12 @@
 //! The composition: which areas there are, and what they are handed.
 
 use agents::providers::Tiers;
-use agents::runs::{ApprovalRoute, RunEngineParts};
+use agents::runs::{ApprovalRoute, RunDirectory, RunEngineParts};
 use agents::{Agents, RunEngine, Runs};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
-use billing::{Billing, BillingSettings, Identity, Ledger};
+use billing::{Billing, BillingSettings, Identity, Ledger, Traces};
 use data::exports::Exporter;
 use data::imports::{self, Importer};
-use data::query::Planner;
-use data::shape::Shapes;
 use data::{Collections, ItemLinks, Items};
 use egress::Connector;
 use events::inbound::{self, Receiver, ReceiverParts};
@@ -17,7 +15,10 @@ use files::{DownloadRoute, Files, Objects, PermanentRoute};
 use http_face::{Contracts, Face};
 use jobs::Runner;
 use model::Result;
+use operation::ports::{LinkDirectory, LinkTargets};
 use operation::{Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
+use records::query::Planner;
+use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -93,7 +94,7 @@ impl Service {
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
-        let spending = Arc::new(Spending::new(db.clone()));
+        let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
         let quotas = Arc::new(Quotas::new(db.clone()));
         let rates = Arc::new(rates);
         let settings = BillingSettings { base_url: base_url.clone() };
@@ -129,6 +130,8 @@ impl Service {
             .with(engine.clone())
             .with(receiver.clone())
             .with(settings)
+            .with(Traces(Arc::new(RunDirectory)))
+            .with(LinkDirectory::new([Arc::new(RunDirectory) as Arc<dyn LinkTargets>]))
             .with_shared(shapes.clone())
             .with(Planner::new(db.clone()));
         let services = events.serve(services);
@@ -242,9 +245,8 @@ fn billed(runner: Runner) -> Runner {
 fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
     let seconds = Duration::from_secs;
     let (resuming, purging) = (engine.clone(), engine.clone());
-    let runner = data::collections::handle_index_jobs(Runner::new(db.clone()), shapes);
+    let runner = records::handle_jobs(Runner::new(db.clone()), shapes);
     let runner = data::collections::handle_jobs(runner, shapes);
-    let runner = data::jobs::handle(runner, shapes);
     billed(runner)
         .every("runs.resume", seconds(5), move |_| {
             let engine = resuming.clone();

@@ -1,7 +1,7 @@
 //! What the command line takes: read and checked with the arguments, before anything is made or changed.
 
+use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
-use billing::plans::is_slug;
 use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here

@@ -5,9 +5,11 @@ use crate::{Kind, ScriptedModel, TestDb};
 use actix_web::dev::ServerHandle;
 use agents::providers::{Provider, Route, TierSetup, Tiers};
 use auth::keys::{self, NewKey};
+use auth::partners;
+use auth::workspaces::{self, NewWorkspace};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
@@ -204,9 +206,9 @@ impl TestApp {
         let partner: PartnerId = self
             .db()
             .write(move |tx| {
-                let partner = plans::create_partner(tx, "Partner")?.id;
+                let partner = partners::create(tx, "Partner")?.id;
                 for client in &attributed {
-                    plans::attribute(tx, *client, Some(partner))?;
+                    workspaces::attribute(tx, *client, Some(partner))?;
                 }
                 Ok(partner)
             })

@@ -19,6 +19,8 @@ mod database;
 #[cfg(feature = "app")]
 mod emitted;
 #[cfg(feature = "app")]
+mod energy;
+#[cfg(feature = "app")]
 mod events;
 #[cfg(feature = "app")]
 mod listening;

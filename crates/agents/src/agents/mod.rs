@@ -10,6 +10,7 @@ mod model;
 pub mod operations;
 pub mod queries;
 mod settings;
+mod tool;
 mod tool_rules;
 pub mod tools;
 pub mod usage;
@@ -20,8 +21,9 @@ pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
-pub(crate) use tools::header_place;
-pub use tools::{AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolName, ToolRow, ToolSettings};
+pub(crate) use tool::header_place;
+pub use tool::{AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings};
+pub use tools::ToolName;
 
 use operation::{Domain, Operations};
 

@@ -2,7 +2,7 @@
 
 use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::queries::{self, Fresh};
-use super::tools::ToolRow;
+use super::tool::ToolRow;
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
 use operation::{

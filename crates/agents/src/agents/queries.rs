@@ -2,11 +2,11 @@
 
 use super::model::{AgentRow, AgentStatus};
 use super::settings::Settings;
-use super::tools::ToolRow;
+use super::tool::ToolRow;
+use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
-use store::schema::{agent_tools, agent_versions, agents};
 use store::{OptInPage, Read, Tx, each};
 
 /// The most agents of a workspace.
@@ -275,7 +275,7 @@ pub(super) struct VersionRow {
 
 impl VersionRow {
     fn tools(&self) -> Result<Vec<ToolRow>> {
-        let snapshots: Vec<super::tools::ToolSnapshot> = self.tools.parse()?;
+        let snapshots: Vec<super::tool::ToolSnapshot> = self.tools.parse()?;
         let rows = snapshots.into_iter();
         Ok(rows.map(|tool| tool.row(self.workspace_id, self.agent_id, self.created_at)).collect())
     }

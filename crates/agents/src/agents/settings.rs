@@ -1,7 +1,6 @@
 //! What a version of an agent fixes: how it answers, within which limits, and what it remembers.
 
 use super::guardrails::{self, Guardrail};
-use super::model::{AgentPatch, NewAgent};
 use crate::providers::Tier;
 use fields::json_schema;
 use model::{Error, Result, SkillId};
@@ -213,65 +212,9 @@ impl Default for Settings {
     }
 }
 
-impl NewAgent {
-    pub(crate) fn settings(&self) -> Result<Settings> {
-        let defaults = Settings::default();
-        let settings = Settings {
-            description: self.description.clone().unwrap_or_default(),
-            instructions: self.instructions.clone().unwrap_or_default(),
-            model: self.model.unwrap_or_default(),
-            temperature: self.temperature,
-            max_output_tokens: self.max_output_tokens.unwrap_or(defaults.max_output_tokens),
-            max_steps: self.max_steps.unwrap_or(defaults.max_steps),
-            max_tool_calls: self.max_tool_calls.unwrap_or(defaults.max_tool_calls),
-            timeout_seconds: self.timeout_seconds.unwrap_or(defaults.timeout_seconds),
-            energy_limit_per_run: self.energy_limit_per_run,
-            energy_limit_monthly: self.energy_limit_monthly,
-            memory: self.memory.clone().unwrap_or_default(),
-            response_format: self.response_format.clone().unwrap_or_default(),
-            guardrails: self.guardrails.clone().unwrap_or_default(),
-            reply: self.reply.unwrap_or_default(),
-            handoff: self.handoff.clone().unwrap_or_default(),
-            fallback_message: self.fallback_message.clone(),
-            skills: Vec::new(),
-        };
-        refuse_mcp_servers(self.mcp_servers.as_deref())?;
-        settings.check()?;
-        Ok(settings)
-    }
-}
-
-impl AgentPatch {
-    pub(crate) fn apply(self, settings: &mut Settings) -> Result<()> {
-        fn set<T>(place: &mut T, value: Option<T>) {
-            if let Some(value) = value {
-                *place = value;
-            }
-        }
-        set(&mut settings.description, self.description);
-        set(&mut settings.instructions, self.instructions);
-        set(&mut settings.model, self.model);
-        self.temperature.apply(&mut settings.temperature);
-        set(&mut settings.max_output_tokens, self.max_output_tokens);
-        set(&mut settings.max_steps, self.max_steps);
-        set(&mut settings.max_tool_calls, self.max_tool_calls);
-        set(&mut settings.timeout_seconds, self.timeout_seconds);
-        self.energy_limit_per_run.apply(&mut settings.energy_limit_per_run);
-        self.energy_limit_monthly.apply(&mut settings.energy_limit_monthly);
-        set(&mut settings.memory, self.memory);
-        set(&mut settings.response_format, self.response_format);
-        set(&mut settings.guardrails, self.guardrails);
-        set(&mut settings.reply, self.reply);
-        set(&mut settings.handoff, self.handoff);
-        self.fallback_message.apply(&mut settings.fallback_message);
-        refuse_mcp_servers(self.mcp_servers.as_deref())?;
-        settings.check()
-    }
-}
-
 impl Settings {
     /// What a schema cannot say.
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.reply.debounce_seconds > self.reply.max_wait_seconds {
             return Err(Error::invalid("reply.debounce_seconds", "must not be above `max_wait_seconds`"));
         }
@@ -281,17 +224,5 @@ impl Settings {
         }
         guardrails::check(&self.guardrails, self.handoff.enabled)?;
         self.response_format.check()
-    }
-}
-
-/// # Errors
-/// `validation_error`: there are no integrations to connect to.
-fn refuse_mcp_servers(servers: Option<&[Value]>) -> Result<()> {
-    match servers {
-        None | Some([]) => Ok(()),
-        Some(_) => Err(Error::invalid(
-            "mcp_servers",
-            "must be empty: this service cannot connect to MCP servers yet",
-        )),
     }
 }

@@ -1,6 +1,7 @@
 //! What an agent did, by day.
 
 use super::queries;
+use crate::schema::runs;
 use chrono::{Days, NaiveDate};
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
@@ -9,7 +10,6 @@ use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
 use operation::{Json, Path, Query, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::schema::runs;
 use store::{AnyConnection, Read};
 use utoipa::{IntoParams, ToSchema};
 

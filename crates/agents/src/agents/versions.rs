@@ -3,7 +3,7 @@
 use super::model::Agent;
 use super::queries::{self, VersionRow};
 use super::settings::Settings;
-use super::tools::{AgentTool, ToolSnapshot};
+use super::tool::{AgentTool, ToolSnapshot};
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
 use operation::{Json, OptIn, OptInList, Path, State, operation};

@@ -62,7 +62,7 @@ impl RunEngine {
             emit_end(tx, &other)?;
             let (engine, id) = (self.clone(), other.id);
             tx.after_commit(move || {
-                engine.desk().stop(&id);
+                engine.active().stop(&id);
                 if waited_for_people {
                     engine.close_abandoned();
                 }

@@ -1,16 +1,17 @@
 //! Driving a run: model, tools, model again, until it has answered or a limit ends it.
 
 use super::approvals;
+use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
-use super::judge::{self, Next};
+use super::evaluate::{self, Next};
 use super::memory::Fold;
 use super::model::tier_of;
 use super::queries;
+use super::rows::StepRow;
 use super::step::Advance;
 use super::tools::Called;
-use super::trace::StepRow;
 use super::turn::Entered;
-use super::work::{Asking, Ended, Ending, Start, Work};
+use super::work::{Asking, Start, Work};
 use crate::providers::{Answered, Attempts, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
@@ -76,7 +77,7 @@ impl RunEngine {
         };
         loop {
             if matches!(course, Course::Fold(_) | Course::Ask(_)) {
-                work.tell_begun();
+                work.publish_begun();
             }
             let asking = match course {
                 Course::Fold(fold) => {
@@ -96,7 +97,7 @@ impl RunEngine {
                 }
                 Err(error) => {
                     Arc::make_mut(&mut work).note_failed(attempts.failed());
-                    (Next::End(judge::give_up(&work, &error)), 0)
+                    (Next::End(evaluate::give_up(&work, &error)), 0)
                 }
             };
             course = match next {
@@ -111,8 +112,8 @@ impl RunEngine {
     fn take_answer(&self, work: &mut Work, mut answered: Answered, attempts: &Attempts, energy: i64) -> Next {
         let has_schema = work.plan.answer.is_some();
         let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
-        work.tell_answer(&answered.completion.text);
-        let next = judge::take_answer(work, answered, attempts.failed(), energy);
+        work.publish_answer(&answered.completion.text);
+        let next = evaluate::take_answer(work, answered, attempts.failed(), energy);
         match self.note_all(work, found) {
             Some(ending) => Next::End(ending),
             None => next,
@@ -127,7 +128,7 @@ impl RunEngine {
         let changed = Arc::make_mut(work);
         changed.row.tool_calls += i64::try_from(steps.len()).unwrap_or(0);
         changed.written = changed.steps.len();
-        changed.tell_steps(&steps);
+        changed.publish_steps(&steps);
         self.call_tools(work, steps).await
     }
 

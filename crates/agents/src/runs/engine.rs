@@ -1,13 +1,13 @@
 //! What runs need to run, and what is published of their ends.
 
-use super::desk::Desk;
+use super::active::ActiveRuns;
 use super::events::RunEvent;
 use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result};
-use operation::ports::{Charge, EnergyMeter};
+use operation::ports::EnergyMeter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
-    desk: Arc<Desk>,
+    active: Arc<ActiveRuns>,
     patience_ms: AtomicU64,
 }
 
@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(100);
 impl RunEngine {
     /// An engine.
     pub fn new(parts: RunEngineParts) -> Self {
-        let engine = Self(Arc::new(Inner { parts, desk: Arc::default(), patience_ms: AtomicU64::new(0) }));
+        let engine = Self(Arc::new(Inner { parts, active: Arc::default(), patience_ms: AtomicU64::new(0) }));
         engine.set_patience(PATIENCE);
         engine
     }
@@ -74,18 +74,18 @@ impl RunEngine {
         &self.0.parts.tiers
     }
 
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.0.desk
+    pub(super) fn active(&self) -> &Arc<ActiveRuns> {
+        &self.0.active
     }
 
     /// How many runs this process works on.
     pub fn working(&self) -> usize {
-        self.desk().working()
+        self.active().working()
     }
 
     /// Waits until this process works on no run: for shutting down.
     pub async fn idle(&self) {
-        self.desk().idle().await;
+        self.active().idle().await;
     }
 }
 
@@ -104,38 +104,6 @@ pub(super) fn cause_of(row: &RunRow) -> Result<Cause> {
         key_id: row.key_id.clone(),
         idempotency_key: row.options()?.idempotency_key,
     }))
-}
-
-/// Records the run of a test key among the executions, at no cost. Runs of live keys are recorded by the ledger.
-pub(super) fn record_test_execution(tx: &mut Tx, charge: &Charge, row: &RunRow) -> Result<()> {
-    use diesel::prelude::*;
-    use store::schema::{executions, run_steps};
-    let now = tx.now();
-    let last_step = run_steps::table
-        .filter(run_steps::run_id.eq(&row.id))
-        .filter(run_steps::workspace_id.eq(row.workspace_id))
-        .select(diesel::dsl::max(run_steps::position))
-        .single_value();
-    let id = model::ExecutionId::new(now, &*tx.random());
-    diesel::insert_into(executions::table)
-        .values((
-            executions::workspace_id.eq(row.workspace_id),
-            executions::id.eq(id),
-            executions::kind.eq(charge.operation),
-            executions::source_id.eq(row.id.as_str()),
-            executions::status.eq(&row.status),
-            executions::livemode.eq(false),
-            executions::energy.eq(0),
-            executions::usd_micros.eq(0),
-            executions::key_id.eq(charge.caller.key.id.as_str()),
-            executions::agent_id.eq(row.agent_id.0),
-            executions::model.eq(&row.model),
-            executions::created_at.eq(now),
-            executions::first_step.eq(row.options()?.attempt_from.unwrap_or(0)),
-            executions::last_step.eq(last_step),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
 }
 
 /// The cause of the error that a worker gets whose run was taken over.

@@ -1,7 +1,7 @@
 //! The events of runs.
 
 use super::model::{RunFailure, RunRow, RunStatus};
-use super::trace::StepRow;
+use super::rows::StepRow;
 use model::{AgentId, JsonText, Metadata, Result, RunId, StepId, Timestamp};
 use operation::Event;
 use serde::Serialize;

@@ -1,15 +1,16 @@
 //! The end of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use super::answer;
-use super::engine::{RunEngine, emit_end, record_test_execution, superseded};
+use super::ending::{Ended, Ending};
+use super::engine::{RunEngine, emit_end, superseded};
 use super::failure::{failure_of, refusal_of};
 use super::model::{RunRow, RunStatus};
 use super::queries;
 use super::step::{drop_pending, write_finished};
-use super::work::{Ended, Ending, Work};
+use super::work::Work;
 use auth::idempotency::{self, Claim};
 use model::{Code, Error, Result};
-use operation::ports::{Closing, Settlement};
+use operation::ports::{Closing, Settlement, TestExecution};
 use std::sync::Arc;
 use store::Tx;
 
@@ -74,13 +75,20 @@ impl RunEngine {
     fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<i64> {
         drop_pending(tx, work)?;
         let charge = work.charge();
+        let last_step = Some(work.last_position()).filter(|last| *last > 0);
         if !row.livemode {
             write_finished(tx, work)?;
-            record_test_execution(tx, &charge, row)?;
+            let execution = TestExecution {
+                status: &row.status,
+                model: &row.model,
+                first_step: row.options()?.attempt_from.unwrap_or(0),
+                last_step,
+            };
+            self.0.parts.meter.record_test(tx, &charge, &execution)?;
             return Ok(0);
         }
         let (step, model) = work.charged_step();
-        let close = Some(Closing { status: &row.status, refund });
+        let close = Some(Closing { status: &row.status, refund, last_step });
         let settlement = Settlement { step, energy, model, close };
         let absorbed = energy - self.0.parts.meter.settle(tx, &charge, &settlement)?;
         write_finished(tx, &work.without(absorbed))?;
@@ -148,7 +156,7 @@ fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
 }
 
 /// The run, or for a failed one the error that its caller is told.
-pub(super) fn told(row: RunRow) -> Result<RunRow> {
+pub(super) fn outcome(row: RunRow) -> Result<RunRow> {
     if row.status()? != RunStatus::Failed {
         return Ok(row);
     }

@@ -3,10 +3,10 @@
 use super::engine::RunEngine;
 use super::memory::Fold;
 use super::model::tier_of;
-use super::step::{USEFUL_OUTPUT, running};
-use super::trace::{MemoryOutput, StepKind, StepRow};
+use super::prompt::{self, USEFUL_OUTPUT};
+use super::queries;
+use super::rows::{MemoryOutput, StepKind};
 use super::work::{Start, Work};
-use super::{prompt, queries};
 use crate::providers::{Answered, Attempts, Prompt, Usage, estimated_tokens};
 use model::{JsonText, Result};
 use serde_json::json;
@@ -27,7 +27,7 @@ impl RunEngine {
                 "max_output_tokens": fold.max_output_tokens,
             }));
             let name = self.tiers().fast.label();
-            let step = running(tx, work, work.next_position(), StepKind::Memory, name, input, None);
+            let step = work.running_step(tx, work.next_position(), StepKind::Memory, name, input, None);
             queries::insert_step(tx, &step)?;
             work.steps.push(step);
             return Ok(Start::Fold(fold));
@@ -39,8 +39,8 @@ impl RunEngine {
 
     fn fold_for(&self, work: &Work) -> Option<Fold> {
         let (settings, memory) = (&work.plan.settings, &work.memory);
-        let told = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
-        let others = work.plan.spec_tokens + estimated_tokens(&told) + estimated_tokens(&work.said);
+        let instructions = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
+        let others = work.plan.spec_tokens + estimated_tokens(&instructions) + estimated_tokens(&work.said);
         let context = self.tiers().get(tier_of(&work.row)).context_tokens();
         memory.fold(settings, others, context, self.tiers().fast.context_tokens())
     }
@@ -110,15 +110,5 @@ impl RunEngine {
         }
         work.use_up(usage, energy);
         energy
-    }
-}
-
-/// Keeps the summary of a memory step with its result.
-pub(super) fn keep(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
-    match &work.memory.summary {
-        Some(summary) if step.kind() == StepKind::Memory && step.status == "completed" => {
-            queries::keep_summary(tx, &work.row, summary)
-        }
-        _ => Ok(()),
     }
 }

@@ -1,11 +1,9 @@
 //! Guardrails at work: what they find in a text, and what becomes of it.
 
-use super::effect;
-use super::engine::RunEngine;
+use super::call_key;
+use super::ending::Ending;
 use super::finder::{self, Finder, plain};
-use super::step::step_at;
-use super::trace::{StepKind, StepRow, ToolOutput};
-use super::work::{Ending, Work};
+use super::rows::{StepRow, ToolOutput};
 use crate::agents::Settings;
 use crate::agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
 use crate::providers::{Completion, Finish, ToolCall};
@@ -76,30 +74,6 @@ impl Report {
     }
 }
 
-impl RunEngine {
-    /// Adds what guardrails found to a run's steps. It is written with what follows.
-    pub(super) fn note(&self, work: &mut Work, found: &Found) {
-        let now = self.db().clock().now();
-        let mut step = step_at(now, &*self.db().random(), work, StepKind::Guardrail);
-        "completed".clone_into(&mut step.status);
-        found.stage.as_str().clone_into(&mut step.name);
-        step.input = Some(JsonText::of(&found.at));
-        step.output = Some(JsonText::of(&found.report));
-        step.completed_at = Some(now);
-        work.steps.push(step);
-    }
-
-    /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
-    pub(super) fn note_all(&self, work: &mut Work, found: Vec<Found>) -> Option<Ending> {
-        let mut ending = None;
-        for found in found {
-            self.note(work, &found);
-            ending = ending.or_else(|| found.report.ending(found.stage, &work.plan.settings));
-        }
-        ending
-    }
-}
-
 impl Guards {
     pub(super) fn new(guardrails: &[Guardrail]) -> Result<Self> {
         guardrails.iter().map(Guard::new).collect::<Result<_>>().map(Self)
@@ -134,16 +108,16 @@ impl Guards {
 
     /// Looks at the arguments of a call, and leaves of them what may be sent.
     fn look_at_call(&self, call: &mut ToolCall) -> Option<Report> {
-        let arguments = effect::arguments_of(call);
+        let arguments = call_key::arguments_of(call);
         let Verdict { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
         if report.blocked {
-            call.arguments = effect::withheld().to_string();
+            call.arguments = call_key::withheld().to_string();
         } else if value.is_object() && value != arguments {
             call.arguments = value.to_string();
         } else if value != arguments {
             // What was cut is no object any more, and nothing that a tool could be called with.
             report.blocked = true;
-            call.arguments = effect::withheld().to_string();
+            call.arguments = call_key::withheld().to_string();
         }
         Some(report)
     }
@@ -343,7 +317,7 @@ mod tests {
             let (left, report) = called(rule, arguments);
             assert_eq!(
                 (left, report.unwrap().blocked),
-                (effect::withheld().to_string(), true),
+                (call_key::withheld().to_string(), true),
                 "{arguments}"
             );
         }
@@ -366,12 +340,12 @@ mod tests {
             };
             guards.look_at_answer(&mut answer, has_schema).pop().map(|found| found.report)
         };
-        let judge = |text: &str, calls: &[&str], has_schema| ended(Finish::Stop, text, calls, has_schema);
+        let checked = |text: &str, calls: &[&str], has_schema| ended(Finish::Stop, text, calls, has_schema);
         for fine in ["{}", " [1, 2]\n", "\"text\"", "7"] {
-            assert_eq!(judge(fine, &[], false), None, "{fine}");
+            assert_eq!(checked(fine, &[], false), None, "{fine}");
         }
         for wrong in ["", "{", "Sure: {}", "{} {}"] {
-            let report = judge(wrong, &[], false).unwrap();
+            let report = checked(wrong, &[], false).unwrap();
             assert!(report.blocked && report.handoff, "{wrong}");
             let settings = Settings { fallback_message: Some("One moment.".into()), ..Settings::default() };
             let ending = report.ending(GuardrailStage::Output, &settings);
@@ -379,8 +353,8 @@ mod tests {
                 matches!(ending, Some(Ending::Incomplete("handoff", Some(text))) if text == "One moment.")
             );
         }
-        assert_eq!(judge("I look.", &["look"], false), None);
-        assert_eq!(judge("no JSON", &[], true), None);
+        assert_eq!(checked("I look.", &["look"], false), None);
+        assert_eq!(checked("no JSON", &[], true), None);
         assert_eq!(ended(Finish::Length, " ", &[], false), None);
         assert!(ended(Finish::Length, "{", &[], false).is_some());
     }

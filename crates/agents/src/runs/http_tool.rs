@@ -1,6 +1,6 @@
 //! Calling an `http` tool.
 
-use super::trace::ToolOutput;
+use super::rows::ToolOutput;
 use crate::agents::{HttpMethod, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -1,18 +1,16 @@
-//! Telling whoever listens to a run how it goes on.
+//! Progress of a run, published to whoever listens.
 //!
 //! A run goes on whether anybody listens or not, and never waits for a listener.
 
-use super::trace::StepRow;
-use super::work::Work;
-use crate::agents::guardrails::GuardrailStage;
+use super::rows::StepRow;
 use crate::providers::Sink;
 use model::StepId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What a run's worker tells.
+/// What a run's worker publishes.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Progress {
     /// The steps up to this position have ended, and are written.
     Ended(i64),
     /// A step is written, and is being made.
@@ -41,7 +39,7 @@ pub(super) struct Piece {
 /// The worker's end. Clones tell the same listener.
 #[derive(Debug, Clone)]
 pub(super) struct Listener {
-    told: UnboundedSender<Told>,
+    sender: UnboundedSender<Progress>,
     speech: Arc<Mutex<Speech>>,
 }
 
@@ -56,23 +54,23 @@ struct Speech {
 impl Listener {
     /// A listener, and what it hears. What it has not heard yet is kept: no more than a run can say within its steps and
     /// their `max_output_tokens`.
-    pub(super) fn new() -> (Self, UnboundedReceiver<Told>) {
-        let (told, heard) = unbounded_channel();
-        (Self { told, speech: Arc::default() }, heard)
+    pub(super) fn new() -> (Self, UnboundedReceiver<Progress>) {
+        let (sender, receiver) = unbounded_channel();
+        (Self { sender, speech: Arc::default() }, receiver)
     }
 
-    fn tell(&self, told: Told) {
+    fn publish(&self, progress: Progress) {
         // Nobody hears it any more where the caller hung up.
-        let _ = self.told.send(told);
+        let _ = self.sender.send(progress);
     }
 
     fn speech(&self) -> MutexGuard<'_, Speech> {
         self.speech.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begun(&self, step: &StepRow) {
+    fn begin(&self, step: &StepRow) {
         *self.speech() = Speech { step: Some(step.id.clone()), ..Speech::default() };
-        self.tell(Told::Begun(StepHead {
+        self.publish(Progress::Begun(StepHead {
             id: step.id.clone(),
             position: step.position,
             kind: step.kind.clone(),
@@ -81,11 +79,26 @@ impl Listener {
     }
 
     fn said(&self, change: impl FnOnce(&mut Speech) -> Option<Piece>) {
-        // Told under the lock, so that pieces come in their order.
+        // Progress under the lock, so that pieces come in their order.
         let mut speech = self.speech();
         let piece = change(&mut speech);
         if let (Some(step), Some(piece)) = (&speech.step, piece) {
-            self.tell(Told::Said(step.clone(), piece));
+            self.publish(Progress::Said(step.clone(), piece));
+        }
+    }
+}
+
+impl Listener {
+    /// Publishes an answer as a whole, as far as it was not published in pieces.
+    pub(super) fn complete(&self, text: &str) {
+        self.said(|speech| speech.complete(text));
+    }
+
+    /// Publishes that these steps are written and begin, and that those before them are written and have ended.
+    pub(super) fn begin_steps(&self, begun: &[StepRow]) {
+        if let Some(first) = begun.first() {
+            self.publish(Progress::Ended(first.position - 1));
+            begun.iter().for_each(|step| self.begin(step));
         }
     }
 }
@@ -127,37 +140,6 @@ impl Speech {
         }
         let anew = self.begin_anew();
         self.say(&whole).or(anew)
-    }
-}
-
-impl Work {
-    /// Where a model's words go while it is at it: nowhere, where guardrails have yet to look at them.
-    pub(super) fn sink(&self) -> Option<Arc<dyn Sink>> {
-        let listener = self.listener.clone();
-        let listener = listener.filter(|_| !self.plan.guards.watch(GuardrailStage::Output));
-        listener.map(|listener| Arc::new(listener) as Arc<dyn Sink>)
-    }
-
-    /// Tells the answer of the last step as a whole, as far as it was not told in pieces.
-    pub(super) fn tell_answer(&self, text: &str) {
-        if let Some(listener) = &self.listener {
-            listener.said(|speech| speech.complete(text));
-        }
-    }
-
-    /// Tells that the last step is written and begins, and that those before it are written and have ended.
-    pub(super) fn tell_begun(&self) {
-        if let Some(step) = self.steps.last() {
-            self.tell_steps(std::slice::from_ref(step));
-        }
-    }
-
-    /// Tells that these steps are written and begin, and that those before them are written and have ended.
-    pub(super) fn tell_steps(&self, begun: &[StepRow]) {
-        if let (Some(listener), Some(first)) = (&self.listener, begun.first()) {
-            listener.tell(Told::Ended(first.position - 1));
-            begun.iter().for_each(|step| listener.begun(step));
-        }
     }
 }
 

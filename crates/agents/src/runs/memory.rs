@@ -5,10 +5,10 @@
 //! first answer. Where it fails, the run goes on with what fits.
 
 use super::model::RunRow;
-use super::queries::{self, Turn};
+use super::queries::{self, Summary, Turn};
 use crate::agents::{MemoryMode, Settings};
 use crate::providers::{Message, Role, estimated_tokens};
-use model::{Result, RunId};
+use model::Result;
 use store::Read;
 
 /// The most tokens of a summary.
@@ -30,13 +30,6 @@ pub(super) struct Memory {
     pub(super) summary: Option<Summary>,
     /// The turns behind it, oldest first.
     pub(super) turns: Vec<Turn>,
-}
-
-/// The turns up to one of them, in short.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub(super) text: String,
-    pub(super) through: RunId,
 }
 
 /// What is to be folded.
@@ -82,7 +75,7 @@ impl Memory {
             return None;
         }
         let most = usize::try_from(settings.memory.max_messages / 2).unwrap_or(1).max(1);
-        let sizes: Vec<i64> = self.turns.iter().map(|turn| estimated_tokens(&told(turn))).collect();
+        let sizes: Vec<i64> = self.turns.iter().map(|turn| estimated_tokens(&messages_of(turn))).collect();
         let is_full = (others + sizes.iter().sum::<i64>()) * 100 > context * FULL_PERCENT;
         if self.turns.len() <= most && !is_full {
             return None;
@@ -140,7 +133,7 @@ impl Memory {
 }
 
 /// A turn as messages.
-pub(super) fn told(turn: &Turn) -> Vec<Message> {
+pub(super) fn messages_of(turn: &Turn) -> Vec<Message> {
     let asked = turn.asked.as_deref().map(|text| Message::text(Role::User, text));
     let answered = turn.answered.as_deref().map(|text| Message::text(Role::Assistant, text));
     asked.into_iter().chain(answered).collect()
@@ -161,7 +154,7 @@ fn transcript(turn: &Turn, longest: usize) -> String {
 mod tests {
     use super::*;
     use crate::agents::Memory as MemorySettings;
-    use model::{SeededRandom, Timestamp};
+    use model::{RunId, SeededRandom, Timestamp};
 
     fn memory(texts: &[String]) -> Memory {
         let random = SeededRandom::new(1);
@@ -183,8 +176,8 @@ mod tests {
         let (mut memory, settings) = (memory(&texts), settings(MemoryMode::Summary, 8));
         let fold = memory.fold(&settings, 10, 8000, 8000).unwrap();
         assert_eq!(fold.turns, 3);
-        let told = &fold.messages[1].content;
-        assert_eq!(told, "User: t0?\nAssistant: t0!\nUser: t1?\nAssistant: t1!\nUser: t2?\nAssistant: t2!\n");
+        let text = &fold.messages[1].content;
+        assert_eq!(text, "User: t0?\nAssistant: t0!\nUser: t1?\nAssistant: t1!\nUser: t2?\nAssistant: t2!\n");
         let third = memory.turns[2].run.clone();
         memory.take("short".into(), fold.turns);
         assert_eq!(memory.summary, Some(Summary { text: "short".into(), through: third }));

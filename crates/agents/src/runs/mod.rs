@@ -5,14 +5,16 @@
 //! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
 //! at a time; the others wait in order. A run may also wait for a person, and then nobody works on it.
 
-mod again;
+mod action;
+mod active;
 mod answer;
 mod approvals;
+mod call_key;
 mod conversation;
-mod desk;
 mod drive;
-mod effect;
+mod ending;
 mod engine;
+mod evaluate;
 mod events;
 mod failure;
 mod finder;
@@ -21,14 +23,16 @@ mod fold;
 mod guard;
 mod http_tool;
 mod injection;
-mod judge;
 mod listen;
 mod memory;
 mod model;
 pub mod operations;
+mod ports;
 mod prompt;
 mod queries;
 mod recovery;
+mod retry;
+mod rows;
 mod step;
 mod stream;
 mod submit;
@@ -40,6 +44,7 @@ mod work;
 pub use approvals::ApprovalRoute;
 pub use engine::{RunEngine, RunEngineParts};
 pub use model::{NewRun, OnBusy, Run, RunStatus};
+pub use ports::RunDirectory;
 
 use operation::{Domain, EventType, Operations};
 

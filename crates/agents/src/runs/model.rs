@@ -1,15 +1,15 @@
 //! What a run is.
 
-use super::approvals::{Questions, RequiredAction};
+use super::action::{Questions, RequiredAction};
 use crate::agents::ResponseFormat;
 use crate::providers::Tier;
+use crate::schema::runs;
 use diesel::prelude::*;
 use model::{
     AgentId, Error, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::schema::runs;
 use utoipa::ToSchema;
 
 /// Where a run stands.

@@ -1,12 +1,11 @@
 //! Runs and steps in the database.
 
-use super::memory::Summary;
 use super::model::{RunRow, RunStatus};
-use super::trace::StepRow;
+use super::rows::StepRow;
 use crate::agents::AgentStatus;
+use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use store::{CursorPage, Read, Tx, each};
 
 /// How long a worker may be silent before its run can be taken over.
@@ -119,6 +118,13 @@ pub(super) fn last_queued_at(
         .select(runs::queued_at)
         .first(read.connection())
         .optional()?)
+}
+
+/// The turns up to one of them, in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) text: String,
+    pub(super) through: RunId,
 }
 
 /// A turn of a conversation: what was said, and what was answered if anything was.

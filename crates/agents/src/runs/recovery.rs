@@ -1,13 +1,14 @@
 //! Runs whose workers died, and texts whose time is over.
 
 use super::conversation;
+use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::guard::Guards;
 use super::memory::{self, Memory};
 use super::model::{RunOptions, RunRow, RunStatus, tier_of};
 use super::queries;
-use super::trace::{StepRow, ToolOutput};
-use super::work::{Ended, Ending, Plan, Work};
+use super::rows::{StepRow, ToolOutput};
+use super::work::{Plan, Work};
 use crate::agents::Settings;
 use crate::agents::queries as agents;
 use model::{Caller, Code, Error, JsonText, Result};
@@ -113,7 +114,7 @@ impl RunEngine {
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
             let guards = Arc::new(Guards::new(&settings.guardrails)?);
             let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
-            let working = engine.desk().work_on(&row.id, conversation::key(&row));
+            let working = engine.active().work_on(&row.id, conversation::key(&row));
             let mut work = Work::new(plan, working, row.clone(), memory);
             let tiers = engine.tiers();
             let (prices, folding) = (tiers.get(tier_of(&row)).prices, tiers.fast.prices);

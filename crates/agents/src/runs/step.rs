@@ -1,20 +1,21 @@
 //! The steps of a run in the database: each is written before it is made, and its result with its price.
 
+use super::ending::Ending;
 use super::engine::RunEngine;
+use super::guard::Found;
 use super::model::tier_of;
+use super::prompt::{self, Assembled, USEFUL_OUTPUT};
+use super::rows::{ASKED, CANCELLED, StepKind, StepRow, ToolInput, ToolOutput};
 use super::tools::needs_approval;
-use super::trace::{ASKED, CANCELLED, ModelInput, StepKind, StepRow, ToolInput, ToolOutput};
+use super::trace::ModelInput;
 use super::work::{Asking, Work};
-use super::{effect, fold, judge, prompt, queries};
+use super::{call_key, evaluate, queries};
 use crate::providers::{Message, Prices, Role, ToolCall, Usage};
-use model::{Code, Error, JsonText, Random, Result, StepId, Timestamp};
+use model::{Code, Error, JsonText, Result};
 use operation::ports::Settlement;
 use std::borrow::Cow;
 use std::sync::Arc;
 use store::Tx;
-
-/// The fewest tokens of an answer that are worth asking for.
-pub(super) const USEFUL_OUTPUT: i64 = 256;
 
 /// What became of an attempt to go on.
 pub(super) enum Advance {
@@ -28,7 +29,7 @@ pub(super) enum Advance {
 
 /// What a call of the model takes.
 struct Need {
-    told: prompt::Told,
+    prompt: Assembled,
     /// What the model is told because it goes in circles.
     warning: Option<&'static str>,
     max_output_tokens: i64,
@@ -36,7 +37,7 @@ struct Need {
 
 impl Need {
     fn price(&self, prices: Prices, output_tokens: i64) -> i64 {
-        prices.energy(Usage { input_tokens: self.told.tokens, output_tokens, ..Usage::default() })
+        prices.energy(Usage { input_tokens: self.prompt.tokens, output_tokens, ..Usage::default() })
     }
 
     /// The Energy of the longest answer.
@@ -71,14 +72,14 @@ impl RunEngine {
         let mut need = self.need(work);
         if work.row.livemode {
             let held = self.0.parts.meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?;
-            let affordable = prices.affordable_output(held, need.told.tokens);
+            let affordable = prices.affordable_output(held, need.prompt.tokens);
             need.max_output_tokens = need.max_output_tokens.min(affordable).max(1);
         }
-        let input = ModelInput::of(work, &need.told, need.warning, need.max_output_tokens);
+        let input = ModelInput::of(work, &need.prompt, need.warning, need.max_output_tokens);
         let (position, input) = (work.next_position(), JsonText::of(&input));
-        let step = running(tx, work, position, StepKind::Model, setup.label(), input, None);
+        let step = work.running_step(tx, position, StepKind::Model, setup.label(), input, None);
         queries::insert_step(tx, &step)?;
-        Ok((step, Asking { messages: need.told.messages, max_output_tokens: need.max_output_tokens }))
+        Ok((step, Asking { messages: need.prompt.messages, max_output_tokens: need.max_output_tokens }))
     }
 
     /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
@@ -99,13 +100,13 @@ impl RunEngine {
         let settings = &work.plan.settings;
         let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
         let mut said = Cow::from(&work.said);
-        let warning = judge::warning(work);
+        let warning = evaluate::warning(work);
         if let Some(warning) = warning {
             said.to_mut().push(Message::text(Role::User, warning));
         }
-        let told = prompt::told(settings, work.plan.spec_tokens, &work.memory, &said, room);
-        let fits = (context - told.tokens).max(16);
-        Need { told, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
+        let prompt = prompt::assemble(settings, work.plan.spec_tokens, &work.memory, &said, room);
+        let fits = (context - prompt.tokens).max(16);
+        Need { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
 
     /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
@@ -123,11 +124,11 @@ impl RunEngine {
             let absorbed = engine.settle_written(tx, work, energy)?;
             let mut tools = Vec::with_capacity(calls.len());
             for (call, position) in calls.iter().zip(work.next_position()..) {
-                let arguments = effect::arguments_of(call);
-                let key = effect::key(&work.row, &call.name, &arguments);
+                let arguments = call_key::arguments_of(call);
+                let key = call_key::key(&work.row, &call.name, &arguments);
                 let input = ToolInput { call_id: call.id.clone(), arguments, approval: None };
                 let (name, input) = (call.name.clone(), JsonText::of(&input));
-                let mut step = running(tx, work, position, StepKind::Tool, name, input, Some(key));
+                let mut step = work.running_step(tx, position, StepKind::Tool, name, input, Some(key));
                 // Written so from the beginning: where this worker dies, it is known that the call was not begun.
                 if work.plan.tool(&step.name).is_some_and(|tool| needs_approval(&tool.settings)) {
                     ASKED.clone_into(&mut step.status);
@@ -193,7 +194,7 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
         }
         let status = if step.status == "running" { "failed" } else { step.status.as_str() };
         queries::finish_step(tx, step, status, now)?;
-        fold::keep(tx, work, step)?;
+        keep_summary(tx, work, step)?;
     }
     Ok(())
 }
@@ -208,40 +209,6 @@ pub(super) fn drop_pending(tx: &mut Tx, work: &Work) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn running(
-    tx: &Tx,
-    work: &Work,
-    position: i64,
-    kind: StepKind,
-    name: String,
-    input: JsonText,
-    effect_key: Option<String>,
-) -> StepRow {
-    let step = step_at(tx.now(), &*tx.random(), work, kind);
-    StepRow { position, name, input: Some(input), effect_key, ..step }
-}
-
-/// The next step of a run, of which nothing is known yet.
-pub(super) fn step_at(now: Timestamp, random: &dyn Random, work: &Work, kind: StepKind) -> StepRow {
-    StepRow {
-        run_id: work.row.id.clone(),
-        position: work.next_position(),
-        workspace_id: work.row.workspace_id,
-        id: StepId::new(now, random),
-        kind: kind.as_str().to_owned(),
-        status: "running".to_owned(),
-        name: String::new(),
-        input: None,
-        output: None,
-        effect_key: None,
-        input_tokens: 0,
-        output_tokens: 0,
-        energy: 0,
-        started_at: now,
-        completed_at: None,
-    }
-}
-
 /// Why a run that has begun ends when it cannot go on; `None` for errors that are not about limits.
 fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
@@ -249,5 +216,39 @@ fn limit_reason(error: &Error) -> Option<&'static str> {
         (Code::EnergyDepleted, _) => Some("energy_depleted"),
         (Code::BudgetExceeded, _) => Some("budget_exceeded"),
         _ => None,
+    }
+}
+
+/// Keeps the summary of a memory step with its result.
+fn keep_summary(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
+    match &work.memory.summary {
+        Some(summary) if step.kind() == StepKind::Memory && step.status == "completed" => {
+            queries::keep_summary(tx, &work.row, summary)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl RunEngine {
+    /// Adds what guardrails found to a run's steps. It is written with what follows.
+    pub(super) fn note(&self, work: &mut Work, found: &Found) {
+        let now = self.db().clock().now();
+        let mut step = work.next_step(now, &*self.db().random(), StepKind::Guardrail);
+        "completed".clone_into(&mut step.status);
+        found.stage.as_str().clone_into(&mut step.name);
+        step.input = Some(JsonText::of(&found.at));
+        step.output = Some(JsonText::of(&found.report));
+        step.completed_at = Some(now);
+        work.steps.push(step);
+    }
+
+    /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
+    pub(super) fn note_all(&self, work: &mut Work, found: Vec<Found>) -> Option<Ending> {
+        let mut ending = None;
+        for found in found {
+            self.note(work, &found);
+            ending = ending.or_else(|| found.report.ending(found.stage, &work.plan.settings));
+        }
+        ending
     }
 }

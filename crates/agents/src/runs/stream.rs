@@ -4,13 +4,13 @@
 //! it is told as `include=steps` shows it. Where another worker takes the run over, the stream waits for its end.
 
 use super::answer;
+use super::ending::Ended;
 use super::engine::RunEngine;
-use super::finish::told;
-use super::listen::{Piece, StepHead, Told};
+use super::finish::outcome;
+use super::listen::{Piece, Progress, StepHead};
 use super::model::{RunRow, RunStatus, RunStep};
 use super::queries;
 use super::trace;
-use super::work::Ended;
 use crate::agents::queries as agents;
 use futures::stream;
 use model::{Code, Error, Result, RunId, StepId};
@@ -32,7 +32,7 @@ const LONGEST: Duration = Duration::from_secs(600 + 600 + 5 * 40);
 pub(super) struct Telling {
     engine: RunEngine,
     run: RunRow,
-    heard: UnboundedReceiver<Told>,
+    heard: UnboundedReceiver<Progress>,
     driving: JoinHandle<Result<Ended>>,
     /// Steps up to this position were told to have begun.
     begun: i64,
@@ -50,7 +50,7 @@ impl Telling {
     pub(super) fn events(
         engine: &RunEngine,
         run: RunRow,
-        heard: UnboundedReceiver<Told>,
+        heard: UnboundedReceiver<Progress>,
         driving: JoinHandle<Result<Ended>>,
     ) -> Result<EventStream> {
         // Steps of attempts that failed are not told again.
@@ -103,7 +103,7 @@ impl Telling {
                     // Another worker has it, or will: its own error was logged.
                     Err(_) => self.follow().await?,
                 };
-                self.tell_ended(i64::MAX).await?;
+                self.publish_ended(i64::MAX).await?;
                 let last = self.last_event(row).await?;
                 self.waiting.push_back(last);
                 Ok(())
@@ -111,16 +111,16 @@ impl Telling {
         }
     }
 
-    async fn hear(&mut self, told: Told) -> Result<()> {
-        match told {
-            Told::Ended(position) => self.tell_ended(position).await?,
-            Told::Begun(step) => self.tell_begun(&step),
-            Told::Said(step, piece) => self.waiting.push_back(delta(&self.run.id, &step, &piece)),
+    async fn hear(&mut self, progress: Progress) -> Result<()> {
+        match progress {
+            Progress::Ended(position) => self.publish_ended(position).await?,
+            Progress::Begun(step) => self.publish_begun(&step),
+            Progress::Said(step, piece) => self.waiting.push_back(delta(&self.run.id, &step, &piece)),
         }
         Ok(())
     }
 
-    fn tell_begun(&mut self, step: &StepHead) {
+    fn publish_begun(&mut self, step: &StepHead) {
         if step.position > self.begun {
             self.begun = step.position;
             self.waiting.push_back(step_started(&self.run.id, step));
@@ -128,7 +128,7 @@ impl Telling {
     }
 
     /// Tells the steps up to a position that have ended and were not told yet.
-    async fn tell_ended(&mut self, through: i64) -> Result<()> {
+    async fn publish_ended(&mut self, through: i64) -> Result<()> {
         if through <= self.ended {
             return Ok(());
         }
@@ -153,7 +153,7 @@ impl Telling {
                 name: step.name.clone(),
             };
             // What guardrails found has ended when it begins.
-            self.tell_begun(&head);
+            self.publish_begun(&head);
             self.waiting.push_back(step_completed(&self.run.id, step)?);
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Telling {
     /// The end, with what the same request would have been answered without `stream`.
     async fn last_event(&self, row: RunRow) -> Result<StreamEvent> {
         let (name, energy) = (format!("run.{}", row.status), row.energy);
-        let event = match told(row) {
+        let event = match outcome(row) {
             Ok(row) => StreamEvent::new(name, answer::reply(self.engine.show(row).await?, false)?.text()?),
             Err(error) => StreamEvent::failed(name, error),
         };

@@ -1,9 +1,10 @@
 //! Accepting a run: everything that can refuse it, then the row and its first step, in one transaction.
 
-use super::approvals::Questions;
+use super::action::Questions;
 use super::conversation;
+use super::ending::Ended;
 use super::engine::{RunEngine, is_superseded};
-use super::finish::told;
+use super::finish::outcome;
 use super::guard::{Found, Guards, Report};
 use super::listen::Listener;
 use super::memory::{self, Memory};
@@ -11,7 +12,7 @@ use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVers
 use super::queries;
 use super::step::write_finished;
 use super::stream::Telling;
-use super::work::{Ended, Plan, Start, Work};
+use super::work::{Plan, Start, Work};
 use crate::agents::guardrails::{Guardrail, GuardrailStage};
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
@@ -96,7 +97,7 @@ impl RunEngine {
         let driving = self.0.parts.runtime.spawn(async move {
             let (mut work, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
-                    let (work, start) = engine.begin_again(caller, new, id, claim).await?;
+                    let (work, start) = engine.retry(caller, new, id, claim).await?;
                     (work, Some(start))
                 }
                 (_, claim) => engine.accept(caller, new, claim).await?,
@@ -236,7 +237,7 @@ impl RunEngine {
         if let Some(looked) = looked.filter(|_| !blocked) {
             row.input = Some(looked.input.clone());
         }
-        let working = self.desk().work_on(&row.id, conversation::key(&row));
+        let working = self.active().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);
         if blocked || !waits {
             work.start(tx.now());
@@ -291,7 +292,7 @@ impl Looked {
 
 impl Ended {
     fn submitted(self) -> Result<Submitted> {
-        let (row, stored) = (told(self.row)?, self.stored);
+        let (row, stored) = (outcome(self.row)?, self.stored);
         Ok(Submitted::run(Submission { row, still_running: false, stored }))
     }
 }

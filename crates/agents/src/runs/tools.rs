@@ -2,9 +2,9 @@
 
 use super::engine::RunEngine;
 use super::guard::Found;
-use super::trace::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
+use super::rows::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
 use super::work::{PlannedTool, Work};
-use super::{effect, http_tool, queries};
+use super::{call_key, http_tool, queries};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
 use model::{JsonText, Result};
 use serde_json::{Map, Value, json};
@@ -160,7 +160,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
         return Checked::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
     let arguments = input.map(|input| input.arguments);
-    if arguments.as_ref() == Some(&effect::withheld()) {
+    if arguments.as_ref() == Some(&call_key::withheld()) {
         return Checked::Answer(ToolOutput::error("the call was withheld by a guardrail"));
     }
     let Some(arguments) = arguments.filter(Value::is_object) else {

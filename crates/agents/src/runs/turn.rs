@@ -38,7 +38,7 @@ enum Turn {
 impl RunEngine {
     /// Waits for the turn of a queued run, then begins its first step.
     pub(super) async fn await_turn(&self, work: &mut Arc<Work>) -> Result<Entered> {
-        let seat = self.desk().wait_in(conversation::key(&work.row));
+        let seat = self.active().wait_in(conversation::key(&work.row));
         let mut renewed = Instant::now();
         loop {
             let turn = seat.turn.notified();

@@ -1,24 +1,26 @@
 //! A run at work: what it is to do, how far it has come, and how it may end.
 
-use super::desk::Working;
+use super::active::Working;
+use super::ending::Ending;
 use super::guard::{Guards, Report};
 use super::listen::Listener;
 use super::memory::{Fold, Memory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
-use super::trace::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolOutput};
+use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{
-    FailedAttempt, Finish, Message, Prices, Role, Tier, ToolSpec, Usage, estimated_tool_tokens,
+    FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, ToolSpec, Usage, estimated_tool_tokens,
 };
 use fields::json_schema::Schema;
-use model::{Caller, Code, JsonText, Result, Timestamp};
+use model::{Caller, JsonText, Random, Result, StepId, Timestamp};
 use operation::ports::{AgentLimits, Charge};
 use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Tx;
 
 /// What a run is to do. It never changes, so all who work on the run share it.
 pub(super) struct Plan {
@@ -115,24 +117,6 @@ pub(super) enum Start {
 pub(super) struct Asking {
     pub(super) messages: Vec<Message>,
     pub(super) max_output_tokens: i64,
-}
-
-/// How a run ends.
-#[derive(Debug, Clone)]
-pub(super) enum Ending {
-    Completed(String),
-    Incomplete(&'static str, Option<String>),
-    Failed(Code, String),
-    /// Nobody answered what it asked.
-    Unanswered,
-    /// Somebody else ended it, or took it over; the database says which.
-    Stopped,
-}
-
-/// A run that has ended, and whether the outcome of its request was stored with it.
-pub(super) struct Ended {
-    pub(super) row: RunRow,
-    pub(super) stored: bool,
 }
 
 impl Work {
@@ -295,5 +279,68 @@ impl Work {
         }
         self.steps.push(step);
         self.written = self.steps.len();
+    }
+
+    /// Where a model's words go while it is at it: nowhere, where guardrails have yet to look at them.
+    pub(super) fn sink(&self) -> Option<Arc<dyn Sink>> {
+        let listener = self.listener.clone();
+        let listener = listener.filter(|_| !self.plan.guards.watch(GuardrailStage::Output));
+        listener.map(|listener| Arc::new(listener) as Arc<dyn Sink>)
+    }
+
+    /// Publishes the answer of the last step as a whole, as far as it was not published in pieces.
+    pub(super) fn publish_answer(&self, text: &str) {
+        if let Some(listener) = &self.listener {
+            listener.complete(text);
+        }
+    }
+
+    /// Publishes that the last step is written and begins, and that those before it are written and have ended.
+    pub(super) fn publish_begun(&self) {
+        if let Some(step) = self.steps.last() {
+            self.publish_steps(std::slice::from_ref(step));
+        }
+    }
+
+    /// Publishes that these steps are written and begin, and that those before them are written and have ended.
+    pub(super) fn publish_steps(&self, begun: &[StepRow]) {
+        if let Some(listener) = &self.listener {
+            listener.begin_steps(begun);
+        }
+    }
+
+    /// A step that begins now.
+    pub(super) fn running_step(
+        &self,
+        tx: &Tx,
+        position: i64,
+        kind: StepKind,
+        name: String,
+        input: JsonText,
+        effect_key: Option<String>,
+    ) -> StepRow {
+        let step = self.next_step(tx.now(), &*tx.random(), kind);
+        StepRow { position, name, input: Some(input), effect_key, ..step }
+    }
+
+    /// The next step, of which nothing is known yet.
+    pub(super) fn next_step(&self, now: Timestamp, random: &dyn Random, kind: StepKind) -> StepRow {
+        StepRow {
+            run_id: self.row.id.clone(),
+            position: self.next_position(),
+            workspace_id: self.row.workspace_id,
+            id: StepId::new(now, random),
+            kind: kind.as_str().to_owned(),
+            status: "running".to_owned(),
+            name: String::new(),
+            input: None,
+            output: None,
+            effect_key: None,
+            input_tokens: 0,
+            output_tokens: 0,
+            energy: 0,
+            started_at: now,
+            completed_at: None,
+        }
     }
 }

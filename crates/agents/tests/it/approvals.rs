@@ -254,7 +254,7 @@ testkit::on_both! {
             assert_eq!((&ended["status"], &ended["incomplete_details"]["reason"]), (&json!("cancelled"), &json!(reason)));
             // Its books are closed without anybody looking for it.
             until("that its books are closed", async || {
-                (number(&app, "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'open'").await == 0).then_some(())
+                (app.open_holds().await == 0).then_some(())
             }).await;
             let ended = read(&app, &key, &run).await;
             assert_eq!((&ended["energy"]["amount"], statuses(&ended)), (&json!(1), vec!["completed", "cancelled"]));

@@ -1,6 +1,6 @@
 //! Memory with a summary: older turns are folded by the fast tier, as a step of the run with its price.
 
-use crate::{ask, asked, awaited, begin, check_books, number, read, say, texts, with_agent};
+use crate::{ask, asked, awaited, begin, check_books, read, say, texts, with_agent};
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
@@ -92,9 +92,9 @@ testkit::on_both! {
         }
         assert_eq!(summaries(&app).await, []);
         // Too little is left for both: it goes into the answer.
-        app.sql(format!("UPDATE energy_accounts SET reserved = balance - 6 WHERE workspace_id = {}", key.workspace)).await;
+        app.reserve_all_but(key.workspace, 6).await;
         let run = turn(&app, &key, "more").await;
-        app.sql(format!("UPDATE energy_accounts SET reserved = 0 WHERE workspace_id = {}", key.workspace)).await;
+        app.free_energy(key.workspace).await;
         assert_eq!(kinds(&run), [("model", "completed")]);
         check_books(&app, key.workspace).await;
     }
@@ -150,7 +150,7 @@ testkit::on_both! {
             }
         }
         assert_eq!(summaries(&app).await, [Some("ok".to_owned())]);
-        assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM energy_entries WHERE kind = 'debit'").await, 0);
+        assert_eq!(app.debits().await, 0);
         app.data.clock.advance(Duration::hours(73));
         assert_eq!(app.service.engine.purge_ephemeral().await.unwrap(), 3);
         assert_eq!(summaries(&app).await, []);

@@ -46,8 +46,8 @@ testkit::on_both! {
         let unfinished = "SELECT COUNT(*) AS n FROM runs WHERE status IN ('queued', 'in_progress') OR lease_until IS NOT NULL";
         assert_eq!(number(&app, unfinished).await, 0);
         let spent = number(&app, "SELECT CAST(COALESCE(SUM(energy), 0) AS BIGINT) AS n FROM runs").await;
-        let balance = number(&app, "SELECT balance AS n FROM energy_accounts").await;
-        let debited = number(&app, "SELECT CAST(COALESCE(-SUM(amount), 0) AS BIGINT) AS n FROM energy_entries WHERE kind IN ('debit', 'refund')").await;
+        let balance = app.energy_balance().await;
+        let debited = app.energy_spent().await;
         assert_eq!((balance, debited), (150 - spent, spent));
 
         let mut conversations: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();

@@ -172,11 +172,11 @@ testkit::on_both! {
         app.data.clock.advance(Duration::seconds(16 * 60));
         app.db().write(billing::ledger::sweep_expired_holds).await.unwrap();
         let other = replica(&app).await;
-        app.sql(format!("UPDATE energy_accounts SET reserved = balance - 2 WHERE workspace_id = {}", key.workspace)).await;
+        app.reserve_all_but(key.workspace, 2).await;
         assert_eq!(take_over(&other).await, 1);
         let run = awaited(&app, &key, &run, "incomplete").await;
         assert_eq!((&run["incomplete_details"]["reason"], &run["energy"]["amount"]), (&json!("energy_depleted"), &json!(41)));
-        app.sql(format!("UPDATE energy_accounts SET reserved = 0 WHERE workspace_id = {}", key.workspace)).await;
+        app.free_energy(key.workspace).await;
         app.model.release();
         other.service.engine.idle().await;
         check_books(&app, key.workspace).await;
@@ -238,11 +238,11 @@ testkit::on_both! {
         let newer = json!({ "input": "two", "conversation_id": "c", "on_busy": "interrupt" });
         ask(&other, &key, newer).await.expect(200);
         assert_eq!(other.model.last_texts(), ["one", "two"]);
-        assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'open'").await, 1);
+        assert_eq!(app.open_holds().await, 1);
         assert_eq!(take_over(&other).await, 1);
         other.service.engine.idle().await;
         until("that its books are closed", async || {
-            (number(&app, "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'open'").await == 0).then_some(())
+            (app.open_holds().await == 0).then_some(())
         }).await;
         assert_eq!(awaited(&app, &key, &run, "cancelled").await["energy"]["amount"], 0);
         assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs WHERE lease_until IS NOT NULL").await, 0);

@@ -264,9 +264,9 @@ testkit::on_both! {
         send(json!({ "input": "Hi", "conversation_id": "c", "on_busy": "reject" })).await.expect_error(409, "conversation_busy");
         app.model.release();
         awaited(&app, &key, &run, "completed").await;
-        app.sql(format!("UPDATE energy_accounts SET reserved = balance WHERE workspace_id = {}", key.workspace)).await;
+        app.reserve_all_but(key.workspace, 0).await;
         send(json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
-        app.sql(format!("UPDATE energy_accounts SET reserved = 0 WHERE workspace_id = {}", key.workspace)).await;
+        app.free_energy(key.workspace).await;
         app.post(&format!("/agents/{}/deactivate", agent["id"]), &key, json!({})).await.expect(200);
         send(json!({ "input": "Hi" })).await.expect_error(409, "agent_inactive");
         let none = app.ask("POST", "/runs").json(&json!({ "input": "Hi", "stream": true })).send().await;

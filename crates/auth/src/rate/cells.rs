@@ -1,6 +1,6 @@
 //! Windows in this process's memory.
 
-use super::{WINDOW_MS, Window};
+use super::window::{WINDOW_MS, Window};
 use model::Timestamp;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -2,37 +2,14 @@
 
 mod cells;
 mod shared;
+mod window;
+
+pub use window::Window;
 
 use cells::Cells;
 use model::{Random, Timestamp};
 use shared::Shared;
 use std::net::{IpAddr, Ipv6Addr};
-
-const WINDOW_MS: i64 = 60_000;
-
-/// Where a caller's window stands after its request was counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// The ceiling.
-    pub limit: i64,
-    /// Requests left.
-    pub remaining: i64,
-    /// Seconds until the window ends, 1 to 60.
-    pub reset_seconds: i64,
-    /// Whether this request is over the ceiling.
-    pub exceeded: bool,
-}
-
-impl Window {
-    fn new(limit: i64, used: i64, left_ms: i64) -> Self {
-        Self {
-            limit,
-            remaining: (limit - used).max(0),
-            reset_seconds: ((left_ms + 999) / 1000).clamp(1, 60),
-            exceeded: used > limit,
-        }
-    }
-}
 
 /// The windows of all callers: in this process, or in Redis for all replicas together.
 pub struct RateWindows {

@@ -3,7 +3,7 @@
 //! Nothing here may make a request wait: what Redis does not answer within a moment is counted by the caller, and then
 //! Redis is asked once a second until it answers again.
 
-use super::WINDOW_MS;
+use super::window::WINDOW_MS;
 use model::{Random, Timestamp};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::io::tcp::TcpSettings;

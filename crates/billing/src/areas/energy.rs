@@ -1,6 +1,7 @@
 //! `GET /billing/energy`.
 
 use crate::ledger::{EnergyState, EntryKind, GrantKind, find_account};
+use crate::schema::{energy_entries, energy_grants};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -8,7 +9,6 @@ use model::{Caller, Error, GrantId, Result, Timestamp, WorkspaceId};
 use operation::{Json, operation};
 use serde::Serialize;
 use store::Read;
-use store::schema::{energy_entries, energy_grants};
 use utoipa::ToSchema;
 
 /// The most grants that are listed.

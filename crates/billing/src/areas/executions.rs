@@ -1,13 +1,18 @@
 //! `GET /billing/executions` and `GET /billing/executions/{executionId}`.
 
 use super::ledger::{LedgerEntry, of_run};
+use crate::schema::executions;
 use diesel::prelude::*;
-use model::{AgentId, Caller, Error, ExecutionId, KeyId, Result, StepId, Timestamp, WorkspaceId};
-use operation::{Json, OffsetList, OffsetPage, Path, operation};
+use model::{AgentId, Caller, Error, ExecutionId, KeyId, Result, StepId, Timestamp};
+use operation::ports::{RunTraces, TraceStep};
+use operation::{Json, OffsetList, OffsetPage, Path, State, operation};
 use serde::Serialize;
+use std::sync::Arc;
 use store::Read;
-use store::schema::{executions, run_steps};
 use utoipa::ToSchema;
+
+/// Where the steps of executions are found. A service that operations ask for.
+pub struct Traces(pub Arc<dyn RunTraces>);
 
 /// Something that has a price.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -56,8 +61,7 @@ struct Row {
 }
 
 /// A step of an execution.
-#[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
-#[diesel(table_name = run_steps)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionStep {
     /// Its id.
     id: StepId,
@@ -109,6 +113,7 @@ pub fn get_execution(
     read: &mut Read,
     caller: &Caller,
     Path(execution_id): Path<ExecutionId>,
+    traces: State<Traces>,
 ) -> Result<Json<Execution>> {
     let workspace = caller.workspace_id();
     let row: Option<(Row, i64, Option<i64>)> = executions::table
@@ -120,23 +125,25 @@ pub fn get_execution(
     // Work without steps in the trace, and what older versions recorded, knows no last one.
     let range = (first, last.unwrap_or(i64::MAX));
     let mut execution = row.show();
-    execution.steps = Some(steps(read, workspace, &execution.row.source_id, range)?);
+    let steps = traces.0.0.steps(read, workspace, &execution.row.source_id, range.0, range.1)?;
+    execution.steps = Some(steps.into_iter().map(ExecutionStep::from).collect());
     execution.entries = Some(of_run(read, workspace, &execution.row.source_id, range)?);
     Ok(Json(execution))
 }
 
-/// A run's steps from `first` to `last`.
-fn steps(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    run: &str,
-    (first, last): (i64, i64),
-) -> Result<Vec<ExecutionStep>> {
-    Ok(run_steps::table
-        .filter(run_steps::run_id.eq(run))
-        .filter(run_steps::position.between(first, last))
-        .filter(run_steps::workspace_id.eq(workspace))
-        .order(run_steps::position.asc())
-        .select(ExecutionStep::as_select())
-        .load(read.connection())?)
+impl From<TraceStep> for ExecutionStep {
+    fn from(step: TraceStep) -> Self {
+        Self {
+            id: step.id,
+            position: step.position,
+            kind: step.kind,
+            name: step.name,
+            status: step.status,
+            input_tokens: step.input_tokens,
+            output_tokens: step.output_tokens,
+            energy: step.energy,
+            started_at: step.started_at,
+            completed_at: step.completed_at,
+        }
+    }
 }

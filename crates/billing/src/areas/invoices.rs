@@ -1,12 +1,12 @@
 //! `GET /billing/invoices` and `GET /billing/invoices/{invoiceId}`.
 
 use crate::processor::{InvoiceLine, InvoiceStatus};
+use crate::schema::invoices;
 use diesel::prelude::*;
 use model::{Caller, Error, InvoiceId, JsonText, Result, Timestamp, WorkspaceId};
 use operation::{Describe, FromInput, Input, Json, OptIn, OptInList, OptInPage, Paging, Path, operation};
 use serde::Serialize;
 use store::Read;
-use store::schema::invoices;
 use utoipa::ToSchema;
 
 /// An invoice.

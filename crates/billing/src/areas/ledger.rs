@@ -1,12 +1,12 @@
 //! `GET /billing/energy/ledger`.
 
 use crate::ledger::EntryKind;
+use crate::schema::energy_entries;
 use diesel::prelude::*;
 use model::{AgentId, Caller, Error, KeyId, LedgerId, RequestId, Result, RunId, Timestamp, WorkspaceId};
 use operation::{OptIn, OptInList, operation};
 use serde::Serialize;
 use store::Read;
-use store::schema::energy_entries;
 use utoipa::ToSchema;
 
 /// A movement of Energy. It never changes.

@@ -15,6 +15,8 @@ mod plans;
 mod subscription;
 mod usage;
 
+pub use executions::Traces;
+
 use operation::{Domain, EventType, Operations};
 
 /// Who a key is.

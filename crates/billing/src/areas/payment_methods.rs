@@ -1,11 +1,11 @@
 //! `GET /billing/payment-methods`.
 
+use crate::schema::payment_methods;
 use diesel::prelude::*;
 use model::{Caller, PaymentMethodId, Result, Timestamp};
 use operation::{Rows, operation};
 use serde::Serialize;
 use store::Read;
-use store::schema::payment_methods;
 use utoipa::ToSchema;
 
 /// A saved payment method. The payment processor keeps the rest.

@@ -1,6 +1,6 @@
 //! `GET /billing/plans`.
 
-use crate::plans::{CatalogueEntry, catalogue};
+use auth::plans::{self, PlanRecord};
 use model::{Caller, Result};
 use operation::{Rows, operation};
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub struct PlanLimits {
 }
 
 impl PlanLimits {
-    pub(super) fn of(plan: &CatalogueEntry) -> Self {
+    pub(super) fn of(plan: &PlanRecord) -> Self {
         Self {
             rate_limit_rpm: plan.rate_limit_rpm,
             monthly_quota: plan.monthly_quota,
@@ -56,8 +56,8 @@ impl PlanLimits {
     }
 }
 
-impl From<CatalogueEntry> for Plan {
-    fn from(plan: CatalogueEntry) -> Self {
+impl From<PlanRecord> for Plan {
+    fn from(plan: PlanRecord) -> Self {
         Self {
             object: "plan",
             limits: PlanLimits::of(&plan),
@@ -78,6 +78,6 @@ impl From<CatalogueEntry> for Plan {
 /// A restricted plan is shown to the workspaces that have it.
 #[operation(get "/billing/plans", scope = any_key)]
 pub fn list_plans(read: &mut Read, caller: &Caller) -> Result<Rows<Plan>> {
-    let plans = catalogue(read, Some(caller.workspace_id()))?;
+    let plans = plans::list(read, Some(caller.workspace_id()))?;
     Ok(Rows(plans.into_iter().map(Plan::from).collect()))
 }

@@ -1,7 +1,8 @@
 //! `GET /billing/subscription`.
 
 use super::plans::PlanLimits;
-use crate::plans::{base_price, catalogue, find};
+use auth::plans::{self, base_price};
+use auth::workspaces;
 use model::{Caller, Result, SubscriptionStatus, Timestamp};
 use operation::{Json, operation};
 use serde::Serialize;
@@ -44,9 +45,9 @@ pub struct SubscriptionPlan {
 #[operation(get "/billing/subscription", scope = "billing:read")]
 pub fn get_subscription(read: &mut Read, caller: &Caller) -> Result<Json<BillingSubscription>> {
     let workspace = caller.workspace_id();
-    let record = find(read, &workspace.to_string())?;
+    let record = workspaces::by_id(read, workspace)?;
     let plan =
-        catalogue(read, Some(workspace))?.into_iter().find(|plan| Some(&plan.id) == record.plan.as_ref());
+        plans::list(read, Some(workspace))?.into_iter().find(|plan| Some(&plan.id) == record.plan.as_ref());
     let base = base_price(read)?;
     let price = plan.as_ref().map(|plan| plan.usd_micros_per_1000_energy);
     Ok(Json(BillingSubscription {

@@ -1,5 +1,6 @@
 //! `GET /billing/usage`.
 
+use crate::schema::energy_entries;
 use chrono::{Days, NaiveDate};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -7,8 +8,7 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use model::{Caller, Error, Result, Timestamp, WorkspaceId};
 use operation::{Json, Query, operation};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
-use store::schema::{api_keys, energy_entries, key_requests};
+use std::collections::BTreeMap;
 use store::{AnyConnection, Read};
 use utoipa::{IntoParams, ToSchema};
 
@@ -98,7 +98,11 @@ pub fn get_usage(
         for row in rows.values_mut() {
             row.requests = Some(0);
         }
-        for (group, requests) in requests(read, workspace, from, to, query.group_by)? {
+        let counted = match query.group_by {
+            GroupBy::Day => auth::requests_by_day(read, workspace, from, to)?,
+            _ => auth::requests_by_lineage(read, workspace, from, to)?,
+        };
+        for (group, requests) in counted {
             let row = row_of(&mut rows, Some(group));
             row.requests = Some(requests);
         }
@@ -178,44 +182,13 @@ fn spent(
         ))
         .load(read.connection())?;
     if group_by == GroupBy::Key {
-        let lineages = lineages(read, &rows)?;
+        let keys: Vec<&str> = rows.iter().filter_map(|row| row.group.as_deref()).collect();
+        let lineages = auth::keys::lineages(read, &keys)?;
         for row in &mut rows {
             row.group = row.group.take().map(|key| lineages.get(&key).cloned().unwrap_or(key));
         }
     }
     Ok(rows)
-}
-
-/// Where each of the keys began: requests are counted by that.
-fn lineages(read: &mut Read, rows: &[Spent]) -> Result<HashMap<String, String>> {
-    let keys: Vec<&String> = rows.iter().filter_map(|row| row.group.as_ref()).collect();
-    let mut lineages = HashMap::new();
-    // In pieces, because both databases bound the number of values in a statement.
-    for keys in keys.chunks(500) {
-        let found: Vec<(String, String)> = api_keys::table
-            .filter(api_keys::id.eq_any(keys))
-            .select((api_keys::id, api_keys::lineage_id))
-            .load(read.connection())?;
-        lineages.extend(found);
-    }
-    Ok(lineages)
-}
-
-fn requests(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    from: NaiveDate,
-    to: NaiveDate,
-    group_by: GroupBy,
-) -> Result<Vec<(String, i64)>> {
-    use key_requests as r;
-    let column = if group_by == GroupBy::Day { "day" } else { "lineage_id" };
-    Ok(r::table
-        .filter(r::workspace_id.eq(workspace))
-        .filter(r::day.between(from.to_string(), to.to_string()))
-        .group_by(sql::<Text>(column))
-        .select((sql::<Text>(column), sql::<BigInt>("CAST(SUM(requests) AS BIGINT)")))
-        .load(read.connection())?)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! A workspace's account: what it owns and what is set aside.
 
 use super::money;
+use crate::schema::{energy_accounts, energy_grants};
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{Error, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use store::Cached;
-use store::schema::{energy_accounts, energy_grants};
 use store::{AnyConnection, Read, Tx, each};
 
 /// No account may own more: far beyond what anybody buys, and far from where integers end.
@@ -53,6 +53,22 @@ pub(crate) struct Account {
     pub(crate) reserved: i64,
     pub(crate) last_recharge: i64,
     state: String,
+}
+
+/// Opens the empty account of a workspace that was just made.
+pub(crate) fn open(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+    let now = tx.now();
+    diesel::insert_into(energy_accounts::table)
+        .values((
+            energy_accounts::workspace_id.eq(workspace),
+            energy_accounts::balance.eq(0),
+            energy_accounts::reserved.eq(0),
+            energy_accounts::state.eq(EnergyState::Depleted.as_str()),
+            energy_accounts::last_recharge.eq(0),
+            energy_accounts::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
 }
 
 /// The columns of [`Account`].

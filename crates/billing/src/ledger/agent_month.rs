@@ -4,13 +4,13 @@
 //! stands in the holds alone, and only agents with a limit ask for it.
 
 use super::money;
+use crate::schema::{agent_months, energy_holds};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
 use model::{AgentId, Error, Result, WorkspaceId};
 use operation::ports::Charge;
 use store::Cached;
-use store::schema::{agent_months, energy_holds};
 use store::{Read, Tx, each};
 
 #[derive(Insertable)]

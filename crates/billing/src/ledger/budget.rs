@@ -1,13 +1,13 @@
 //! What keys spend in a month, their budgets and the warnings on the way there (platform-billing.md C.7).
 
 use super::money;
-use auth::keys::StoredKey;
+use crate::schema::{budget_thresholds, key_months};
+use auth::keys::{self, Budget, StoredKey};
 use diesel::prelude::*;
 use model::{Cause, Error, KeyId, KeyOwner, Result, Timestamp, WorkspaceId};
 use operation::Event;
 use serde::Serialize;
 use store::Cached;
-use store::schema::{api_keys, budget_thresholds, key_months};
 use store::{Read, Tx, each};
 use utoipa::ToSchema;
 
@@ -85,28 +85,9 @@ pub(crate) struct Threshold<'a> {
     workspace_id: WorkspaceId,
 }
 
-/// A key's budget as it is now.
-pub(super) struct Budget {
-    cents: i64,
-    cutoff: bool,
-    version: i64,
-}
-
-impl Budget {
-    /// The money at which it cuts off, in micros. `None` where it only warns.
-    pub(super) fn limit(&self) -> Option<i64> {
-        self.cutoff.then(|| self.cents.saturating_mul(money::MICROS_PER_CENT))
-    }
-}
-
-/// A key's budget. Its row is asked anew, because a caller's copy is as old as the caller's run.
-pub(super) fn budget_of(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
-    let row: Option<(Option<i64>, bool, i64)> = api_keys::table
-        .find(key)
-        .select((api_keys::budget_cents, api_keys::budget_cutoff, api_keys::budget_version))
-        .get_result(read.connection())
-        .optional()?;
-    Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
+/// The money at which a budget cuts off, in micros. `None` where it only warns.
+pub(super) fn limit(budget: Budget) -> Option<i64> {
+    budget.cutoff.then(|| budget.cents.saturating_mul(money::MICROS_PER_CENT))
 }
 
 /// Whose month, for telling thresholds.
@@ -121,7 +102,7 @@ pub(super) struct Spender<'a> {
 /// Tells every threshold that `spent` has reached and that was not told before. The caller has locked the key's
 /// month: a budget that is being set waits for it, and then tells what it finds spent.
 pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
-    let Some(budget) = budget_of(tx, spender.key)? else { return Ok(()) };
+    let Some(budget) = keys::budget(tx, spender.key)? else { return Ok(()) };
     let percent = money::percent(spent, budget.cents);
     if percent < THRESHOLDS.into_iter().min().unwrap_or(0) {
         return Ok(());
@@ -203,4 +184,12 @@ pub(crate) fn month_of(read: &mut Read, lineage: &KeyId, month: &str) -> Result<
         .first(read.connection())
         .optional()?;
     Ok(row.map(|(spent, reserved)| KeyMonth { spent, reserved }).unwrap_or_default())
+}
+
+/// What a key has spent in a month, in millionths of a dollar: for [`auth::Spending`].
+///
+/// # Errors
+/// When the database fails.
+pub fn spent_micros(read: &mut Read, lineage: &KeyId, month: &str) -> Result<i64> {
+    Ok(month_of(read, lineage, month)?.spent)
 }

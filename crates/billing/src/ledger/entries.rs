@@ -1,5 +1,6 @@
 //! Entries, and what they take out of grants.
 
+use crate::schema::{energy_entries, energy_grants, grant_burns};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
@@ -7,7 +8,6 @@ use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timesta
 use operation::ports::Charge;
 use serde::{Deserialize, Serialize};
 use store::Cached;
-use store::schema::{energy_entries, energy_grants, grant_burns};
 use store::{Tx, each};
 
 /// What an entry of the ledger is.

@@ -2,12 +2,13 @@
 
 use super::account::{self, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
-use super::{money, sweep};
+use super::{expiry, money};
+use crate::schema::{energy_entries, energy_grants, grant_burns};
+use auth::workspaces;
 use diesel::prelude::*;
 use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use store::Tx;
-use store::schema::{energy_entries, energy_grants, grant_burns, plans, workspaces};
 
 /// Where Energy comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -159,7 +160,7 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
     new.check(tx.now())?;
     let price = match new.usd_micros_per_1000 {
         Some(price) => price,
-        None if new.kind == GrantKind::Purchase => plan_price(tx, workspace)?,
+        None if new.kind == GrantKind::Purchase => workspaces::energy_price(tx, workspace)?,
         None => 0,
     };
     if money::cost(new.amount, price).is_err() {
@@ -302,16 +303,6 @@ fn unknown() -> Error {
     Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
 }
 
-fn plan_price(tx: &mut Tx, workspace: WorkspaceId) -> Result<i64> {
-    let price: Option<i64> = workspaces::table
-        .inner_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
-        .filter(workspaces::id.eq(workspace))
-        .select(plans::usd_micros_per_1000_energy)
-        .first(tx.connection())
-        .optional()?;
-    Ok(price.unwrap_or(0))
-}
-
 /// Takes back what is left of a grant and gives how much that was. What running work has set aside stays until
 /// that work is settled, and is then taken by [`super::sweep_expired_grants`]. A pending grant will not be given.
 /// Voiding twice changes nothing.
@@ -329,7 +320,7 @@ pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i
         .filter(g::voided_at.is_null())
         .set((g::voided_at.eq(now), g::pending.eq(false)))
         .execute(tx.connection())?;
-    sweep::sweep_workspace(tx, workspace)?;
+    expiry::sweep_workspace(tx, workspace)?;
     let after: i64 = known.select(g::remaining).first(tx.connection())?;
     Ok(before - after)
 }
@@ -343,7 +334,7 @@ pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option
     if amount >= 0 {
         return grant(tx, workspace, &NewGrant::new(GrantKind::Adjustment, amount)).map(Some);
     }
-    let account = sweep::sweep_workspace(tx, workspace)?.ok_or_else(unknown)?;
+    let account = expiry::sweep_workspace(tx, workspace)?.ok_or_else(unknown)?;
     let energy = amount.saturating_neg();
     if energy > account.available() {
         let available = account.available();

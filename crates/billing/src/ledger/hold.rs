@@ -1,12 +1,12 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
-use super::{account, agent_month, budget, money, sweep};
-use diesel::dsl::{exists, max};
+use super::{account, agent_month, budget, expiry, money};
+use crate::schema::{energy_entries, energy_holds};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::Charge;
 use store::CachedChange;
-use store::schema::{energy_entries, energy_holds, run_steps};
 use store::{AnyConnection, Tx, each};
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
@@ -208,7 +208,7 @@ pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str
 
 /// Where the key's budget cuts off, as it stands now: it may have changed since the run began.
 fn budget_limit(tx: &mut Tx, charge: &Charge) -> Result<Option<i64>> {
-    Ok(budget::budget_of(tx, &charge.caller.key.id)?.and_then(|budget| budget.limit()))
+    Ok(auth::keys::budget(tx, &charge.caller.key.id)?.and_then(budget::limit))
 }
 
 /// How much Energy in all the key's budget, which cuts off at `limit`, and the agent's limits let the run set aside: at
@@ -276,11 +276,10 @@ fn refusal(message: &str, recharge_url: &str) -> Error {
 
 /// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the
 /// month that it is.
-pub(super) fn reopen(tx: &mut Tx, charge: &Charge) -> Result<()> {
+pub(super) fn reopen(tx: &mut Tx, charge: &Charge, first_step: i64) -> Result<()> {
     use energy_holds as h;
     let Some(held) = lock(tx, charge)?.filter(Held::is_closed) else { return Ok(()) };
     debug_assert_eq!(held.reserved_micros, 0, "a closed hold reserves nothing");
-    let first_step = last_step(tx, charge)?.map_or(0, |last| last + 1);
     diesel::update(h::table.find(&charge.run))
         .set((
             h::month.eq(tx.now().month()),
@@ -291,16 +290,6 @@ pub(super) fn reopen(tx: &mut Tx, charge: &Charge) -> Result<()> {
         ))
         .execute(tx.connection())?;
     Ok(())
-}
-
-/// The last step in the run's trace so far. `None` where it has none, as work has that is not a run.
-fn last_step(tx: &mut Tx, charge: &Charge) -> Result<Option<i64>> {
-    use run_steps as s;
-    Ok(s::table
-        .filter(s::run_id.eq(&charge.run))
-        .filter(s::workspace_id.eq(charge.caller.workspace_id()))
-        .select(max(s::position))
-        .get_result(tx.connection())?)
 }
 
 /// How much Energy in all a budget that cuts off at `limit` lets the run set aside. Locks the key's month where the
@@ -326,7 +315,7 @@ fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<
     if account::reserve(tx, workspace, wanted)? {
         return Ok(Some(wanted));
     }
-    let Some(account) = sweep::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };
+    let Some(account) = expiry::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };
     let taken = account.available().min(wanted);
     if taken < least {
         return Ok(None);

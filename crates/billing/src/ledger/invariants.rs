@@ -2,10 +2,10 @@
 
 use super::account::MOST_BALANCE;
 use super::hold;
+use auth::{keys, partners, workspaces};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{PartnerId, Result, WorkspaceId};
-use store::schema::{partners, workspaces};
+use model::{KeyOwner, PartnerId, Result, WorkspaceId};
 use store::{Db, Read};
 
 /// A workspace's Energy. Everything in one statement, because one statement sees one moment. What was burnt is summed
@@ -75,10 +75,16 @@ struct Months {
     wrong: i64,
 }
 
-fn check_months(read: &mut Read, lineages: &str, narrower: &str) -> Result<Vec<String>> {
-    let sql =
-        MONTHS.replace("{lineages}", lineages).replace("{where}", narrower).replace("{open}", hold::OPEN);
-    let Months { wrong } = diesel::sql_query(sql).get_result(read.connection())?;
+/// `narrower` leaves out the entries that are no concern of the owner.
+fn check_months(read: &mut Read, owner: KeyOwner, narrower: &str) -> Result<Vec<String>> {
+    let lineages = keys::lineages_of(read, owner)?;
+    let mut wrong = 0;
+    for lineages in lineages.chunks(500) {
+        let names: Vec<String> = lineages.iter().map(|lineage| format!("'{lineage}'")).collect();
+        let sql = MONTHS.replace("{lineages}", &names.join(", "));
+        let sql = sql.replace("{where}", narrower).replace("{open}", hold::OPEN);
+        wrong += diesel::sql_query(sql).get_result::<Months>(read.connection())?.wrong;
+    }
     let what = "months of keys that are negative, or differ from their entries or holds";
     Ok((wrong != 0).then(|| format!("{what}: {wrong} instead of 0")).into_iter().collect())
 }
@@ -110,14 +116,14 @@ pub fn check_invariants(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<S
         }
     }
     // A workspace's own key spends nowhere else.
-    let lineages = format!("SELECT lineage_id FROM api_keys WHERE workspace_id = {workspace}");
-    wrong.extend(check_months(read, &lineages, &format!("AND e.workspace_id = {workspace}"))?);
+    let own = format!("AND e.workspace_id = {workspace}");
+    wrong.extend(check_months(read, KeyOwner::Workspace(workspace), &own)?);
     Ok(wrong)
 }
 
 /// The same about the money of a partner's keys, which spend in many workspaces.
 fn check_partner(read: &mut Read, partner: PartnerId) -> Result<Vec<String>> {
-    check_months(read, &format!("SELECT lineage_id FROM api_keys WHERE partner_id = {partner}"), "")
+    check_months(read, KeyOwner::Partner(partner), "")
 }
 
 /// How many workspaces are looked up together.
@@ -132,16 +138,7 @@ pub async fn check_all(db: &Db) -> Result<usize> {
     let mut findings = 0;
     let mut last = WorkspaceId(0);
     loop {
-        let ids: Vec<WorkspaceId> = db
-            .read(move |read| {
-                Ok(workspaces::table
-                    .filter(workspaces::id.gt(last))
-                    .order(workspaces::id.asc())
-                    .select(workspaces::id)
-                    .limit(BATCH)
-                    .load(read.connection())?)
-            })
-            .await?;
+        let ids = db.read(move |read| workspaces::ids_after(read, last, BATCH)).await?;
         let Some(end) = ids.last() else { break };
         last = *end;
         for id in ids {
@@ -151,12 +148,8 @@ pub async fn check_all(db: &Db) -> Result<usize> {
             }
         }
     }
-    let partners: Vec<PartnerId> = db
-        .read(|read| {
-            Ok(partners::table.order(partners::id.asc()).select(partners::id).load(read.connection())?)
-        })
-        .await?;
-    for id in partners {
+    let partners = db.read(partners::list).await?;
+    for id in partners.into_iter().map(|partner| partner.id) {
         for finding in db.read(move |read| check_partner(read, id)).await? {
             tracing::error!(partner = id.0, finding, "the books of Energy are wrong");
             findings += 1;

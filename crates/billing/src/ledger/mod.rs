@@ -14,6 +14,8 @@ mod account;
 mod agent_month;
 mod budget;
 mod entries;
+mod execution;
+mod expiry;
 mod grants;
 mod hold;
 mod invariants;
@@ -21,19 +23,20 @@ mod money;
 mod settle;
 mod sweep;
 
-pub(crate) use account::find as find_account;
 pub use account::{EnergyState, MOST_BALANCE};
-pub use budget::budget_changed;
+pub(crate) use account::{find as find_account, open as open_account};
 pub(crate) use budget::{BudgetEvent, month_of};
+pub use budget::{budget_changed, spent_micros};
 pub use entries::EntryKind;
+pub use expiry::sweep_expired_grants;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
 pub use invariants::{check_all, check_invariants};
 pub(crate) use money::{MICROS_PER_CENT, percent};
-pub use sweep::{sweep_expired_grants, sweep_expired_holds};
+pub use sweep::sweep_expired_holds;
 
 use auth::Spending;
 use model::Result;
-use operation::ports::{Charge, EnergyMeter, Settlement};
+use operation::ports::{Charge, EnergyMeter, Settlement, TestExecution};
 use std::sync::Arc;
 use store::Tx;
 
@@ -58,8 +61,12 @@ impl Ledger {
 }
 
 impl EnergyMeter for Ledger {
-    fn reopen(&self, tx: &mut Tx, charge: &Charge) -> Result<()> {
-        hold::reopen(tx, charge)
+    fn reopen(&self, tx: &mut Tx, charge: &Charge, first_step: i64) -> Result<()> {
+        hold::reopen(tx, charge, first_step)
+    }
+
+    fn record_test(&self, tx: &mut Tx, charge: &Charge, execution: &TestExecution<'_>) -> Result<()> {
+        execution::record_test(tx, charge, execution)
     }
 
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64> {

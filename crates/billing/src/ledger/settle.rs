@@ -2,14 +2,15 @@
 
 use super::account::{self, Account, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
+use super::execution::{self, Ended};
 use super::hold::{self, Held};
 use super::{agent_month, budget, money};
+use crate::schema::{energy_entries, grant_burns};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use model::{AgentId, Error, ExecutionId, GrantId, KeyId, LedgerId, Result, RunId, Timestamp, WorkspaceId};
+use model::{Error, GrantId, LedgerId, Result, WorkspaceId};
 use operation::ports::{Charge, Closing, Settlement};
-use store::schema::{energy_entries, executions, grant_burns, run_steps};
-use store::{Tx, each};
+use store::Tx;
 
 /// [`operation::ports::EnergyMeter::settle`].
 pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
@@ -175,31 +176,16 @@ impl<'a> Work<'a> {
             // Several steps, each rounded up by itself.
             (held.used, money::sum(self.debits(tx)?.into_iter().map(|debit| -debit.usd_micros))?)
         };
-        let row = ExecutionRow {
-            workspace_id: self.workspace,
-            id: ExecutionId::new(tx.now(), &*tx.random()),
-            kind: self.charge.operation,
-            source_id: &self.charge.run,
+        let ended = Ended {
             status: closing.status,
             livemode: true,
             energy,
             usd_micros,
-            key_id: &self.charge.caller.key.id,
-            agent_id: self.charge.agent,
             model: self.settlement.model,
-            created_at: tx.now(),
             first_step: held.first_step,
+            last_step: closing.last_step,
         };
-        // Tools and guardrails have steps in the trace that nothing is settled for, so the trace itself is asked.
-        let last_step = run_steps::table
-            .filter(run_steps::run_id.eq(&self.charge.run))
-            .filter(run_steps::workspace_id.eq(self.workspace))
-            .select(max(run_steps::position))
-            .single_value();
-        each!(tx.connection(), |connection| diesel::insert_into(executions::table)
-            .values((row, executions::last_step.eq(last_step)))
-            .execute(connection))?;
-        Ok(())
+        execution::record(tx, self.charge, &ended)
     }
 
     /// The debits of this attempt: those before a refund were given back with it.
@@ -292,22 +278,4 @@ fn burnt(tx: &mut Tx, debits: &[Debit]) -> Result<std::collections::BTreeMap<Gra
         }
     }
     Ok(sums)
-}
-
-#[derive(Insertable)]
-#[diesel(table_name = executions)]
-struct ExecutionRow<'a> {
-    workspace_id: WorkspaceId,
-    id: ExecutionId,
-    kind: &'a str,
-    source_id: &'a RunId,
-    status: &'a str,
-    livemode: bool,
-    energy: i64,
-    usd_micros: i64,
-    key_id: &'a KeyId,
-    agent_id: AgentId,
-    model: &'a str,
-    created_at: Timestamp,
-    first_step: i64,
 }

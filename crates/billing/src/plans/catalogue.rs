@@ -1,45 +1,11 @@
 //! The plans that the service comes with.
 
-use diesel::prelude::*;
-use model::{Result, WorkspaceId};
-use store::schema::{plans, workspaces};
-use store::{Read, Tx, each};
+use auth::plans::{self, PlanRecord};
+use model::Result;
+use store::Tx;
 
-/// A plan with everything the catalogue says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
-#[diesel(table_name = plans)]
-pub struct CatalogueEntry {
-    /// Its name in requests, such as `starter`.
-    pub id: String,
-    /// Its name for people.
-    pub name: String,
-    /// One sentence.
-    pub description: String,
-    /// The fixed fee of a month, in cents.
-    pub price_cents: i64,
-    /// ISO 4217.
-    pub currency: String,
-    /// Requests per minute of each key; `None` is no cap.
-    pub rate_limit_rpm: Option<i64>,
-    /// Requests per month of each key; `None` is no cap.
-    pub monthly_quota: Option<i64>,
-    /// Test runs per workspace and day.
-    pub test_runs_per_day: i64,
-    /// Contacts of the workspace; `None` is no cap.
-    pub contacts_limit: Option<i64>,
-    /// Energy that a period brings.
-    pub included_energy: i64,
-    /// What 1,000 Energy cost, in millionths of a dollar.
-    pub usd_micros_per_1000_energy: i64,
-    /// Given by the service only.
-    pub restricted: bool,
-    /// Its place in the list.
-    pub position: i64,
-}
-
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = plans, treat_none_as_null = true, treat_none_as_default_value = false)]
-struct Row {
+/// A plan of the catalogue.
+struct BuiltIn {
     id: &'static str,
     name: &'static str,
     description: &'static str,
@@ -55,11 +21,31 @@ struct Row {
     position: i64,
 }
 
+impl BuiltIn {
+    fn record(&self) -> PlanRecord {
+        PlanRecord {
+            id: self.id.to_owned(),
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            price_cents: self.price_cents,
+            currency: self.currency.to_owned(),
+            rate_limit_rpm: self.rate_limit_rpm,
+            monthly_quota: self.monthly_quota,
+            test_runs_per_day: self.test_runs_per_day,
+            contacts_limit: self.contacts_limit,
+            included_energy: self.included_energy,
+            usd_micros_per_1000_energy: self.usd_micros_per_1000_energy,
+            restricted: self.restricted,
+            position: self.position,
+        }
+    }
+}
+
 /// A dollar for 1,000 Energy.
 const BASE_PRICE: i64 = 1_000_000;
 
-const CATALOGUE: [Row; 5] = [
-    Row {
+const CATALOGUE: [BuiltIn; 5] = [
+    BuiltIn {
         id: "trial",
         name: "Trial",
         description: "To try everything for a while.",
@@ -74,7 +60,7 @@ const CATALOGUE: [Row; 5] = [
         restricted: false,
         position: 1,
     },
-    Row {
+    BuiltIn {
         id: "starter",
         name: "Starter",
         description: "For a business with one or two agents.",
@@ -89,7 +75,7 @@ const CATALOGUE: [Row; 5] = [
         restricted: false,
         position: 2,
     },
-    Row {
+    BuiltIn {
         id: "pro",
         name: "Pro",
         description: "For teams that work with agents all day.",
@@ -104,7 +90,7 @@ const CATALOGUE: [Row; 5] = [
         restricted: false,
         position: 3,
     },
-    Row {
+    BuiltIn {
         id: "scale",
         name: "Scale",
         description: "For products built on the service.",
@@ -119,7 +105,7 @@ const CATALOGUE: [Row; 5] = [
         restricted: false,
         position: 4,
     },
-    Row {
+    BuiltIn {
         id: "partner_zero",
         name: "Partner Zero",
         description: "No fixed fee, Energy at the premium rate. For approved partners.",
@@ -141,42 +127,5 @@ const CATALOGUE: [Row; 5] = [
 /// # Errors
 /// When the database fails.
 pub fn seed_catalogue(tx: &mut Tx) -> Result<()> {
-    for plan in &CATALOGUE {
-        each!(tx.connection(), |connection| diesel::insert_into(plans::table)
-            .values(plan)
-            .on_conflict(plans::id)
-            .do_update()
-            .set(plan)
-            .execute(connection))?;
-    }
-    Ok(())
-}
-
-/// The plans that a workspace may see: all but the restricted ones that are not its own. `None` sees all.
-///
-/// # Errors
-/// When the database fails.
-pub fn catalogue(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<CatalogueEntry>> {
-    let mut query = plans::table
-        .order((plans::position.asc(), plans::id.asc()))
-        .select(CatalogueEntry::as_select())
-        .into_boxed();
-    if let Some(workspace) = workspace {
-        let own: Option<Option<String>> = workspaces::table
-            .find(workspace)
-            .select(workspaces::plan_id)
-            .first(read.connection())
-            .optional()?;
-        query = query.filter(plans::restricted.eq(false).or(plans::id.eq(own.flatten().unwrap_or_default())));
-    }
-    Ok(query.load(read.connection())?)
-}
-
-/// The lowest price of Energy among the plans that anybody may have: what costs more is the premium rate.
-pub(crate) fn base_price(read: &mut Read) -> Result<i64> {
-    let lowest: Option<i64> = plans::table
-        .filter(plans::restricted.eq(false))
-        .select(diesel::dsl::min(plans::usd_micros_per_1000_energy))
-        .first(read.connection())?;
-    Ok(lowest.unwrap_or(0))
+    CATALOGUE.iter().try_for_each(|plan| plans::put(tx, &plan.record()))
 }

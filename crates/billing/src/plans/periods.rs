@@ -4,14 +4,10 @@
 //! whoever collects the fee puts the subscription to `past_due` when that fails, and back to `active` when the money
 //! is there, which goes on with the same period.
 
-use super::workspaces::{Row, WorkspaceRecord, by_id, lock};
 use crate::ledger::{GrantKind, GrantSource, NewGrant, grant};
-use diesel::dsl::sql;
-use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use auth::workspaces::{self, Subscription, WorkspaceRecord};
 use model::{Code, Error, GrantId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
-use store::schema::{plans, workspaces};
-use store::{AnyConnection, Tx};
+use store::Tx;
 
 /// The most subscriptions that one renewal takes.
 const BATCH: i64 = 100;
@@ -33,22 +29,12 @@ pub fn set_plan(
 ) -> Result<WorkspaceRecord> {
     let now = tx.now();
     check(status, until, now)?;
-    let known: Option<String> =
-        plans::table.find(plan).select(plans::id).get_result(tx.connection()).optional()?;
-    known.ok_or_else(|| Error::invalid("plan", "is not in the catalogue"))?;
-    let before = lock(tx, workspace)?;
-    let (start, end) = period(&before, plan, status, until, now);
-    diesel::update(workspaces::table.find(workspace))
-        .set((
-            workspaces::plan_id.eq(plan),
-            workspaces::subscription_status.eq(status.as_str()),
-            workspaces::period_start.eq(start),
-            workspaces::period_end.eq(end),
-            workspaces::cancel_at_period_end.eq(false),
-            workspaces::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    by_id(tx, workspace)
+    if auth::plans::by_id(tx, plan)?.is_none() {
+        return Err(Error::invalid("plan", "is not in the catalogue"));
+    }
+    let before = workspaces::lock(tx, workspace)?;
+    let (period_start, period_end) = period(&before, plan, status, until, now);
+    workspaces::set_subscription(tx, workspace, &Subscription { plan, status, period_start, period_end })
 }
 
 fn check(status: SubscriptionStatus, until: Option<Timestamp>, now: Timestamp) -> Result<()> {
@@ -106,18 +92,14 @@ fn period(
 /// `invalid_state` where the subscription is neither `active` nor `sponsored`, `workspace_not_found`.
 pub fn cancel_at_period_end(tx: &mut Tx, workspace: WorkspaceId) -> Result<WorkspaceRecord> {
     use SubscriptionStatus as S;
-    let before = lock(tx, workspace)?;
+    let before = workspaces::lock(tx, workspace)?;
     if !matches!(before.subscription, S::Active | S::Sponsored) {
         return Err(Error::new(
             Code::InvalidState,
             "Only a plan that would be renewed ends with its period.",
         ));
     }
-    let now = tx.now();
-    diesel::update(workspaces::table.find(workspace))
-        .set((workspaces::cancel_at_period_end.eq(true), workspaces::updated_at.eq(now)))
-        .execute(tx.connection())?;
-    by_id(tx, workspace)
+    workspaces::end_with_period(tx, workspace)
 }
 
 /// Gives the Energy that the workspace's plan includes, once for each period; it ends with the period. `None`
@@ -127,12 +109,12 @@ pub fn cancel_at_period_end(tx: &mut Tx, workspace: WorkspaceId) -> Result<Works
 /// `workspace_not_found`; `validation_error` where the balance would be above what an account may own.
 pub fn grant_included(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<GrantId>> {
     use SubscriptionStatus as S;
-    let record = by_id(tx, workspace)?;
+    let record = workspaces::by_id(tx, workspace)?;
     if !matches!(record.subscription, S::Active | S::Sponsored | S::Trialing) {
         return Ok(None);
     }
     let (Some(plan), Some(start)) = (record.plan, record.period_start) else { return Ok(None) };
-    let included: i64 = plans::table.find(&plan).select(plans::included_energy).first(tx.connection())?;
+    let included = auth::plans::by_id(tx, &plan)?.map_or(0, |plan| plan.included_energy);
     if included == 0 || record.period_end.is_some_and(|end| end <= tx.now()) {
         return Ok(None);
     }
@@ -151,24 +133,8 @@ pub fn grant_included(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<Gran
 /// # Errors
 /// When the database fails.
 pub fn renew(tx: &mut Tx) -> Result<usize> {
-    use workspaces as w;
-    let now = tx.now();
-    // The index is found by these very words.
-    let query = w::table
-        .filter(w::period_end.le(now))
-        .filter(sql::<Bool>("subscription_status IN ('active', 'sponsored') AND plan_id IS NOT NULL"))
-        .order((w::period_end.asc(), w::id.asc()))
-        .limit(BATCH);
-    // One that is being changed right now is looked at next time.
-    let due: Vec<Row> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).load(connection)?,
-        AnyConnection::Postgres(connection) => {
-            query.select(Row::as_select()).for_no_key_update().skip_locked().load(connection)?
-        }
-    };
-    let mut due = due.into_iter().map(Row::record).collect::<Result<Vec<_>>>()?;
-    // Grants lock accounts, and all who lock several do so in this order.
-    due.sort_by_key(|workspace| workspace.id);
+    // Grants lock accounts, and all who lock several do so in the order of these workspaces.
+    let due = workspaces::due_for_renewal(tx, BATCH)?;
     for workspace in &due {
         renew_one(tx, workspace)?;
     }
@@ -177,24 +143,11 @@ pub fn renew(tx: &mut Tx) -> Result<usize> {
 
 fn renew_one(tx: &mut Tx, workspace: &WorkspaceRecord) -> Result<()> {
     let now = tx.now();
-    let row = workspaces::table.find(workspace.id);
     if workspace.cancel_at_period_end {
-        diesel::update(row)
-            .set((
-                workspaces::subscription_status.eq(SubscriptionStatus::Canceled.as_str()),
-                workspaces::updated_at.eq(now),
-            ))
-            .execute(tx.connection())?;
-        return Ok(());
+        return workspaces::cancel(tx, workspace.id);
     }
     let Some((start, end)) = workspace.period_end.map(|end| period_of(end, now)) else { return Ok(()) };
-    diesel::update(row)
-        .set((
-            workspaces::period_start.eq(start),
-            workspaces::period_end.eq(end),
-            workspaces::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
+    workspaces::begin_period(tx, workspace.id, start, end)?;
     match grant_included(tx, workspace.id) {
         // One that owns as much as anybody may must not keep the others waiting.
         Err(error) if error.code() == Code::ValidationError => {

@@ -2,13 +2,12 @@
 
 use crate::bed::{Bed, Key};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
-use billing::{Billing, BillingSettings, Identity};
-use diesel::prelude::*;
-use model::RunId;
+use billing::{Billing, BillingSettings, Identity, Traces};
+use model::{RunId, StepId};
+use operation::ports::TraceStep;
 use operation::{Head, Limits, Pipeline, Registry, RequestLog, ResponseBody, Services};
 use serde_json::Value;
 use std::sync::Arc;
-use store::schema::run_steps;
 use testkit::Kind;
 
 pub struct App {
@@ -32,13 +31,14 @@ impl App {
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped);
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
         let settings = BillingSettings { base_url: "https://svc.test/".into() };
-        let services = Services::default().with(settings).with_shared(seal.clone());
+        let services =
+            Services::default().with(settings).with_shared(seal.clone()).with(Traces(bed.trace.clone()));
         let pipeline = Pipeline {
             registry: Arc::new(registry()),
             directory: Arc::new(Directory::new(db.clone())),
             rates: Arc::new(RateWindows::local()),
             quotas,
-            spending: Arc::new(Spending::new(db.clone())),
+            spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
             seal,
             log,
             services: Arc::new(services),
@@ -81,33 +81,23 @@ impl App {
     }
 
     /// Writes steps into a run's trace: a call of the model, and behind it tools.
-    pub async fn write_steps(&self, run: &RunId, positions: std::ops::Range<i64>) {
-        let (workspace, now, run) = (self.bed.workspace, self.bed.db().clock().now(), run.clone());
+    pub fn write_steps(&self, run: &RunId, positions: std::ops::Range<i64>) {
+        let now = self.bed.db().clock().now();
         let first = positions.start;
-        self.bed
-            .write(move |tx| {
-                for position in positions.clone() {
-                    let (kind, energy) = if position == first { ("model", 20) } else { ("tool", 0) };
-                    diesel::insert_into(run_steps::table)
-                        .values((
-                            run_steps::run_id.eq(&run),
-                            run_steps::position.eq(position),
-                            run_steps::workspace_id.eq(workspace),
-                            run_steps::id.eq(format!("step_{position}")),
-                            run_steps::kind.eq(kind),
-                            run_steps::status.eq("completed"),
-                            run_steps::name.eq("test-model"),
-                            run_steps::input_tokens.eq(11),
-                            run_steps::output_tokens.eq(12),
-                            run_steps::energy.eq(energy),
-                            run_steps::started_at.eq(now),
-                        ))
-                        .execute(tx.connection())?;
-                }
-                Ok(())
-            })
-            .await
-            .unwrap();
+        let step = |position| TraceStep {
+            id: StepId::new(now, &*self.bed.db().random()),
+            position,
+            kind: if position == first { "model" } else { "tool" }.into(),
+            name: "test-model".into(),
+            status: "completed".into(),
+            input_tokens: 11,
+            output_tokens: 12,
+            energy: if position == first { 20 } else { 0 },
+            started_at: now,
+            completed_at: None,
+        };
+        let mut traces = self.bed.trace.0.lock().unwrap();
+        traces.entry(run.clone()).or_default().extend(positions.map(step));
     }
 
     pub async fn spend(&self, energy: i64) -> RunId {

@@ -2,20 +2,22 @@
 
 use auth::KeySecret;
 use auth::keys::{self, NewKey, StoredKey};
+use auth::workspaces::NewWorkspace;
 use billing::Ledger;
 use billing::ledger::{GrantKind, NewGrant, budget_changed, check_invariants, grant};
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
+use billing::schema::{agent_months, energy_accounts, energy_entries, energy_holds, key_months};
 use diesel::prelude::*;
 use model::{
     AgentId, ApiKey, Caller, Code, Env, Error, KeyOwner, Plan, RequestId, Result, RunId, Scope,
     SubscriptionStatus, Workspace, WorkspaceId,
 };
-use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, Settlement};
+use operation::ports::{AgentLimits, Charge, Closing, EnergyMeter, RunTraces, Settlement, TraceStep};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use store::schema::{agent_months, energy_accounts, energy_entries, energy_holds, events, key_months};
-use store::{Db, Tx};
+use std::sync::{Arc, Mutex};
+use store::schema::events;
+use store::{Db, Read, Tx};
 use testkit::{Kind, TestDb};
 
 pub const RECHARGE: &str = "https://svc.test/billing";
@@ -26,6 +28,32 @@ pub struct Bed {
     pub test: TestDb,
     pub workspace: WorkspaceId,
     pub ledger: Arc<Ledger>,
+    pub trace: Arc<Trace>,
+}
+
+/// The steps of runs, in the place of the group that keeps them.
+#[derive(Default)]
+pub struct Trace(pub Mutex<BTreeMap<RunId, Vec<TraceStep>>>);
+
+impl Trace {
+    fn last_step(&self, run: &RunId) -> Option<i64> {
+        self.0.lock().unwrap().get(run)?.last().map(|step| step.position)
+    }
+}
+
+impl RunTraces for Trace {
+    fn steps(
+        &self,
+        _: &mut Read,
+        _: WorkspaceId,
+        run: &str,
+        first: i64,
+        last: i64,
+    ) -> Result<Vec<TraceStep>> {
+        let traces = self.0.lock().unwrap();
+        let all = RunId::parse(run).and_then(|run| traces.get(&run)).into_iter().flatten();
+        Ok(all.filter(|step| (first..=last).contains(&step.position)).cloned().collect())
+    }
 }
 
 /// A key with its secret.
@@ -48,7 +76,7 @@ impl Bed {
             })
             .await
             .unwrap();
-        Self { test, workspace, ledger: Arc::new(Ledger::new(RECHARGE)) }
+        Self { test, workspace, ledger: Arc::new(Ledger::new(RECHARGE)), trace: Arc::default() }
     }
 
     pub async fn with_energy(kind: Kind, energy: i64) -> Self {
@@ -168,7 +196,8 @@ impl Bed {
     /// Lets a refunded run begin anew.
     pub async fn reopen(&self, run: &Charge) {
         let (ledger, run) = (self.ledger.clone(), run.clone());
-        self.write(move |tx| ledger.reopen(tx, &run)).await.unwrap();
+        let first = self.trace.last_step(&run.run).map_or(0, |last| last + 1);
+        self.write(move |tx| ledger.reopen(tx, &run, first)).await.unwrap();
     }
 
     /// Whether a run that is to wait is let in.
@@ -199,9 +228,10 @@ impl Bed {
         close: Option<bool>,
     ) -> Result<i64> {
         let (ledger, run) = (self.ledger.clone(), run.clone());
+        let last_step = self.trace.last_step(&run.run);
         self.write(move |tx| {
-            let close =
-                close.map(|refund| Closing { status: if refund { "failed" } else { "completed" }, refund });
+            let status = |refund| if refund { "failed" } else { "completed" };
+            let close = close.map(|refund| Closing { status: status(refund), refund, last_step });
             ledger.settle(tx, &run, &Settlement { step, energy, model: "test-model", close })
         })
         .await

@@ -2,8 +2,8 @@
 
 use crate::bed::{Bed, on_both};
 use auth::keys::{self, NewKey};
+use auth::partners;
 use billing::ledger::{check_all, check_invariants};
-use billing::plans;
 use diesel::prelude::*;
 use model::{Env, KeyOwner, Scope};
 
@@ -49,7 +49,7 @@ on_both! {
         let (workspace, other) = (bed.workspace, bed.other_workspace().await);
         let stored = bed
             .write(move |tx| {
-                let partner = plans::create_partner(tx, "Agency")?;
+                let partner = partners::create(tx, "Agency")?;
                 let new = NewKey {
                     owner: KeyOwner::Partner(partner.id),
                     ..NewKey::of_workspace("Partner", workspace, Env::Live, vec![Scope::RunsExecute])

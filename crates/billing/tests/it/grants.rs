@@ -4,10 +4,10 @@ use crate::bed::{Bed, on_both, refused};
 use billing::ledger::{
     GrantKind, GrantSource, NewGrant, adjust, grant, sweep_expired_grants, sweep_pending_grants, void_grant,
 };
+use billing::schema::{energy_entries, energy_grants};
 use chrono::Duration;
 use diesel::prelude::*;
 use model::{Code, GrantId, WorkspaceId};
-use store::schema::{energy_entries, energy_grants};
 
 async fn remaining(bed: &Bed, id: &GrantId) -> i64 {
     let id = id.clone();

@@ -2,10 +2,10 @@
 
 use crate::bed::{Bed, RECHARGE, on_both, refused};
 use billing::ledger::{check_invariants, sweep_expired_holds};
+use billing::schema::{energy_entries, executions};
 use chrono::Duration;
 use diesel::prelude::*;
 use model::Code;
-use store::schema::{energy_entries, executions};
 
 on_both! {
     async fn a_run_holds_uses_and_gives_back(kind: Kind) {

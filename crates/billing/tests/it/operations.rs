@@ -2,6 +2,7 @@
 
 use crate::app::{App, ids, keys, registry};
 use crate::bed::{Key, on_both};
+use auth::schema::key_requests;
 use billing::ledger::{GrantKind, NewGrant, grant, sweep_expired_grants, sweep_pending_grants};
 use billing::plans;
 use chrono::Duration;
@@ -9,7 +10,6 @@ use diesel::prelude::*;
 use model::{Code, Env, Scope, SubscriptionStatus};
 use operation::{Contract, document};
 use serde_json::{Value, json};
-use store::schema::key_requests;
 
 on_both! {
     async fn me_says_who_the_key_is(kind: Kind) {
@@ -105,7 +105,7 @@ on_both! {
         assert_eq!((&subscription["premium_rate"], &subscription["status"]), (&json!(true), &json!("sponsored")));
         assert_eq!(ids(&app.get("/billing/plans").await).len(), 5);
         // A blocked workspace hears nothing else.
-        app.bed.write(move |tx| plans::block(tx, workspace, "Unpaid.")).await.unwrap();
+        app.bed.write(move |tx| auth::workspaces::block(tx, workspace, "Unpaid.")).await.unwrap();
         app.pipeline.directory.forget();
         assert_eq!(app.refused("/billing/access").await.1, Code::WorkspaceBlocked.as_str());
     }
@@ -266,7 +266,7 @@ on_both! {
             app.spend(energy).await;
         }
         let run = app.spend(20).await;
-        app.write_steps(&run, 0..1).await;
+        app.write_steps(&run, 0..1);
         let page = app.page("/billing/executions?limit=2&offset=2&starting_after=exe_ignored").await;
         assert_eq!(page["pagination"], json!({ "page": 2, "limit": 2, "total": 4, "pages": 2 }));
         let all = app.get("/billing/executions").await;
@@ -377,7 +377,7 @@ on_both! {
         let (id, soon) = (cutoff.stored.key.id.clone(), app.bed.db().clock().now().plus(Duration::minutes(1)));
         app.bed
             .write(move |tx| {
-                use store::schema::api_keys;
+                use auth::schema::api_keys;
                 diesel::update(api_keys::table.find(&id))
                     .set(api_keys::expires_at.eq(soon))
                     .execute(tx.connection())?;
@@ -395,13 +395,13 @@ on_both! {
         app.bed.give(NewGrant::new(GrantKind::Purchase, 1_000)).await.unwrap();
         let run = app.bed.run(&app.key);
         app.bed.hold(&run, 100, 1).await.unwrap();
-        app.write_steps(&run.run, 0..3).await;
+        app.write_steps(&run.run, 0..3);
         app.bed.settle(&run, 0, 10).await;
         // The last step of the trace is a tool's, which has no price.
         app.bed.fail(&run, 1, 20).await;
         app.bed.reopen(&run).await;
         app.bed.hold(&run, 100, 1).await.unwrap();
-        app.write_steps(&run.run, 3..5).await;
+        app.write_steps(&run.run, 3..5);
         app.bed.test.clock.advance(Duration::milliseconds(1));
         app.bed.close(&run, 3, 40).await;
         let mut found = Vec::new();

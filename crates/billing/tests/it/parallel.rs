@@ -2,12 +2,12 @@
 
 use crate::bed::{Bed, PRICE, on_both};
 use billing::ledger::{GrantKind, NewGrant, sweep_expired_grants, sweep_expired_holds};
+use billing::schema::executions;
 use diesel::prelude::*;
 use futures::future::join_all;
 use model::Code;
 use operation::ports::Charge;
 use std::sync::Arc;
-use store::schema::executions;
 
 /// Three steps, each with a hold of its own; every fifth run fails. Gives what it cost.
 async fn drive(bed: Arc<Bed>, run: Charge, number: i64) -> i64 {

@@ -1,8 +1,10 @@
 //! The catalogue, workspaces and partners.
 
 use crate::bed::{Bed, on_both, refused};
+use auth::partners;
+use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::sweep_expired_grants;
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
 use chrono::Duration;
 use model::{Code, PartnerId, SubscriptionStatus, WorkspaceId};
 
@@ -17,7 +19,7 @@ on_both! {
         let workspace = bed.workspace;
         let (all, seen) = bed
             .db()
-            .read(move |read| Ok((plans::catalogue(read, None)?, plans::catalogue(read, Some(workspace))?)))
+            .read(move |read| Ok((auth::plans::list(read, None)?, auth::plans::list(read, Some(workspace))?)))
             .await
             .unwrap();
         let ids: Vec<&str> = all.iter().map(|plan| plan.id.as_str()).collect();
@@ -29,7 +31,7 @@ on_both! {
 
     async fn workspaces_are_made_found_and_blocked(kind: Kind) {
         let bed = Bed::new(kind).await;
-        let partner = bed.write(|tx| plans::create_partner(tx, " Agency ")).await.unwrap().id;
+        let partner = bed.write(|tx| partners::create(tx, " Agency ")).await.unwrap().id;
         let made = bed
             .write(move |tx| plans::create_workspace(tx, &NewWorkspace { partner: Some(partner), ..new("bee-2") }))
             .await
@@ -37,17 +39,17 @@ on_both! {
         assert_eq!((made.partner, made.subscription), (Some(partner), SubscriptionStatus::Inactive));
         let id = made.id;
         for text in ["bee-2".to_owned(), id.to_string()] {
-            let found = bed.db().read(move |read| plans::find(read, &text)).await.unwrap();
+            let found = bed.db().read(move |read| workspaces::find(read, &text)).await.unwrap();
             assert_eq!(found, made);
         }
-        assert_eq!(bed.db().read(plans::list_workspaces).await.unwrap().len(), 2);
-        let blocked = bed.write(move |tx| plans::block(tx, id, " Unpaid. ")).await.unwrap();
+        assert_eq!(bed.db().read(workspaces::list).await.unwrap().len(), 2);
+        let blocked = bed.write(move |tx| workspaces::block(tx, id, " Unpaid. ")).await.unwrap();
         assert_eq!(blocked.blocked_reason.as_deref(), Some("Unpaid."));
-        assert_eq!(bed.write(move |tx| plans::unblock(tx, id)).await.unwrap(), made);
-        assert_eq!(refused(bed.write(move |tx| plans::block(tx, id, "  ")).await), Code::ValidationError);
-        let nowhere = bed.write(|tx| plans::block(tx, WorkspaceId(404), "Gone.")).await;
+        assert_eq!(bed.write(move |tx| workspaces::unblock(tx, id)).await.unwrap(), made);
+        assert_eq!(refused(bed.write(move |tx| workspaces::block(tx, id, "  ")).await), Code::ValidationError);
+        let nowhere = bed.write(|tx| workspaces::block(tx, WorkspaceId(404), "Gone.")).await;
         assert_eq!(refused(nowhere), Code::WorkspaceNotFound);
-        assert_eq!(refused(bed.db().read(|read| plans::find(read, "no-such")).await), Code::WorkspaceNotFound);
+        assert_eq!(refused(bed.db().read(|read| workspaces::find(read, "no-such")).await), Code::WorkspaceNotFound);
     }
 
     async fn names_and_slugs_have_rules(kind: Kind) {
@@ -64,7 +66,7 @@ on_both! {
             let error = bed.write(move |tx| plans::create_workspace(tx, &new)).await.unwrap_err();
             assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some(param)));
         }
-        assert_eq!(refused(bed.write(|tx| plans::create_partner(tx, "")).await), Code::ValidationError);
+        assert_eq!(refused(bed.write(|tx| partners::create(tx, "")).await), Code::ValidationError);
     }
 
     async fn plans_are_set_and_bring_their_energy_once_a_period(kind: Kind) {
@@ -132,7 +134,7 @@ on_both! {
         let renew = async || bed.write(plans::renew).await.unwrap();
         let sweep = async || bed.write(sweep_expired_grants).await.unwrap();
         let period = async || {
-            let record = bed.db().read(move |read| plans::find(read, &workspace.to_string())).await.unwrap();
+            let record = bed.db().read(move |read| workspaces::find(read, &workspace.to_string())).await.unwrap();
             (record.period_start.unwrap().to_string(), record.period_end.unwrap().to_string())
         };
         let hour = bed.db().clock().now();
@@ -159,7 +161,7 @@ on_both! {
         let bed = Bed::new(kind).await;
         let workspace = bed.workspace;
         let status = async || {
-            let record = bed.db().read(move |read| plans::find(read, &workspace.to_string())).await.unwrap();
+            let record = bed.db().read(move |read| workspaces::find(read, &workspace.to_string())).await.unwrap();
             (record.subscription, record.cancel_at_period_end)
         };
         bed.write(move |tx| plans::cancel_at_period_end(tx, workspace)).await.unwrap();

@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, Key, PRICE, is_any};
 use billing::ledger::{GrantKind, NewGrant, sweep_expired_grants, sweep_expired_holds, void_grant};
+use billing::schema::energy_grants;
 use chrono::Duration;
 use diesel::prelude::*;
 use model::{Code, GrantId, Timestamp};
@@ -10,7 +11,6 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::schema::energy_grants;
 use testkit::Kind;
 
 /// Runs that a schedule may touch. The odd ones belong to the key with a budget.

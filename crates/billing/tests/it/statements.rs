@@ -37,7 +37,7 @@ on_both! {
             let found = bed
                 .write(move |tx| {
                     let held = counted(tx, |tx| assert_eq!(ledger.hold(tx, &run, 100, 1).unwrap(), 100));
-                    let close = Some(Closing { status: "completed", refund: false });
+                    let close = Some(Closing { status: "completed", refund: false, last_step: None });
                     let settlement = Settlement { step: 0, energy: 40, model: "m", close };
                     let settled = counted(tx, |tx| assert_eq!(ledger.settle(tx, &run, &settlement).unwrap(), 40));
                     Ok((held, settled))

@@ -1,10 +1,10 @@
 //! The activity of a whole collection.
 
-use crate::items::activity::{Action, ActivityEntry, ActivityRow};
-use crate::shape::{self, Shapes};
 use diesel::prelude::*;
 use model::{Caller, CollectionId, ItemId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, State, operation};
+use records::activity::{Action, ActivityEntry, ActivityRow};
+use records::shape::{self, Shapes};
 use serde::Deserialize;
 use store::schema::item_activity;
 use store::{OptInPage, Read};

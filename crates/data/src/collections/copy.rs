@@ -1,13 +1,7 @@
 //! Copying a collection, with or without its items.
 
-use super::definitions::{self, Definition, rewrite};
 use super::model::Collection;
-use super::tell::{News, tell};
-use super::{count, create, queries, uniques, views};
-use crate::author::Author;
-use crate::items::{Draft, ItemRow, Writer};
-use crate::links::{self, Grips};
-use crate::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
+use super::{create, queries, views};
 use diesel::prelude::*;
 use fields::Data;
 use fields::FieldType;
@@ -15,6 +9,14 @@ use fields::text;
 use fields::value::MOST_RELATED;
 use model::{Cause, Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
 use operation::{Body, Created, Cx, Path, operation};
+use records::Author;
+use records::count;
+use records::definitions::{self, Definition, rewrite};
+use records::indexes::uniques;
+use records::links::{self, Grips};
+use records::publish::{News, tell};
+use records::rows::{Draft, ItemRow, Writer};
+use records::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -176,7 +178,7 @@ fn ask(tx: &mut Tx, author: &Author, from: &Shape, to: CollectionId) -> Result<O
         .select(diesel::dsl::max(items::id))
         .get_result(tx.connection())?;
     let Some(up_to) = last else { return Ok(None) };
-    let total = count::live_up_to(tx, from.collection, super::EXACT)?;
+    let total = count::live_up_to(tx, from.collection, count::EXACT)?;
     let work = Work { from: from.collection, up_to, actor: author.cause.actor.as_str().to_owned() };
     let now = tx.now();
     let row = (

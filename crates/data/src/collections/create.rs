@@ -1,16 +1,17 @@
 //! Creating a collection with its fields.
 
-use super::definitions::{self, Definition, NewField, can_be_primary};
-use super::model::{Collection, Count, NewCollection};
-use super::tell::{News, tell};
-use super::{groups, queries, uniques};
-use crate::author::Author;
-use crate::shape::{self, CollectionRow, CollectionSettings};
+use super::model::{Collection, NewCollection};
+use super::{groups, queries};
 use diesel::prelude::*;
-use fields::Field;
 use fields::FieldType;
 use fields::text;
-use model::{CollectionId, Error, FieldError, FieldId, JsonText, Result};
+use model::{CollectionId, Error, FieldError, JsonText, Result};
+use records::Author;
+use records::count::Count;
+use records::definitions::{self, Definition, NewField};
+use records::indexes::uniques;
+use records::publish::{News, tell};
+use records::shape::{self, CollectionRow, CollectionSettings};
 use std::collections::BTreeSet;
 use store::schema::collections;
 use store::{LockLevel, Tx};
@@ -150,22 +151,10 @@ pub(super) fn choose_primary(
     let shape = shape::within_change(tx, author.workspace, collection)?;
     let primary = match wanted {
         Some(key) => Some(definitions::expect_primary(&shape, key)?),
-        None => first_primary(&shape.fields),
+        None => definitions::first_primary(&shape.fields),
     };
     diesel::update(collections::table.find(collection))
         .set(collections::primary_field_id.eq(primary))
         .execute(tx.connection())?;
     Ok(())
-}
-
-/// The field that makes the best title: the first line of text, else the first that can be read.
-fn first_primary(fields: &[Field]) -> Option<FieldId> {
-    first_primary_but(fields, FieldId(0))
-}
-
-/// The same, where one field is about to go.
-pub(super) fn first_primary_but(fields: &[Field], gone: FieldId) -> Option<FieldId> {
-    let mut left = fields.iter().filter(|field| field.id != gone);
-    let text = left.clone().find(|field| field.kind == FieldType::Text);
-    text.or_else(|| left.find(|field| can_be_primary(field.kind))).map(|field| field.id)
 }

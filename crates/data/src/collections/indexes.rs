@@ -1,16 +1,16 @@
 //! Indexes of a collection's items, as callers ask for them.
 //!
-//! Writes keep an index up from the moment it is there; a job ([`super::index_jobs`]) fills in what was there before, and
+//! Writes keep an index up from the moment it is there; a job ([`records::indexes::jobs`]) fills in what was there before, and
 //! only then do queries use it.
 
-use super::indexing;
-use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use fields::filter::subject;
 use fields::{Family, FieldType, Part, Subject};
-use model::{Caller, Code, CollectionId, Error, IndexId, JsonText, Result, Timestamp};
+use model::{Caller, Code, CollectionId, Error, IndexId, Result, Timestamp};
 use operation::{Body, Created, Deleted, Path, Rows, State, operation};
+use records::indexes;
+use records::indexes::table;
+use records::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -100,7 +100,7 @@ pub fn list_indexes(
     shapes: State<Shapes>,
 ) -> Result<Rows<CollectionIndex>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let rows = indexing::rows(read, collection_id)?;
+    let rows = table::rows(read, collection_id)?;
     Ok(Rows(rows.into_iter().map(|row| shown(&shape, row)).collect::<Result<_>>()?))
 }
 
@@ -119,7 +119,7 @@ pub fn create_index(
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
     let shape = shape::for_write(tx, &shapes.0, caller.workspace_id(), collection_id)?;
     let (kind, parts) = meant(&shape, &new)?;
-    let row = create(tx, &shape, kind, &parts, IndexOrigin::User)?;
+    let row = indexes::create(tx, &shape, kind, &parts, IndexOrigin::User)?;
     Ok(Created(shown(&shape, row)?))
 }
 
@@ -132,7 +132,7 @@ pub fn delete_index(
     Path(index_id): Path<IndexId>,
 ) -> Result<Deleted<IndexId>> {
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
-    let row = indexing::rows(tx, collection_id)?
+    let row = table::rows(tx, collection_id)?
         .into_iter()
         .find(|row| row.id == index_id)
         .ok_or_else(|| Error::not_found("index"))?;
@@ -148,40 +148,8 @@ pub fn delete_index(
     if let Some(message) = holder {
         return Err(Error::new(Code::ResourceInUse, message));
     }
-    drop_index(tx, &row)?;
+    indexes::drop_index(tx, &row)?;
     Ok(Deleted::of("index", index_id))
-}
-
-/// Begins an index. The caller holds the collection ([`shape::for_change`]).
-///
-/// # Errors
-/// 409 `duplicate_value`, `limit_reached`.
-pub fn create(
-    tx: &mut Tx,
-    shape: &Shape,
-    kind: IndexKind,
-    parts: &[Part],
-    origin: IndexOrigin,
-) -> Result<IndexRow> {
-    let there = indexing::rows(tx, shape.collection)?;
-    let text = JsonText::of(&parts);
-    if let Some(row) = there.iter().find(|row| row.kind == kind.as_str() && row.parts == text) {
-        return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
-            .with("details", json!({ "existing_id": row.id })));
-    }
-    indexing::refuse_too_many(tx, shape.collection, 1)?;
-    let row = indexing::begin(tx, shape, kind, parts, origin)?;
-    shape::bump(tx, shape.collection)?;
-    Ok(row)
-}
-
-/// Lets an index go: no query and no write looks at it from now on, and a job takes its rows away.
-///
-/// # Errors
-/// When the database fails.
-pub fn drop_index(tx: &mut Tx, row: &IndexRow) -> Result<()> {
-    indexing::drop(tx, row)?;
-    shape::bump(tx, row.collection_id)
 }
 
 /// What index the fields make.

@@ -1,18 +1,11 @@
 //! What happens to collections in the background.
 
-use super::definitions::rewrite;
-use super::{copy, count, purge};
-use crate::shape::Shapes;
+use super::{copy, purge};
 use jobs::{JobError, Runner};
 use model::CollectionId;
+use records::shape::Shapes;
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::Duration;
-
-#[derive(Deserialize)]
-struct Rewrite {
-    rewrite_id: i64,
-}
 
 #[derive(Deserialize)]
 struct Copy {
@@ -27,7 +20,7 @@ struct Purge {
 /// Gives a runner the handlers of this module's jobs.
 #[must_use]
 pub fn handle_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
-    let (shapes, copying) = (shapes.clone(), shapes.clone());
+    let copying = shapes.clone();
     runner
         .handle(copy::JOB, move |job| {
             let shapes = copying.clone();
@@ -37,21 +30,9 @@ pub fn handle_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
                 Ok(())
             }
         })
-        .handle(rewrite::JOB, move |job| {
-            let shapes = shapes.clone();
-            async move {
-                let Rewrite { rewrite_id } = job.payload.parse().map_err(JobError::give_up)?;
-                rewrite::run(&job.db, &shapes, rewrite_id).await?;
-                Ok(())
-            }
-        })
         .handle(purge::JOB, |job| async move {
             let Purge { collection_id } = job.payload.parse().map_err(JobError::give_up)?;
             purge::run(&job.db, collection_id).await?;
-            Ok(())
-        })
-        .every("data.collections.count", Duration::from_secs(3600), |job| async move {
-            count::recount(&job.db).await?;
             Ok(())
         })
 }

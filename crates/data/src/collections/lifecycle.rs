@@ -1,12 +1,13 @@
 //! Archiving collections, and deleting them.
 
 use super::model::{Collection, CollectionStatus};
-use super::tell::{News, differences, tell};
-use super::{definitions, purge, queries};
-use crate::author::Author;
-use crate::shape;
+use super::{purge, queries};
 use model::{Caller, Code, CollectionId, Error, Result};
 use operation::{Deleted, Json, Path, operation};
+use records::Author;
+use records::definitions;
+use records::publish::{News, differences, tell};
+use records::shape;
 use serde_json::json;
 use store::Tx;
 

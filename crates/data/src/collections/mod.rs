@@ -1,18 +1,16 @@
 //! Collections: what shape items have, and how they are looked at.
 //!
-//! Whoever changes a schema holds the collection's row ([`crate::shape::for_change`]), writes, raises the shape's version,
+//! Whoever changes a schema holds the collection's row ([`records::shape::for_change`]), writes, raises the shape's version,
 //! and tells of it: an activity entry and an event in the same transaction. What that means for items that are there
-//! already is [`definitions::rewrite`]'s.
+//! already is [`records::definitions::rewrite`]'s.
 
 mod activity;
 mod copy;
-mod count;
 mod create;
-pub(crate) mod definitions;
+mod field_options;
+mod fields;
 mod groups;
-pub(crate) mod index_jobs;
 pub mod indexes;
-mod indexing;
 mod jobs;
 mod lifecycle;
 mod model;
@@ -22,23 +20,13 @@ mod queries;
 mod rank;
 mod schema;
 mod stats;
-mod tell;
-mod uniques;
 pub mod views;
 
 pub use create::create;
-pub use definitions::{CollectionField, NewField};
-pub use index_jobs::handle_index_jobs;
 pub use jobs::handle_jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
 
 use operation::Operations;
-
-/// Up to so many items are counted whenever somebody asks for a collection.
-const EXACT: i64 = 100_000;
-
-/// Up to so many in lists of collections.
-const EXACT_IN_LISTS: i64 = 10_000;
 
 pub(crate) fn operations() -> Operations {
     let mut all: Operations = vec![
@@ -58,7 +46,15 @@ pub(crate) fn operations() -> Operations {
         Box::new(stats::GetCollectionStats),
         Box::new(activity::ListCollectionActivity),
     ];
-    all.extend(definitions::operations());
+    all.push(Box::new(fields::ListFields));
+    all.push(Box::new(fields::CreateField));
+    all.push(Box::new(fields::ReorderFields));
+    all.push(Box::new(fields::GetField));
+    all.push(Box::new(fields::UpdateField));
+    all.push(Box::new(fields::DeleteField));
+    all.push(Box::new(field_options::CreateFieldOption));
+    all.push(Box::new(field_options::UpdateFieldOption));
+    all.push(Box::new(field_options::DeleteFieldOption));
     all.extend(views::operations());
     all.push(Box::new(indexes::ListIndexes));
     all.push(Box::new(indexes::CreateIndex));

@@ -1,8 +1,9 @@
 //! What a collection is, as callers see and write it.
 
-use super::definitions::{CollectionField, NewField};
-use crate::shape::{CollectionRow, CollectionSettings};
 use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
+use records::count::Count;
+use records::definitions::{CollectionField, NewField};
+use records::shape::{CollectionRow, CollectionSettings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -190,15 +191,6 @@ impl SettingsPatch {
             settings.unique_keys = keys;
         }
     }
-}
-
-/// How many items a collection has, and when that was so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
-    /// Live items.
-    pub(crate) items: i64,
-    /// When there were exactly so many.
-    pub(crate) exact_at: Option<Timestamp>,
 }
 
 impl Collection {

@@ -1,20 +1,21 @@
 //! Listing, creating, reading and changing collections.
 
 use super::create;
-use super::definitions;
-use super::definitions::rewrite::{self, Begun, Plan};
+use super::groups;
 use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
 use super::queries::{self, Filter};
 use super::rank::Rank;
-use super::tell::{News, differences, tell};
-use super::{groups, uniques};
-use crate::author::Author;
-use crate::shape::{self, CollectionSettings, Shapes};
 use fields::text;
 use model::{Caller, CollectionGroupId, CollectionId, Error, JsonText, Result};
 use operation::{
     Body, Created, Cx, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, operation,
 };
+use records::Author;
+use records::definitions;
+use records::definitions::rewrite::{self, Begun, Plan};
+use records::indexes::uniques;
+use records::publish::{News, differences, tell};
+use records::shape::{self, CollectionSettings, Shapes};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
@@ -117,7 +118,7 @@ fn update(
     let old = shape::for_change(tx, workspace, id)?;
     let before = queries::after_change(tx, workspace, id)?;
     expected.check_showing(old.version, || Ok(serde_json::to_value(&before)?))?;
-    queries::refuse_archived(&old)?;
+    old.refuse_archived()?;
     let shape = shape::within_change(tx, workspace, id)?;
     let mut row = old.clone();
     if let Some(name) = patch.name {
@@ -147,7 +148,7 @@ fn update(
     let after = {
         let primary =
             row.primary_field_id.and_then(|id| shape.field_by_id(id)).map(|field| field.key.clone());
-        let counted = super::model::Count { items: 0, exact_at: None };
+        let counted = records::count::Count { items: 0, exact_at: None };
         Collection::of(row.clone(), primary, counted, None)?
     };
     let changed = differences(&before, &after)?;

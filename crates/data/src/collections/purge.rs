@@ -1,11 +1,11 @@
 //! Taking away what a deleted collection held, in slices that hold the database only for a moment.
 
-use crate::links::{self, Grip, Grips};
-use crate::search;
-use crate::shape;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
+use records::links::{self, Grip, Grips};
+use records::search;
+use records::shape;
 use serde_json::json;
 use store::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
@@ -68,7 +68,7 @@ fn purge_items(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId) -> Result<
     }
     links::hold(tx, workspace, |tx| {
         let mut grips = Grips::default();
-        grips.add(links::hold::all_ends(tx, workspace, &ids)?, Grip::Staying);
+        grips.add(links::locks::all_ends(tx, workspace, &ids)?, Grip::Staying);
         grips.add(ids.iter().copied(), Grip::Changing);
         Ok(grips)
     })?;

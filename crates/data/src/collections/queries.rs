@@ -1,14 +1,15 @@
 //! Collections in the database.
 
-use super::definitions::keys::{numbered, slug};
-use super::definitions::{CollectionField, rewrite};
-use super::model::{Collection, CollectionStatus, Count};
+use super::model::{Collection, CollectionStatus};
 use super::rank::Rank;
-use super::{EXACT, EXACT_IN_LISTS, count};
-use crate::shape::{self, CollectionRow, Shape, Shapes};
 use diesel::prelude::*;
+use fields::field_keys::{numbered, slug};
 use fields::text;
 use model::{Code, CollectionGroupId, CollectionId, Error, FieldId, Result, WorkspaceId};
+use records::count::Count;
+use records::count::{self, EXACT, EXACT_IN_LISTS};
+use records::definitions::{CollectionField, rewrite};
+use records::shape::{self, CollectionRow, Shape, Shapes};
 use std::collections::HashMap;
 use store::schema::{collection_fields, collections};
 use store::{OptInPage, Read, Tx};
@@ -227,18 +228,6 @@ pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i
         return Err(Error::new(Code::LimitReached, format!("A workspace has at most {MOST} collections.")));
     }
     Ok(last.map_or(0, |last| last + 1))
-}
-
-/// Refuses a change of a collection that is archived.
-///
-/// # Errors
-/// `invalid_state`.
-pub(super) fn refuse_archived(row: &CollectionRow) -> Result<()> {
-    if row.status == CollectionStatus::Archived.as_str() {
-        return Err(Error::new(Code::InvalidState, "The collection is archived; unarchive it first.")
-            .with("details", serde_json::json!({ "state": "archived" })));
-    }
-    Ok(())
 }
 
 /// Writes what may change of a collection, as its next version.

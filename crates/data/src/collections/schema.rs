@@ -1,12 +1,12 @@
 //! The shape of a collection's items as JSON Schema, with how values compare.
 
 use super::queries;
-use crate::shape::{self, Shape, Shapes};
 use fields::decimal::MOST_INTEGER;
 use fields::filter::Op;
 use fields::{Cardinality, Family, Field, FieldType};
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};
+use records::shape::{self, Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 use store::Read;

@@ -1,11 +1,11 @@
 //! What a collection holds, in numbers.
 
-use super::count;
-use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
 use operation::{Cx, Json, Path, operation};
+use records::count;
+use records::shape::{self, Shape, Shapes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;

@@ -1,11 +1,11 @@
 //! Links to exports.
 
 use super::{Export, ExportFormat};
-use crate::query::{Asked, Planner};
-use crate::shape::{self, Shapes};
 use files::{Files, Link};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
 use operation::{Json, Path, Query, State, comma_list, operation};
+use records::query::{Asked, Planner};
+use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::{IntoParams, ToSchema};

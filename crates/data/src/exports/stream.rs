@@ -2,9 +2,6 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
-use crate::items::ItemRow;
-use crate::query::{Asked, Budget, Planner};
-use crate::shape::{self, Shapes};
 use bytes::Bytes;
 use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -13,6 +10,9 @@ use fields::Field;
 use files::{Generator, attachment, guarded};
 use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest};
+use records::query::{Asked, Budget, Planner};
+use records::rows::ItemRow;
+use records::shape::{self, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,13 +4,13 @@
 use super::look::Looked;
 use super::model::{Column, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
-use crate::author::Author;
-use crate::collections::definitions::{self, NewField};
-use crate::collections::index_jobs;
-use crate::items::matching::Matcher;
-use crate::query::Wish;
-use crate::shape::{self, Shapes};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
+use records::Author;
+use records::definitions::{self, NewField};
+use records::indexes;
+use records::query::Wish;
+use records::rows::matching::Matcher;
+use records::shape::{self, Shapes};
 use store::Tx;
 
 /// Says what becomes of the columns, makes the fields that they need, and lets the rows be taken: all of it is one
@@ -89,5 +89,5 @@ pub(super) fn index_to_wait_for(
     let Ok(matcher) = Matcher::new(&shape, match_on) else { return Ok(None) };
     let Some(parts) = matcher.missing_index() else { return Ok(None) };
     let wish = Wish { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
-    index_jobs::grant(tx, shapes, &wish)
+    indexes::jobs::grant(tx, shapes, &wish)
 }

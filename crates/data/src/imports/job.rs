@@ -7,15 +7,15 @@ use super::queries;
 use super::reader::{self, Opening, Records};
 use super::report;
 use super::rows::{self, Batch, Seen, Taken, Task, ended};
-use crate::author::Author;
-use crate::collections::index_jobs;
-use crate::items::activity::{self, Action, Changes, change};
-use crate::items::matching::Table;
-use crate::shape::{self, Shapes};
 use encoding_rs::Encoding;
 use files::{self, Files, NewFile};
 use jobs::{JobContext, JobError};
 use model::{Error, FileId, ImportId, JsonText, NewEvent, Result, WorkspaceId};
+use records::Author;
+use records::activity::{self, Action, Changes, change};
+use records::indexes;
+use records::rows::matching::Table;
+use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,7 +159,7 @@ impl Importer {
         let (shapes, row) = (self.shapes.clone(), row.clone());
         let wanted = job.db.write(move |tx| index_to_wait_for(tx, &shapes, &row, &on)).await?;
         match wanted {
-            Some(index) if !index_jobs::build(job, &self.shapes, index).await? => Ok(Reached::Stopped),
+            Some(index) if !indexes::jobs::build(job, &self.shapes, index).await? => Ok(Reached::Stopped),
             _ => Ok(Reached::End),
         }
     }

@@ -1,10 +1,10 @@
 //! What is asked of an import, and how it is told.
 
-use crate::items::matching::OnMatch;
 use diesel::prelude::*;
 use fields::FieldType;
 use files::File;
 use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
+use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::schema::item_imports;

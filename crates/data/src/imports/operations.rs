@@ -2,13 +2,13 @@
 
 use super::model::{Import, ImportRow, ImportSettings};
 use super::{job, plan, queries};
-use crate::author::Author;
-use crate::shape::{self, Shapes};
 use auth::idempotency;
 use bytes::Bytes;
 use files::{self, Files, MOST_BYTES, NewFile, Stored};
 use model::{CollectionId, Error, FileId, ImportId, Result, Scope, WorkspaceId};
 use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
+use records::Author;
+use records::shape::{self, Shapes};
 use std::sync::Arc;
 use store::{Read, Tx};
 

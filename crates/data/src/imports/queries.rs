@@ -1,9 +1,9 @@
 //! Imports in the database.
 
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_TOLD, RowError};
-use crate::author::Author;
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
+use records::Author;
 use store::schema::{item_import_errors, item_imports};
 use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 

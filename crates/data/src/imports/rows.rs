@@ -7,13 +7,13 @@ use super::model::{
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
 use super::reader::{self, Record};
-use crate::author::Author;
-use crate::items::matching::{Found, Matcher, OnMatch, Table, Wanted};
-use crate::items::{Draft, ItemRow, Missing, Writer, locked, merge};
-use crate::shape::{self, IndexKind, Shape, Shapes};
 use fields::value::Mode;
 use fields::{Field, FieldOptions};
 use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
+use records::Author;
+use records::rows::matching::{Found, Matcher, OnMatch, Table, Wanted};
+use records::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
+use records::shape::{self, IndexKind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -373,7 +373,7 @@ impl<'a> Stretch<'a> {
     fn remember(&mut self, row: &ItemRow, wanted: Option<&Wanted>) -> Result<(), Refusal> {
         let (shape, data) = (self.writer.shape, row.values()?);
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
-            let Some(mut digest) = crate::items::digest(shape, index, &data) else { continue };
+            let Some(mut digest) = records::rows::digest(shape, index, &data) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";

@@ -4,18 +4,18 @@
 //! Whoever speaks with an API key speaks for the workspace, so any key may change what any key of the workspace wrote; what
 //! a person, an agent or a flow wrote is theirs alone (`not_author`). Resolving is open to everybody.
 
-use super::activity::{self, Action, Changes, change};
-use super::desk::Desk;
-use super::find;
 use super::model::{CommentPatch, CommentQuery, NewComment};
-use super::row::ItemRow;
-use crate::shape::{self, Shapes};
 use diesel::prelude::*;
 use model::{
     Actor, ActorType, Caller, Code, CollectionId, CommentId, Error, FileId, ItemId, JsonText, NewEvent,
     Result, Timestamp, WorkspaceId,
 };
 use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
+use records::activity::{self, Action, Changes, change};
+use records::rows;
+use records::rows::Editor;
+use records::rows::ItemRow;
+use records::shape::{self, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::schema::{item_comments as table, items};
@@ -115,7 +115,7 @@ pub fn list_item_comments(
     shapes: State<Shapes>,
 ) -> Result<OptInList<ItemComment>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let item = find::live(read, &shape, item_id)?;
+    let item = rows::live(read, &shape, item_id)?;
     let rows = list(read, &item, query.parent_id, page.page())?;
     let comments = rows.iter().map(CommentRow::comment).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(comments, |comment| comment.id.to_string()))
@@ -131,18 +131,18 @@ pub fn create_item_comment(
     Body(new): Body<NewComment>,
     shapes: State<Shapes>,
 ) -> Result<Created<ItemComment>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = find::locked(tx, &desk.shape, item_id)?;
-    if !desk.shape.settings.comments_enabled {
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let item = rows::locked(tx, &editor.shape, item_id)?;
+    if !editor.shape.settings.comments_enabled {
         return Err(Error::new(Code::InvalidState, "The collection does not take comments.")
             .with("details", json!({ "state": "comments_disabled" })));
     }
     if let Some(parent) = new.parent_id {
         check_parent(tx, &item, parent)?;
     }
-    if let Some(key) = new.field_key.as_deref().filter(|key| desk.shape.field(key).is_none()) {
+    if let Some(key) = new.field_key.as_deref().filter(|key| editor.shape.field(key).is_none()) {
         let near =
-            desk.shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            editor.shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Error::invalid("field_key", format_args!("is not a field of this collection{near}")));
     }
     super::files::check_all(tx, item.workspace_id, &new.attachments, "attachments")?;
@@ -156,13 +156,13 @@ pub fn create_item_comment(
                 table::mentions.eq(JsonText::of(&once(new.mentions))),
                 table::attachments.eq(JsonText::of(&once(new.attachments))),
             ),
-            (table::author.eq(&desk.author.cause.actor), table::deleted.eq(false), table::version.eq(1)),
+            (table::author.eq(&editor.author.cause.actor), table::deleted.eq(false), table::version.eq(1)),
             (table::created_at.eq(now), table::updated_at.eq(now)),
         ))
         .returning(table::all_columns)
         .get_result(tx.connection())?;
     count(tx, item.id, 1)?;
-    tell(tx, &desk, "item.comment.created", &row, change(None, Some(&json!(row.id))))?;
+    tell(tx, &editor, "item.comment.created", &row, change(None, Some(&json!(row.id))))?;
     Ok(Created(row.comment()?))
 }
 
@@ -179,8 +179,8 @@ pub fn update_item_comment(
     Body(patch): Body<CommentPatch>,
     shapes: State<Shapes>,
 ) -> Result<Json<ItemComment>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = find::locked(tx, &desk.shape, item_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let item = rows::locked(tx, &editor.shape, item_id)?;
     let old = find_comment(tx, &item, comment_id)?.ok_or_else(|| Error::not_found("comment"))?;
     refuse_deleted(&old)?;
     let now = tx.now();
@@ -202,14 +202,14 @@ pub fn update_item_comment(
     let says_more =
         row.body != old.body || row.mentions != old.mentions || row.attachments != old.attachments;
     if says_more {
-        refuse_stranger(&old, &desk)?;
+        refuse_stranger(&old, &editor)?;
         row.edited_at = Some(now);
     }
     if !says_more && row.resolved_at == old.resolved_at {
         return Ok(Json(old.comment()?));
     }
     let row = store(tx, &row, now)?;
-    tell(tx, &desk, "item.comment.updated", &row, change(Some(&json!(row.id)), Some(&json!(row.id))))?;
+    tell(tx, &editor, "item.comment.updated", &row, change(Some(&json!(row.id)), Some(&json!(row.id))))?;
     Ok(Json(row.comment()?))
 }
 
@@ -225,11 +225,11 @@ pub fn delete_item_comment(
     Path(comment_id): Path<CommentId>,
     shapes: State<Shapes>,
 ) -> Result<Deleted<CommentId>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = find::locked(tx, &desk.shape, item_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let item = rows::locked(tx, &editor.shape, item_id)?;
     let old = find_comment(tx, &item, comment_id)?.filter(|row| !row.deleted);
     let mut row = old.ok_or_else(|| Error::not_found("comment"))?;
-    refuse_stranger(&row, &desk)?;
+    refuse_stranger(&row, &editor)?;
     row.body = String::new();
     row.mentions = JsonText::of(&[(); 0]);
     row.attachments = JsonText::of(&[(); 0]);
@@ -237,7 +237,7 @@ pub fn delete_item_comment(
     let now = tx.now();
     let row = store(tx, &row, now)?;
     count(tx, item.id, -1)?;
-    tell(tx, &desk, "item.comment.deleted", &row, change(Some(&json!(row.id)), None))?;
+    tell(tx, &editor, "item.comment.deleted", &row, change(Some(&json!(row.id)), None))?;
     Ok(Deleted::of("item_comment", comment_id))
 }
 
@@ -293,8 +293,8 @@ fn refuse_deleted(row: &CommentRow) -> Result<()> {
 
 /// # Errors
 /// `not_author`.
-fn refuse_stranger(row: &CommentRow, desk: &Desk<'_>) -> Result<()> {
-    let (author, actor): (Actor, Actor) = (row.author.parse()?, desk.author.cause.actor.parse()?);
+fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
+    let (author, actor): (Actor, Actor) = (row.author.parse()?, editor.author.cause.actor.parse()?);
     if author == actor || (author.kind == ActorType::ApiKey && actor.kind == ActorType::ApiKey) {
         return Ok(());
     }
@@ -327,13 +327,19 @@ fn count(tx: &mut Tx, item: ItemId, by: i64) -> Result<()> {
 
 /// The activity entry and the event. What a comment says stands in neither of the two kept places twice: the entry
 /// names the comment only, so that a deleted one is gone.
-fn tell(tx: &mut Tx, desk: &Desk<'_>, kind: &'static str, row: &CommentRow, changed: Value) -> Result<()> {
+fn tell(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    kind: &'static str,
+    row: &CommentRow,
+    changed: Value,
+) -> Result<()> {
     let changes = Changes::from_iter([("comment".to_owned(), changed)]);
-    activity::record(tx, &desk.author, row.collection_id, Some(row.item_id), Action::Commented, &changes)?;
+    activity::record(tx, &editor.author, row.collection_id, Some(row.item_id), Action::Commented, &changes)?;
     let data =
         json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
-    let event = NewEvent::new(kind, desk.author.livemode, &data);
-    tx.emit_untyped(row.workspace_id, &desk.author.cause, event)?;
+    let event = NewEvent::new(kind, editor.author.livemode, &data);
+    tx.emit_untyped(row.workspace_id, &editor.author.cause, event)?;
     Ok(())
 }
 

@@ -1,18 +1,19 @@
 //! Copying an item.
 
-use super::desk::{self, Desk};
-use super::find;
+use super::answer;
 use super::model::{ItemCopy, mode};
-use super::row::{Item, ItemRow};
-use super::values::{self, Missing};
-use super::write::Draft;
-use crate::links::table::pointed_to;
-use crate::shape::{Shape, Shapes};
 use fields::Data;
 use fields::FieldType;
 use fields::value::MOST_RELATED;
 use model::{Caller, CollectionId, ItemId, Result};
 use operation::{Body, Path, RawCreated, State, With, operation};
+use records::links::table::pointed_to;
+use records::rows;
+use records::rows::Editor;
+use records::rows::values::{self, Missing};
+use records::rows::write::Draft;
+use records::rows::{Item, ItemRow};
+use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
 /// Copy an item
@@ -30,15 +31,15 @@ pub fn duplicate_item(
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Item>>> {
     let inputs = std::iter::once(&copy.data);
-    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, copy.typecast, inputs)?;
-    let row = find::live(tx, &desk.shape, item_id)?;
-    let given = written_values(tx, &desk.shape, &row)?;
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, copy.typecast, inputs)?;
+    let row = rows::live(tx, &editor.shape, item_id)?;
+    let given = written_values(tx, &editor.shape, &row)?;
     // As a change of what the item holds, so that an archived choice may be kept.
     let mode = mode(copy.typecast);
-    let data = values::merge(&desk.shape, Some(&given), &copy.data, Missing::Keep, mode, "")?;
+    let data = values::merge(&editor.shape, Some(&given), &copy.data, Missing::Keep, mode, "")?;
     let draft = Draft { data, external_key: copy.external_key, position: None };
-    let row = desk.writer().insert(tx, draft)?;
-    desk::created(&desk.shape, &row)
+    let row = editor.writer().insert(tx, draft)?;
+    answer::created(&editor.shape, &row)
 }
 
 /// The values of an item that callers wrote, with relations in full.

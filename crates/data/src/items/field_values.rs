@@ -1,11 +1,7 @@
 //! One field of an item: setting it, clearing it, adding to it.
 
-use super::desk::{self, Desk, Shown};
-use super::find;
+use super::answer::{self, Shown};
 use super::model::{Increment, NewFieldValue, mode};
-use super::operations::Change;
-use super::values::{self, Missing};
-use crate::shape::Shapes;
 use fields::Data;
 use fields::Problem;
 use fields::decimal::{self, Decimal, Loss};
@@ -13,6 +9,11 @@ use fields::value::{self, Mode};
 use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use operation::{Body, ExpectedVersion, IfMatch, Path, State, operation};
+use records::rows;
+use records::rows::Change;
+use records::rows::Editor;
+use records::rows::values::{self, Missing};
+use records::shape::Shapes;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -32,13 +33,14 @@ pub fn set_item_field(
     let expected = ExpectedVersion::new(if_match, new.version)?;
     let input = Data::from_iter([(field_key.clone(), new.value.clone())]);
     let inputs = std::iter::once(&input);
-    let desk = Desk::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
-    let row = change_of(&input, mode(new.typecast), ExpectedVersion::default()).locked(tx, &desk, item_id)?;
-    let field = field_of(&desk, &field_key)?;
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
+    let row =
+        change_of(&input, mode(new.typecast), ExpectedVersion::default()).locked(tx, &editor, item_id)?;
+    let field = field_of(&editor, &field_key)?;
     let checked = values::checked(field, &new.value, row.values()?.get(&field_key), mode(new.typecast));
     let value = checked.map_err(|problem| refused(problem, "value"))?.unwrap_or_default();
-    let row = set(tx, &desk, row, &field_key, value, expected)?;
-    desk::shown(&desk.shape, &row)
+    let row = set(tx, &editor, row, &field_key, value, expected)?;
+    answer::shown(&editor.shape, &row)
 }
 
 /// Clear one field
@@ -52,12 +54,12 @@ pub fn clear_item_field(
     if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let input = Data::from_iter([(field_key.clone(), Value::Null)]);
-    let row = change_of(&input, Mode::Strict, ExpectedVersion::default()).locked(tx, &desk, item_id)?;
-    field_of(&desk, &field_key)?;
-    let row = set(tx, &desk, row, &field_key, Value::Null, if_match.into())?;
-    desk::shown(&desk.shape, &row)
+    let row = change_of(&input, Mode::Strict, ExpectedVersion::default()).locked(tx, &editor, item_id)?;
+    field_of(&editor, &field_key)?;
+    let row = set(tx, &editor, row, &field_key, Value::Null, if_match.into())?;
+    answer::shown(&editor.shape, &row)
 }
 
 /// Add to a number field atomically
@@ -75,10 +77,10 @@ pub fn increment_item_field(
     if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
-    let field = desk.shape.field(&increment.field).ok_or_else(|| {
-        let near = desk.shape.nearest(&increment.field).map(|near| format!("; did you mean `{near}`?"));
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    let field = editor.shape.field(&increment.field).ok_or_else(|| {
+        let near = editor.shape.nearest(&increment.field).map(|near| format!("; did you mean `{near}`?"));
         refused(
             Problem::new(
                 "unknown_field",
@@ -88,24 +90,24 @@ pub fn increment_item_field(
         )
     })?;
     let sum = sum(field, row.values()?.get(&field.key), &increment)?;
-    let row = set(tx, &desk, row, &increment.field, sum, if_match.into())?;
-    desk::shown(&desk.shape, &row)
+    let row = set(tx, &editor, row, &increment.field, sum, if_match.into())?;
+    answer::shown(&editor.shape, &row)
 }
 
-fn field_of<'a>(desk: &'a Desk<'_>, key: &str) -> Result<&'a Field> {
-    desk.shape.field(key).ok_or_else(|| Error::not_found("field"))
+fn field_of<'a>(editor: &'a Editor<'_>, key: &str) -> Result<&'a Field> {
+    editor.shape.field(key).ok_or_else(|| Error::not_found("field"))
 }
 
 fn set(
     tx: &mut Tx,
-    desk: &Desk<'_>,
-    row: super::ItemRow,
+    editor: &Editor<'_>,
+    row: records::rows::ItemRow,
     key: &str,
     value: Value,
     expected: ExpectedVersion,
-) -> Result<super::ItemRow> {
+) -> Result<records::rows::ItemRow> {
     let data = Data::from_iter([(key.to_owned(), value)]);
-    Ok(change_of(&data, Mode::Strict, expected).make(tx, desk, row)?.row)
+    Ok(change_of(&data, Mode::Strict, expected).make(tx, editor, row)?.row)
 }
 
 fn change_of(data: &Data, mode: Mode, expected: ExpectedVersion) -> Change<'_> {

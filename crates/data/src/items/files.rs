@@ -2,19 +2,19 @@
 //!
 //! Attaching is no change of the item: its version stays. A file that is deleted is no longer shown.
 
-use super::activity::{self, Action, Changes, change};
-use super::desk::Desk;
-use super::find;
 use super::model::NewAttachment;
-use super::row::ItemRow;
-use crate::author::Author;
-use crate::shape::{self, Shapes};
 use diesel::prelude::*;
 use model::{
     Actor, Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, NewEvent, Result,
     Timestamp, WorkspaceId,
 };
 use operation::{Body, Created, Deleted, OptIn, OptInList, Path, State, operation};
+use records::Author;
+use records::activity::{self, Action, Changes, change};
+use records::rows;
+use records::rows::Editor;
+use records::rows::ItemRow;
+use records::shape::{self, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::schema::{files, item_files};
@@ -87,7 +87,7 @@ pub fn list_item_files(
     shapes: State<Shapes>,
 ) -> Result<OptInList<ItemFile>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let item = find::live(read, &shape, item_id)?;
+    let item = rows::live(read, &shape, item_id)?;
     let found = attached(read, &item, page.page())?;
     let found = found.into_iter().map(|file| file.file(item.id)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(found, |file| file.id.to_string()))
@@ -105,9 +105,9 @@ pub fn attach_item_file(
     Body(new): Body<NewAttachment>,
     shapes: State<Shapes>,
 ) -> Result<Created<ItemFile>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = find::locked(tx, &desk.shape, item_id)?;
-    find::refuse_locked(&item)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let item = rows::locked(tx, &editor.shape, item_id)?;
+    rows::refuse_locked(&item)?;
     if live_files(tx, item.workspace_id, &[new.file_id])?.is_empty() {
         return Err(Error::not_found("file").param("file_id"));
     }
@@ -121,7 +121,7 @@ pub fn attach_item_file(
         item_files::file_id.eq(new.file_id),
         item_files::workspace_id.eq(item.workspace_id),
         item_files::collection_id.eq(item.collection_id),
-        item_files::created_by.eq(&desk.author.cause.actor),
+        item_files::created_by.eq(&editor.author.cause.actor),
         item_files::created_at.eq(tx.now()),
     );
     let added = each!(tx.connection(), |connection| diesel::insert_into(item_files::table)
@@ -134,7 +134,7 @@ pub fn attach_item_file(
             .with("details", json!({ "existing_id": new.file_id })));
     }
     let file = one(tx, &item, new.file_id)?.ok_or_else(|| Error::not_found("file"))?;
-    tell(tx, &desk.author, &item, Action::Attached, &file, change(None, Some(&json!(file.id))))?;
+    tell(tx, &editor.author, &item, Action::Attached, &file, change(None, Some(&json!(file.id))))?;
     Ok(Created(file))
 }
 
@@ -150,12 +150,12 @@ pub fn detach_item_file(
     Path(file_id): Path<FileId>,
     shapes: State<Shapes>,
 ) -> Result<Deleted<FileId>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let item = find::locked(tx, &desk.shape, item_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let item = rows::locked(tx, &editor.shape, item_id)?;
     let file = one(tx, &item, file_id)?.ok_or_else(|| Error::not_found("file"))?;
-    find::refuse_locked(&item)?;
+    rows::refuse_locked(&item)?;
     diesel::delete(item_files::table.find((item.id, file_id))).execute(tx.connection())?;
-    tell(tx, &desk.author, &item, Action::Detached, &file, change(Some(&json!(file.id)), None))?;
+    tell(tx, &editor.author, &item, Action::Detached, &file, change(Some(&json!(file.id)), None))?;
     Ok(Deleted::of("item_file", file_id))
 }
 

@@ -3,13 +3,14 @@
 //! A lock keeps an item from being changed by mistake while somebody relies on it. It is no right of access: any key that
 //! may write items may take off any lock, but has to say `force` where the lock is somebody else's.
 
-use super::activity::Action;
-use super::desk::{self, Desk, Shown};
-use super::find::{self, refuse_locked};
+use super::answer::{self, Shown};
 use super::model::Unlocking;
-use crate::shape::Shapes;
 use model::{Caller, CollectionId, ItemId, Result};
 use operation::{Body, IfMatch, Path, State, operation};
+use records::activity::Action;
+use records::rows::Editor;
+use records::rows::{self, refuse_locked};
+use records::shape::Shapes;
 use store::Tx;
 
 /// Refuse changes until unlocked
@@ -25,18 +26,18 @@ pub fn lock_item(
     if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
-    if row.locked_by.as_ref() == Some(&desk.author.cause.actor) {
-        return desk::shown(&desk.shape, &row);
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    if row.locked_by.as_ref() == Some(&editor.author.cause.actor) {
+        return answer::shown(&editor.shape, &row);
     }
     refuse_locked(&row)?;
-    find::expect_version(&desk.shape, &row, if_match.into())?;
-    let row = desk.writer().touch(tx, &row, Action::Locked, |row, now| {
-        row.locked_by = Some(desk.author.cause.actor.clone());
+    rows::expect_version(&editor.shape, &row, if_match.into())?;
+    let row = editor.writer().touch(tx, &row, Action::Locked, |row, now| {
+        row.locked_by = Some(editor.author.cause.actor.clone());
         row.locked_at = Some(now);
     })?;
-    desk::shown(&desk.shape, &row)
+    answer::shown(&editor.shape, &row)
 }
 
 /// Allow changes again
@@ -51,15 +52,15 @@ pub fn unlock_item(
     Body(how): Body<Unlocking>,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
-    let Some(holder) = &row.locked_by else { return desk::shown(&desk.shape, &row) };
-    if *holder != desk.author.cause.actor && !how.force {
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    let Some(holder) = &row.locked_by else { return answer::shown(&editor.shape, &row) };
+    if *holder != editor.author.cause.actor && !how.force {
         refuse_locked(&row)?;
     }
-    let row = desk.writer().touch(tx, &row, Action::Unlocked, |row, _| {
+    let row = editor.writer().touch(tx, &row, Action::Unlocked, |row, _| {
         row.locked_by = None;
         row.locked_at = None;
     })?;
-    desk::shown(&desk.shape, &row)
+    answer::shown(&editor.shape, &row)
 }

@@ -1,41 +1,24 @@
 //! Items: the rows of collections.
 //!
-//! Whoever changes an item goes through [`Writer`], which keeps its row, its keys, its terms, its links, its activity and
-//! its events in step.
+//! Whoever changes an item goes through [`records::rows::Writer`].
 
-pub mod activity;
+mod activity;
+mod answer;
 mod bulk;
-mod choices;
 mod comments;
-mod desk;
 mod duplicate;
+mod empty_trash;
 mod field_values;
 mod files;
-mod find;
-mod keys;
-mod leave;
 mod lock;
-pub mod matching;
 mod model;
 mod moving;
 mod operations;
-mod place;
 mod position;
-pub mod purge;
-mod reshape;
-mod row;
 mod trash;
-mod values;
-mod write;
 
 pub use comments::ItemComment;
-pub(crate) use desk::Desk;
 pub use files::ItemFile;
-pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
-pub use keys::{digest, holder, index_keys, reindex};
-pub use row::{Item, ItemRow, creator, natural_place};
-pub use values::{Missing, merge};
-pub use write::{Draft, Writer, Written};
 
 use operation::Operations;
 
@@ -51,7 +34,7 @@ pub(crate) fn operations() -> Operations {
         Box::new(operations::ReplaceItem),
         Box::new(trash::DeleteItem),
         Box::new(trash::RestoreItem),
-        Box::new(purge::EmptyItemTrash),
+        Box::new(empty_trash::EmptyItemTrash),
         Box::new(duplicate::DuplicateItem),
         Box::new(moving::MoveItem),
         Box::new(position::SetItemPosition),

@@ -4,18 +4,8 @@
 //! external key and the activity go along. What points to it by relation fields loses it, because those fields hold items
 //! of the collection that it leaves.
 
-use super::activity::{self, Action, Changes, change};
-use super::desk::Desk;
 use super::duplicate::written_values;
-use super::find;
 use super::model::ItemMove;
-use super::row::ItemRow;
-use super::values::{self, Missing};
-use super::write::Draft;
-use crate::links::table::ITEM;
-use crate::links::{self, Grip, Grips};
-use crate::output::Printer;
-use crate::shape::{Shape, Shapes};
 use diesel::prelude::*;
 use fields::Data;
 use fields::Problem;
@@ -23,6 +13,16 @@ use fields::value::Mode;
 use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, FieldError, ItemId, Result};
 use operation::{Body, IfMatch, Json, Path, State, operation};
+use records::activity::{self, Action, Changes, change};
+use records::links::table::ITEM;
+use records::links::{self, Grip, Grips};
+use records::print::Printer;
+use records::rows;
+use records::rows::Editor;
+use records::rows::ItemRow;
+use records::rows::values::{self, Missing};
+use records::rows::write::Draft;
+use records::shape::{Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub struct ItemMoveReport {
     /// How many items point to it by relation fields, and lose it.
     pub detached: usize,
     /// The item as it is now; `null` after a dry run.
-    #[schema(value_type = Option<super::row::Item>)]
+    #[schema(value_type = Option<records::rows::Item>)]
     pub item: Option<Value>,
 }
 
@@ -81,12 +81,12 @@ pub fn move_item(
     let (from, to) = open_both(tx, caller, &shapes.0, collection_id, wanted.collection_id)?;
     links::hold(tx, from.shape.workspace, |tx| {
         let mut grips = Grips::default();
-        grips.add(links::hold::all_ends(tx, from.shape.workspace, &[item_id])?, Grip::Changing);
+        grips.add(links::locks::all_ends(tx, from.shape.workspace, &[item_id])?, Grip::Changing);
         Ok(grips)
     })?;
-    let row = find::locked(tx, &from.shape, item_id)?;
-    find::refuse_locked(&row)?;
-    find::expect_version(&from.shape, &row, if_match.into())?;
+    let row = rows::locked(tx, &from.shape, item_id)?;
+    rows::refuse_locked(&row)?;
+    rows::expect_version(&from.shape, &row, if_match.into())?;
     let plan = Plan::of(&from.shape, &to.shape, &written_values(tx, &from.shape, &row)?, &wanted.mapping)?;
     let pointing = pointing_to(tx, &row)?;
     let mut report = ItemMoveReport {
@@ -123,18 +123,18 @@ fn open_both<'a>(
     shapes: &'a Shapes,
     from: CollectionId,
     to: CollectionId,
-) -> Result<(Desk<'a>, Desk<'a>)> {
+) -> Result<(Editor<'a>, Editor<'a>)> {
     if from == to {
         return Err(Error::invalid("collection_id", "must be another collection"));
     }
     let target =
         |error: Error| if error.code() == Code::NotFound { error.param("collection_id") } else { error };
     if from < to {
-        let from = Desk::open(tx, caller, shapes, from)?;
-        return Ok((from, Desk::open(tx, caller, shapes, to).map_err(target)?));
+        let from = Editor::open(tx, caller, shapes, from)?;
+        return Ok((from, Editor::open(tx, caller, shapes, to).map_err(target)?));
     }
-    let to = Desk::open(tx, caller, shapes, to).map_err(target)?;
-    Ok((Desk::open(tx, caller, shapes, from)?, to))
+    let to = Editor::open(tx, caller, shapes, to).map_err(target)?;
+    Ok((Editor::open(tx, caller, shapes, from)?, to))
 }
 
 /// Which value goes where.
@@ -224,8 +224,8 @@ fn pointing_to(read: &mut Read, row: &ItemRow) -> Result<Vec<(CollectionId, Item
 /// Moves a locked item.
 fn carry(
     tx: &mut Tx,
-    from: &Desk<'_>,
-    to: &Desk<'_>,
+    from: &Editor<'_>,
+    to: &Editor<'_>,
     old: &ItemRow,
     data: Data,
     pointing: Vec<(CollectionId, ItemId)>,
@@ -241,8 +241,8 @@ fn carry(
     let row = to.writer().arrive(tx, old, draft, &changed)?;
     follow(tx, &row)?;
     activity::record(tx, &from.author, old.collection_id, Some(old.id), Action::Moved, &changed)?;
-    crate::compute::renew(tx, &writer, pointing, Action::Updated)?;
-    find::live(tx, &to.shape, row.id)
+    records::compute::renew(tx, &writer, pointing, Action::Updated)?;
+    rows::live(tx, &to.shape, row.id)
 }
 
 /// Removes the links of relation fields, at both ends.

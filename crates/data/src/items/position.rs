@@ -1,16 +1,17 @@
 //! Where items stand in the manual order of their collection.
 
-use super::desk::{self, Desk, Shown};
-use super::find;
+use super::answer::{self, Shown};
 use super::model::{End, ItemPosition};
-use super::place;
-use super::row::natural_place;
-use super::write::Draft;
-use crate::shape::Shapes;
 use diesel::dsl::{max, min};
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Body, IfMatch, Path, State, operation};
+use records::rows;
+use records::rows::Editor;
+use records::rows::natural_place;
+use records::rows::place;
+use records::rows::write::Draft;
+use records::shape::Shapes;
 use store::Tx;
 use store::schema::items;
 
@@ -31,17 +32,17 @@ pub fn set_item_position(
     if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    desk.alone(tx, "in order")?;
-    let row = find::locked(tx, &desk.shape, item_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    editor.alone(tx, "in order")?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
     let spot = Spot::of(&wanted)?;
-    find::refuse_locked(&row)?;
-    find::expect_version(&desk.shape, &row, if_match.into())?;
-    let (low, high) = spot.neighbours(tx, &desk, item_id)?;
+    rows::refuse_locked(&row)?;
+    rows::expect_version(&editor.shape, &row, if_match.into())?;
+    let (low, high) = spot.neighbours(tx, &editor, item_id)?;
     let now = row.place();
     let is_there = low.as_ref().is_none_or(|low| *low < now) && high.as_ref().is_none_or(|high| now < *high);
     if is_there {
-        return desk::shown(&desk.shape, &row);
+        return answer::shown(&editor.shape, &row);
     }
     let place = place::between(low.as_deref(), high.as_deref());
     if place.len() > LONGEST {
@@ -49,8 +50,8 @@ pub fn set_item_position(
         return Err(Error::new(Code::LimitReached, message));
     }
     let draft = Draft { data: row.values()?, external_key: row.external_key.clone(), position: Some(place) };
-    let row = desk.writer().update(tx, row, draft)?.row;
-    desk::shown(&desk.shape, &row)
+    let row = editor.writer().update(tx, row, draft)?.row;
+    answer::shown(&editor.shape, &row)
 }
 
 /// A spot in the order.
@@ -77,44 +78,44 @@ impl Spot {
     fn neighbours(
         &self,
         tx: &mut Tx,
-        desk: &Desk<'_>,
+        editor: &Editor<'_>,
         item: ItemId,
     ) -> Result<(Option<String>, Option<String>)> {
         match self {
-            Self::First => Ok((None, first_behind(tx, desk, item, None)?)),
-            Self::Last => Ok((last_before(tx, desk, item, None)?, None)),
+            Self::First => Ok((None, first_behind(tx, editor, item, None)?)),
+            Self::Last => Ok((last_before(tx, editor, item, None)?, None)),
             Self::Before(other) => {
-                let high = place_of(tx, desk, item, *other, "before")?;
-                Ok((last_before(tx, desk, item, Some(&high))?, Some(high)))
+                let high = place_of(tx, editor, item, *other, "before")?;
+                Ok((last_before(tx, editor, item, Some(&high))?, Some(high)))
             }
             Self::After(other) => {
-                let low = place_of(tx, desk, item, *other, "after")?;
-                let high = first_behind(tx, desk, item, Some(&low))?;
+                let low = place_of(tx, editor, item, *other, "after")?;
+                let high = first_behind(tx, editor, item, Some(&low))?;
                 Ok((Some(low), high))
             }
         }
     }
 }
 
-fn place_of(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, other: ItemId, param: &str) -> Result<String> {
+fn place_of(tx: &mut Tx, editor: &Editor<'_>, item: ItemId, other: ItemId, param: &str) -> Result<String> {
     if other == item {
         return Err(Error::invalid(param, "must be another item"));
     }
-    let row = find::live(tx, &desk.shape, other).map_err(|error| error.param(param))?;
+    let row = rows::live(tx, &editor.shape, other).map_err(|error| error.param(param))?;
     Ok(row.place())
 }
 
 /// The last place before `high`, or of all, but the item's own. An item that was moved away leaves its natural place
 /// behind: it is nobody's then, and as good a neighbour.
-fn last_before(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, high: Option<&str>) -> Result<Option<String>> {
+fn last_before(tx: &mut Tx, editor: &Editor<'_>, item: ItemId, high: Option<&str>) -> Result<Option<String>> {
     let mut placed = items::table
-        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::collection_id.eq(editor.shape.collection))
         .filter(items::position.is_not_null())
         .filter(items::id.ne(item))
         .select(max(items::position))
         .into_boxed();
     let mut born = items::table
-        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::collection_id.eq(editor.shape.collection))
         .filter(items::trashed_at.is_null())
         .filter(items::id.ne(item))
         .select(max(items::id))
@@ -129,15 +130,15 @@ fn last_before(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, high: Option<&str>) -
 }
 
 /// The first place behind `low`, or of all, but the item's own.
-fn first_behind(tx: &mut Tx, desk: &Desk<'_>, item: ItemId, low: Option<&str>) -> Result<Option<String>> {
+fn first_behind(tx: &mut Tx, editor: &Editor<'_>, item: ItemId, low: Option<&str>) -> Result<Option<String>> {
     let mut placed = items::table
-        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::collection_id.eq(editor.shape.collection))
         .filter(items::position.is_not_null())
         .filter(items::id.ne(item))
         .select(min(items::position))
         .into_boxed();
     let mut born = items::table
-        .filter(items::collection_id.eq(desk.shape.collection))
+        .filter(items::collection_id.eq(editor.shape.collection))
         .filter(items::trashed_at.is_null())
         .filter(items::id.ne(item))
         .select(min(items::id))

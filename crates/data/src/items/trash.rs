@@ -1,12 +1,13 @@
 //! Deleting items, and bringing them back.
 
-use super::desk::{self, Desk, Shown};
-use super::find;
+use super::answer::{self, Shown};
 use super::model::ItemDeletion;
-use crate::links;
-use crate::shape::Shapes;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Deleted, IfMatch, Path, Query, State, operation};
+use records::links;
+use records::rows;
+use records::rows::Editor;
+use records::shape::Shapes;
 use store::Tx;
 
 /// Move an item to the trash
@@ -22,20 +23,20 @@ pub fn delete_item(
     if_match: IfMatch,
     shapes: State<Shapes>,
 ) -> Result<Deleted<ItemId>> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     if query.permanent {
-        links::hold_purged(tx, &shapes.0, desk.shape.workspace, &[item_id])?;
+        links::hold_purged(tx, &shapes.0, editor.shape.workspace, &[item_id])?;
     } else {
-        links::hold_leaving(tx, &shapes.0, desk.shape.workspace, &[item_id])?;
+        links::hold_leaving(tx, &shapes.0, editor.shape.workspace, &[item_id])?;
     }
-    let row = find::find_locked(tx, &desk.shape, item_id)?
+    let row = rows::find_locked(tx, &editor.shape, item_id)?
         .filter(|row| query.permanent || row.trashed_at.is_none())
         .ok_or_else(|| Error::not_found("item"))?;
-    find::expect_version(&desk.shape, &row, if_match.into())?;
+    rows::expect_version(&editor.shape, &row, if_match.into())?;
     if query.permanent {
-        desk.writer().destroy(tx, &row)?;
+        editor.writer().destroy(tx, &row)?;
     } else {
-        desk.writer().trash(tx, &row)?;
+        editor.writer().trash(tx, &row)?;
     }
     Ok(Deleted::of("item", item_id))
 }
@@ -51,13 +52,13 @@ pub fn restore_item(
     Path(item_id): Path<ItemId>,
     shapes: State<Shapes>,
 ) -> Result<Shown> {
-    let desk = Desk::open(tx, caller, &shapes.0, collection_id)?;
-    links::hold_returning(tx, &shapes.0, desk.shape.workspace, item_id)?;
-    let row = find::find_locked(tx, &desk.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    links::hold_returning(tx, &shapes.0, editor.shape.workspace, item_id)?;
+    let row = rows::find_locked(tx, &editor.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;
     if row.trashed_at.is_none() {
         return Err(Error::new(Code::InvalidState, "The item is not in the trash.")
             .with("details", serde_json::json!({ "state": "live" })));
     }
-    let row = desk.writer().restore(tx, &row)?;
-    desk::shown(&desk.shape, &row)
+    let row = editor.writer().restore(tx, &row)?;
+    answer::shown(&editor.shape, &row)
 }

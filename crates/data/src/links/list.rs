@@ -6,13 +6,13 @@
 use super::model::{
     ItemLink, ItemLinkKind, LinkDirection, LinkDirections, LinkQuery, LinkTarget, LinkTargetType, TargetId,
 };
-use super::table::{self, FREE, ITEM, LinkRow};
 use super::targets;
-use crate::items;
-use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, FieldId, ItemId, LinkId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, Rows, State, operation};
+use records::links::table::{self, FREE, ITEM, LinkRow};
+use records::rows;
+use records::shape::{self, Shape, Shapes};
 use std::collections::HashMap;
 use std::str::FromStr;
 use store::Read;
@@ -79,7 +79,7 @@ pub fn list_item_links(
 ) -> Result<OptInList<ItemLink>> {
     let workspace = caller.workspace_id();
     let shape = shape::for_read(read, &shapes.0, workspace, collection_id)?;
-    items::live(read, &shape, item_id)?;
+    rows::live(read, &shape, item_id)?;
     let after = page.page().after()?;
     let list = List { workspace, shape: &shape, shapes: &shapes.0, item: item_id, query: &query };
     let (mut fields, most) = (Fields::default(), page.page().fetch());
@@ -147,8 +147,8 @@ impl List<'_> {
         let show = |row: LinkRow| {
             fields.of_link.insert(row.id, row.field_id);
             let key = self.shape.field_by_id(row.field_id).map(|field| field.key.clone());
-            let other = row.target().and_then(|target| linked.get(&target).cloned());
-            row.show(LinkDirection::Out, key, other)
+            let other = LinkTarget::of(&row).and_then(|target| linked.get(&target).cloned());
+            ItemLink::of(row, LinkDirection::Out, key, other)
         };
         rows.into_iter().map(show).collect()
     }
@@ -192,7 +192,7 @@ impl List<'_> {
             fields.of_link.insert(row.id, row.field_id);
             let key = fields.keys.get(&row.field_id).cloned();
             let other = LinkTarget { kind: LinkTargetType::Item, id: TargetId::Number(row.item_id.0) };
-            row.show(LinkDirection::In, key, linked.get(&other).cloned())
+            ItemLink::of(row, LinkDirection::In, key, linked.get(&other).cloned())
         };
         rows.into_iter().map(show).collect()
     }

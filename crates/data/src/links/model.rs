@@ -1,7 +1,7 @@
 //! Links as callers see them and send them.
 
-use super::table::LinkRow;
 use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp};
+use records::links::table::LinkRow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -174,46 +174,47 @@ pub struct ItemLink {
     pub updated_at: Timestamp,
 }
 
-impl LinkRow {
-    /// What it points to.
-    pub(crate) fn target(&self) -> Option<LinkTarget> {
-        let kind = LinkTargetType::parse(&self.to_kind)?;
+impl LinkTarget {
+    /// What a link points to; `None` where what is stored is damaged.
+    pub(crate) fn of(row: &LinkRow) -> Option<Self> {
+        let kind = LinkTargetType::parse(&row.to_kind)?;
         let id = if kind.has_numbers() {
-            TargetId::Number(self.to_id.parse().ok()?)
+            TargetId::Number(row.to_id.parse().ok()?)
         } else {
-            TargetId::Text(self.to_id.clone())
+            TargetId::Text(row.to_id.clone())
         };
-        Some(LinkTarget { kind, id })
+        Some(Self { kind, id })
     }
+}
 
-    /// The link as callers see it.
+impl ItemLink {
+    /// A link as callers see it.
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub(crate) fn show(
-        self,
+    pub(crate) fn of(
+        row: LinkRow,
         direction: LinkDirection,
         field_key: Option<String>,
         linked: Option<LinkedObject>,
-    ) -> Result<ItemLink> {
-        let to = self
-            .target()
-            .ok_or_else(|| model::Error::internal(format!("link {} has an unknown target", self.id)))?;
-        Ok(ItemLink {
-            id: self.id,
+    ) -> Result<Self> {
+        let to = LinkTarget::of(&row)
+            .ok_or_else(|| model::Error::internal(format!("link {} has an unknown target", row.id)))?;
+        Ok(Self {
+            id: row.id,
             object: "item_link",
             direction,
-            from: LinkSource { collection_id: self.collection_id, item_id: self.item_id },
+            from: LinkSource { collection_id: row.collection_id, item_id: row.item_id },
             to,
             field_key,
-            role: self.role,
-            note: self.note,
-            position: self.position,
+            role: row.role,
+            note: row.note,
+            position: row.position,
             linked,
-            version: self.version,
-            created_by: self.created_by.parse()?,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
+            version: row.version,
+            created_by: row.created_by.parse()?,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
         })
     }
 }

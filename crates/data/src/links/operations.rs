@@ -1,17 +1,17 @@
 //! Making and removing links one by one.
 
-use super::hold::{self, Grip, Grips, hold};
 use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink, told};
-use super::relation::{self, New, Others};
-use super::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
 use super::targets::{self, Found};
-use crate::items::activity::{self, Action, Changes, change};
-use crate::items::{self, ItemRow, Writer};
-use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result};
 use operation::{Body, Created, Deleted, Path, State, operation};
+use records::activity::{self, Action, Changes, change};
+use records::links::locks::{self, Grip, Grips, hold};
+use records::links::relation::{self, New, Others};
+use records::links::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
+use records::rows::{self, Editor, ItemRow, Writer};
+use records::shape::{self, Shape, Shapes};
 use store::schema::item_links;
 use store::{Read, Tx};
 
@@ -34,16 +34,16 @@ pub fn create_item_link(
     Body(new): Body<NewItemLink>,
     shapes: State<Shapes>,
 ) -> Result<Created<ItemLink>> {
-    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = desk.writer();
-    hold(tx, desk.shape.workspace, |tx| ends_of_new(tx, &writer, item_id, &new))?;
-    let row = items::locked(tx, &desk.shape, item_id)?;
-    items::refuse_locked(&row)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = editor.writer();
+    hold(tx, editor.shape.workspace, |tx| ends_of_new(tx, &writer, item_id, &new))?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    rows::refuse_locked(&row)?;
     let link = match &new.field_key {
-        Some(key) => relate(tx, &writer, &row, relation_field(&desk.shape, key, "field_key")?, &new)?,
+        Some(key) => relate(tx, &writer, &row, relation_field(&editor.shape, key, "field_key")?, &new)?,
         None => link_freely(tx, &writer, &row, &new)?,
     };
-    let link = shown(tx, &desk.shape, link)?;
+    let link = shown(tx, &editor.shape, link)?;
     emit(tx, &writer, CREATED, &link)?;
     Ok(Created(link))
 }
@@ -128,14 +128,14 @@ fn relate(
         return Err(targets::twice(&existing));
     }
     if ends.reverse.is_some() {
-        hold::live(tx, writer.author.workspace, ends.target, &[to], Grip::Changing)?;
+        locks::live(tx, writer.author.workspace, ends.target, &[to], Grip::Changing)?;
     }
     make_room(tx, writer, row, &ends, to, new.replace)?;
     let fresh = New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
     relation::connect(tx, writer, row, &ends, &[fresh])?;
     let others = if ends.reverse.is_some() { vec![(ends.target, to)] } else { Vec::new() };
     // Making room may have changed it.
-    let row = items::live(tx, writer.shape, row.id)?;
+    let row = rows::live(tx, writer.shape, row.id)?;
     writer.relinked(tx, &row, others, Action::Linked)?;
     table::between(tx, row.id, field.id, ITEM, &to.to_string())?
         .ok_or_else(|| Error::internal("a link that was stored is not there"))
@@ -232,7 +232,7 @@ fn record(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow, action: Action) -> R
     let what = serde_json::json!({
         "id": link.id,
         "from": { "collection_id": link.collection_id, "item_id": link.item_id },
-        "to": link.target(),
+        "to": LinkTarget::of(&link),
         "role": link.role,
     });
     let entry = match action {
@@ -259,19 +259,19 @@ pub fn delete_item_link(
     Path(link_id): Path<LinkId>,
     shapes: State<Shapes>,
 ) -> Result<Deleted<LinkId>> {
-    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = desk.writer();
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = editor.writer();
     let missing = || Error::not_found("link");
-    hold(tx, desk.shape.workspace, |tx| {
+    hold(tx, editor.shape.workspace, |tx| {
         let mut grips = Grips::default();
         grips.add([item_id], Grip::Changing);
-        if let Some(link) = table::of_item(tx, desk.shape.workspace, item_id, link_id)? {
+        if let Some(link) = table::of_item(tx, editor.shape.workspace, item_id, link_id)? {
             grips.add([link.item_id].into_iter().chain(link.item()), Grip::Changing);
         }
         Ok(grips)
     })?;
-    let row = items::locked(tx, &desk.shape, item_id)?;
-    items::refuse_locked(&row)?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    rows::refuse_locked(&row)?;
     // Whoever waited for the items looks again.
     let link = table::of_item(tx, writer.author.workspace, item_id, link_id)?.ok_or_else(missing)?;
     unlink(tx, &writer, link)?;
@@ -287,17 +287,17 @@ pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<
     let missing = || Error::not_found("link");
     let home = shape::for_write(tx, writer.shapes, workspace, link.collection_id)
         .map_err(|error| if error.code() == Code::NotFound { missing() } else { error })?;
-    let owner = items::find_locked(tx, &home, link.item_id)?
+    let owner = rows::find_locked(tx, &home, link.item_id)?
         .filter(|row| row.trashed_at.is_none())
         .ok_or_else(missing)?;
-    items::refuse_locked(&owner)?;
+    rows::refuse_locked(&owner)?;
     let writer = Writer { shape: &home, ..*writer };
     let told = shown(tx, &home, link.clone())?;
     match home.field_by_id(link.field_id) {
         Some(field) => {
             let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
             let to = link.item().ok_or_else(missing)?;
-            if hold::live(tx, workspace, ends.target, &[to], ends.grip())?.is_empty() {
+            if locks::live(tx, workspace, ends.target, &[to], ends.grip())?.is_empty() {
                 return Err(missing());
             }
             table::delete(tx, owner.id, field.id, ends.back(), &[to])?;
@@ -319,8 +319,8 @@ pub(super) fn remove_free(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow) -> R
 pub(super) fn shown(tx: &mut Tx, shape: &Shape, link: LinkRow) -> Result<ItemLink> {
     let linked = targets::pointed_to(tx, shape.workspace, std::slice::from_ref(&link))?;
     let key = shape.field_by_id(link.field_id).map(|field| field.key.clone());
-    let other = link.target().and_then(|target| linked.get(&target).cloned());
-    link.show(LinkDirection::Out, key, other)
+    let other = LinkTarget::of(&link).and_then(|target| linked.get(&target).cloned());
+    ItemLink::of(link, LinkDirection::Out, key, other)
 }
 
 /// Tells of a link.

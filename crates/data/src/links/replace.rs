@@ -1,21 +1,21 @@
 //! Setting all links of one kind at once.
 
-use super::hold::{self, Grip, Grips, hold};
 use super::model::{
     ItemLinkReplacement, LinkTarget, LinkTargetType, ReplacedLink, ReplacedLinkStatus, ReplacedLinks,
     ReplacedLinksSummary, ReplacingLink,
 };
 use super::operations::{self, CREATED, DELETED};
-use super::relation::{self, New, Others};
-use super::table::{self, Ends, FREE, ITEM, LinkRow};
 use super::targets::{self, Found};
-use crate::items::activity::Action;
-use crate::items::{self, ItemRow, Writer};
-use crate::shape::Shapes;
 use fields::Field;
 use fields::value::MOST_RELATED;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Body, Json, Path, State, operation};
+use records::activity::Action;
+use records::links::locks::{self, Grip, Grips, hold};
+use records::links::relation::{self, New, Others};
+use records::links::table::{self, Ends, FREE, ITEM, LinkRow};
+use records::rows::{self, Editor, ItemRow, Writer};
+use records::shape::Shapes;
 use std::collections::HashSet;
 use store::Tx;
 
@@ -32,15 +32,15 @@ pub fn replace_item_links(
     Body(wanted): Body<ItemLinkReplacement>,
     shapes: State<Shapes>,
 ) -> Result<Json<ReplacedLinks>> {
-    let desk = items::Desk::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = desk.writer();
-    hold(tx, desk.shape.workspace, |tx| ends_of(tx, &writer, item_id, &wanted))?;
-    let row = items::locked(tx, &desk.shape, item_id)?;
-    items::refuse_locked(&row)?;
+    let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
+    let writer = editor.writer();
+    hold(tx, editor.shape.workspace, |tx| ends_of(tx, &writer, item_id, &wanted))?;
+    let row = rows::locked(tx, &editor.shape, item_id)?;
+    rows::refuse_locked(&row)?;
     refuse_doubles(&wanted.links)?;
     let replaced = match (&wanted.field_key, wanted.kind) {
         (Some(key), None) if wanted.role.is_none() => {
-            let field = operations::relation_field(&desk.shape, key, "field_key")?;
+            let field = operations::relation_field(&editor.shape, key, "field_key")?;
             of_field(tx, &writer, &row, field, &wanted.links)?
         }
         (None, Some(kind)) => free(tx, &writer, &row, kind, &wanted)?,
@@ -177,7 +177,7 @@ impl Set<'_> {
             && ends.reverse.is_some()
         {
             let ids: Vec<ItemId> = others.iter().map(|(_, id)| *id).collect();
-            hold::live(tx, self.writer.author.workspace, ends.target, &ids, Grip::Changing)?;
+            locks::live(tx, self.writer.author.workspace, ends.target, &ids, Grip::Changing)?;
         }
         self.remove(tx, &removed)?;
         self.add(tx, &added)?;

@@ -1,9 +1,9 @@
 //! What links point to: whether it exists, and enough of it to show.
 
 use super::model::{LinkTarget, LinkTargetType, LinkedObject, TargetId};
-use super::table::{LinkRow, NewLink};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FileId, ItemId, Result, RunId, WorkspaceId};
+use records::links::table::{LinkRow, NewLink};
 use std::collections::HashMap;
 use store::schema::{files, items, runs};
 use store::{LockLevel, LockMode, Read, Tx};

@@ -1,17 +1,14 @@
 //! The list of a collection's items.
 
-use super::params::Asked;
-use super::pick::pick;
-use super::planner::Planner;
-use super::run::{self, Found};
-use crate::items::{Item, find};
-use crate::output::Shown;
-use crate::shape::{self, Shape, Shapes};
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
+use records::print::Shown;
+use records::query::{Asked, Found, Planner, Query as RecordQuery, pick};
+use records::rows::{Item, find};
+use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -108,7 +105,7 @@ pub fn list_items(
 fn place(
     read: &mut Read,
     shape: &Shape,
-    query: &run::Query,
+    query: &RecordQuery,
     cursors: &Cursors,
     after: &str,
 ) -> Result<Vec<u8>> {

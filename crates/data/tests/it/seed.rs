@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText};
+use records::shape::IndexKind;
 use serde_json::{Value, json};
 use store::Tx;
 use store::schema::{collection_fields as f, collection_indexes as i, collections as c};
-use svc_data::shape::IndexKind;
 use testkit::{Key, TestApp};
 
 /// A collection with `fields`, each `{"key", "type"}` and perhaps `required`, `unique`, `indexed`, `default`,
@@ -148,7 +148,7 @@ pub async fn index_on(
 ) -> IndexId {
     let (workspace, parts) = (key.workspace, parts.to_vec());
     let made = app.db().write(move |tx| {
-        let shape = svc_data::shape::for_read(tx, &Default::default(), workspace, collection)?;
+        let shape = records::shape::for_read(tx, &Default::default(), workspace, collection)?;
         let part = |(name, desc): &(String, bool)| Part {
             subject: Subject::named(&shape, name).unwrap(),
             desc: *desc,
@@ -161,7 +161,7 @@ pub async fn index_on(
             _ => IndexKind::Composite,
         };
         let id = index(tx, workspace, collection, kind, "user", &parts)?;
-        svc_data::shape::bump(tx, collection)?;
+        records::shape::bump(tx, collection)?;
         Ok(id)
     });
     made.await.unwrap()

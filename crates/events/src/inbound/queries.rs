@@ -2,9 +2,9 @@
 
 use super::model::{Row, Status};
 use super::token::TokenHash;
+use crate::schema::inbound_webhooks;
 use diesel::prelude::*;
 use model::{Code, Error, InboundWebhookId, JsonText, Metadata, Result, Timestamp, WorkspaceId};
-use store::schema::{inbound_webhooks, workspaces};
 use store::{AnyConnection, OptInPage, Read, Tx};
 
 /// The most inbound webhooks of a workspace.
@@ -83,9 +83,7 @@ pub(super) fn insert(
     token: &StoredToken,
     stored: Stored<'_>,
 ) -> Result<Row> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        workspaces::table.find(workspace).select(workspaces::id).for_no_key_update().execute(connection)?;
-    }
+    auth::workspaces::serialize(tx, workspace)?;
     let own = inbound_webhooks::table.filter(inbound_webhooks::workspace_id.eq(workspace));
     let number: i64 = own.count().get_result(tx.connection())?;
     if number >= MOST_WEBHOOKS {

@@ -4,13 +4,13 @@ use super::events::{Failing, InboundEvent};
 use super::judge::{Ending, Kept, RequestStatus, Taken};
 use super::model::FAILURE_WINDOW_SECONDS;
 use super::scheme::Refusal;
+use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{
     ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
 };
 use serde_json::json;
-use store::schema::{inbound_keys, inbound_requests, inbound_webhooks};
 use store::{AnyConnection, Cached, OffsetPage, Read, Tx, each};
 
 /// After so many refusals within ten minutes an event says so.

@@ -5,12 +5,12 @@ use super::model::{Event, EventCount, EventHour, EventQuery, EventStats, EventSt
 use super::queries::{self, Chosen};
 use super::sequencer::hour;
 use crate::outbound::{DeliveryQuery, EventTypeInfo, WebhookDelivery, all_types, delivery_page};
+use crate::schema::event_hours;
 use diesel::prelude::*;
 use model::{Caller, Error, EventId, Result, Timestamp};
 use operation::{Json, OffsetList, OffsetPage, Path, Query, Rows, State, operation};
 use std::collections::BTreeMap;
 use store::Read;
-use store::schema::event_hours;
 
 /// The event log
 ///

@@ -12,13 +12,14 @@
 
 use super::{Catalogue, Feed};
 use crate::outbound::fan_out;
+use crate::schema::event_hours;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
 use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::{event_hours, events};
+use store::schema::events;
 use store::{AnyConnection, Db, Read, Tx};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -7,12 +7,12 @@
 use super::model::{DisabledReason, EndpointRow, EndpointStatus};
 use super::{EndpointEvent, endpoints};
 use crate::log::Catalogue;
+use crate::schema::{webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
 use model::{Code, JsonText, KeyId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::{webhook_endpoints, webhook_queues};
 use store::{Read, Tx};
 
 /// The job that looks at all endpoints.

@@ -4,6 +4,7 @@ use super::endpoints;
 use super::fanout::enqueue;
 use super::model::words;
 use crate::Deliveries;
+use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
 use model::{
     Caller, Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId,
@@ -11,7 +12,6 @@ use model::{
 use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use store::{AnyConnection, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
 

@@ -6,11 +6,11 @@ use super::model::{
     WebhookEndpoint,
 };
 use super::signing;
+use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
 use auth::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
-use store::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues, workspaces};
 use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 /// The most endpoints of a workspace.
@@ -91,9 +91,7 @@ pub(crate) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) ->
 /// Refuses another endpoint where there are as many as there may be.
 pub(crate) fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     // Two requests must not both find the last place free.
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        workspaces::table.find(workspace).select(workspaces::id).for_no_key_update().execute(connection)?;
-    }
+    auth::workspaces::serialize(tx, workspace)?;
     let count: i64 = webhook_endpoints::table
         .filter(webhook_endpoints::workspace_id.eq(workspace))
         .filter(webhook_endpoints::status.ne(DELETED))

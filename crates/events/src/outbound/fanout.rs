@@ -8,11 +8,11 @@ use super::envelope;
 use super::filter::Filter;
 use super::model::{EndpointStatus, Ordering, Payload};
 use crate::log::{Catalogue, Place, Placed, matches, placed_between};
+use crate::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
 /// The lane of everything that goes to a strictly ordered endpoint.

@@ -258,7 +258,7 @@ pub struct WebhookEndpointPatch {
 
 /// A row of `webhook_endpoints`.
 #[derive(Debug, Clone, PartialEq, diesel::Queryable, diesel::Insertable, diesel::AsChangeset)]
-#[diesel(table_name = store::schema::webhook_endpoints, treat_none_as_null = true)]
+#[diesel(table_name = crate::schema::webhook_endpoints, treat_none_as_null = true)]
 pub(crate) struct EndpointRow {
     pub(crate) id: WebhookEndpointId,
     pub(crate) workspace_id: WorkspaceId,

@@ -3,12 +3,11 @@
 use super::deliveries::Status;
 use super::endpoints::SkipPayload;
 use crate::log::last_place;
+use crate::schema::{event_hours, webhook_attempts, webhook_bodies, webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
 use model::{DeliveryId, Result, Timestamp};
-use store::schema::{
-    event_hours, events, webhook_attempts, webhook_bodies, webhook_deliveries, webhook_hours,
-};
+use store::schema::events;
 use store::{Tx, each};
 
 const CHUNK: i64 = 1000;

@@ -5,6 +5,7 @@ use super::fanout::{Subscriber, enqueue, store_bodies};
 use super::{deliveries, endpoints};
 use crate::Deliveries;
 use crate::log::{Catalogue, Placed, placed_event, placed_since};
+use crate::schema::webhook_deliveries;
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
 use model::{Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpointId, WorkspaceId};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::schema::webhook_deliveries;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 

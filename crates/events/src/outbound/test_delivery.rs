@@ -7,6 +7,7 @@ use super::model::EndpointRow;
 use super::{endpoints, envelope};
 use crate::Deliveries;
 use crate::log::{Placed, placed_event, sample};
+use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use model::{Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId};
 use operation::{Body, Created, Cx, Path, State, operation};
@@ -14,7 +15,6 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::Tx;
-use store::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
 use utoipa::ToSchema;
 
 /// The most tests of an endpoint in a minute.

@@ -5,7 +5,7 @@ use chrono::Duration;
 use diesel::prelude::*;
 use model::Env;
 use serde_json::{Value, json};
-use store::schema::webhook_queues as queues;
+use svc_events::schema::webhook_queues as queues;
 use testkit::{Answering, Receiver, TestApp, until};
 
 testkit::on_both! {

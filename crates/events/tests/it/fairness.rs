@@ -6,7 +6,7 @@ use chrono::Duration;
 use diesel::prelude::*;
 use model::{Cause, Timestamp};
 use serde_json::json;
-use store::schema::webhook_queues;
+use svc_events::schema::webhook_queues;
 use testkit::{Answering, Key, Receiver, TestApp, until};
 
 /// A workspace with so many endpoints.

@@ -83,7 +83,7 @@ testkit::on_both! {
         assert_eq!(app.get(&at(&full), &key).await.expect(200), full);
         let stored = app.db().read(|read| {
             use diesel::prelude::*;
-            use store::schema::inbound_webhooks as table;
+            use svc_events::schema::inbound_webhooks as table;
             let columns = (table::sealed_token, table::settings, table::sealed_secrets);
             Ok(table::table.select(columns).load::<(String, String, Option<String>)>(read.connection())?)
         });

@@ -6,8 +6,10 @@ use crate::Config;
 use crate::serve::{migrate, open_database};
 use crate::values::{self, whole};
 use auth::keys::{self, NewKey, StoredKey};
+use auth::partners;
+use auth::workspaces::{self, NewWorkspace, is_slug};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
-use billing::plans::{self, NewWorkspace, is_slug};
+use billing::plans;
 use clap::{Args, Subcommand};
 use model::{
     Env, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId,
@@ -272,7 +274,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
             output::object(&serde_json::to_value(made)?, json.json)?;
         }
         WorkspaceCommand::List { json } => {
-            let workspaces = db.read(plans::list_workspaces).await?;
+            let workspaces = db.read(workspaces::list).await?;
             let rows =
                 workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
             output::rows(&rows, json.json)?;
@@ -282,7 +284,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
             let changed = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
-                    plans::block(tx, id, &reason)
+                    workspaces::block(tx, id, &reason)
                 })
                 .await?;
             output::object(&serde_json::to_value(changed)?, json.json)?;
@@ -291,7 +293,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
             let changed = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
-                    plans::unblock(tx, id)
+                    workspaces::unblock(tx, id)
                 })
                 .await?;
             output::object(&serde_json::to_value(changed)?, json.json)?;
@@ -414,7 +416,7 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
             (Some(workspace), _) => KeyOwner::Workspace(workspace_id(tx, workspace)?),
             (None, partner) => {
                 let partner = PartnerId(partner.unwrap_or_default());
-                plans::expect_partner(tx, partner)?;
+                partners::expect(tx, partner)?;
                 KeyOwner::Partner(partner)
             }
         };
@@ -468,7 +470,7 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
 }
 
 pub(super) fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
-    Ok(plans::find(read, text)?.id)
+    Ok(workspaces::find(read, text)?.id)
 }
 
 /// `Acme & Sons` as `acme-sons`.

@@ -3,7 +3,7 @@
 use super::admin::{Json, workspace_id};
 use super::output;
 use crate::values::{self, whole};
-use billing::plans;
+use auth::{partners, workspaces};
 use clap::{Args, Subcommand};
 use model::{PartnerId, Result};
 use store::Db;
@@ -48,11 +48,11 @@ pub(super) struct Attribution {
 pub(super) async fn partner(db: Db, command: PartnerCommand) -> Result<()> {
     match command {
         PartnerCommand::Create { name, json } => {
-            let made = db.write(move |tx| plans::create_partner(tx, &name)).await?;
+            let made = db.write(move |tx| partners::create(tx, &name)).await?;
             output::object(&serde_json::to_value(made)?, json.json)?;
         }
         PartnerCommand::List { json } => {
-            let partners = db.read(plans::list_partners).await?;
+            let partners = db.read(partners::list).await?;
             let rows =
                 partners.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
             output::rows(&rows, json.json)?;
@@ -66,7 +66,7 @@ pub(super) async fn attribute(db: Db, attribution: Attribution) -> Result<()> {
     let changed = db
         .write(move |tx| {
             let id = workspace_id(tx, &workspace)?;
-            plans::attribute(tx, id, partner.map(PartnerId))
+            workspaces::attribute(tx, id, partner.map(PartnerId))
         })
         .await?;
     output::object(&serde_json::to_value(changed)?, json.json)?;

@@ -8,8 +8,9 @@ use crate::serve::cause;
 use agents::agents::queries::{self as agent_queries, Fresh};
 use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};
+use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
-use billing::plans::{self, NewWorkspace};
+use billing::plans;
 use model::{Code, CollectionId, Env, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -31,7 +32,7 @@ pub(crate) struct Welcome {
 
 /// Makes the demo workspace where there is none.
 pub(crate) async fn prepare(db: &Db, config: &Config) -> anyhow::Result<Welcome> {
-    let made = db.write(|tx| match plans::find(tx, SLUG) {
+    let made = db.write(|tx| match workspaces::find(tx, SLUG) {
         Ok(workspace) => Ok((workspace.id, None)),
         Err(error) if error.code() == Code::WorkspaceNotFound => {
             make(tx).map(|(id, live, test)| (id, Some((live, test))))

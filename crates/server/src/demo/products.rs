@@ -1,12 +1,12 @@
 //! The demo's collection: 200 products of a small shop, always the same.
 
-use data::author::Author;
 use data::collections::views::{self, NewView};
 use data::collections::{self, NewCollection};
-use data::items::{Draft, Missing, Writer, merge};
-use data::shape::{self, Shapes};
 use fields::value::Mode;
 use model::{CollectionId, Error, Result, WorkspaceId};
+use records::Author;
+use records::rows::{Draft, Missing, Writer, merge};
+use records::shape::{self, Shapes};
 use serde_json::{Value, json};
 use store::Tx;
 

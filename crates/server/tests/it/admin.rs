@@ -1,8 +1,9 @@
 //! The command line of whoever runs the service: plans, Energy and keys.
 
+use billing::schema::energy_accounts;
 use diesel::prelude::*;
 use serde_json::{Value, json};
-use store::schema::{energy_accounts, events};
+use store::schema::events;
 use testkit::Program;
 
 /// A workspace's name on the command line, and what it has.

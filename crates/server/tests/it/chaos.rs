@@ -4,12 +4,12 @@
 //! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+use events::schema::{webhook_deliveries, webhook_queues};
 use model::{Cause, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
-use store::schema::{webhook_deliveries, webhook_queues};
 use testkit::{Answering, ContactUpdated, Delivered, Kind, Program, Receiver, TestDb};
 
 const ENTITIES: i64 = 200;

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 /// Files that emit events whose names are chosen elsewhere in them, and those names.
 const BY_VARIABLE: &[(&str, &[&str])] = &[
     (
-        "data/src/collections/tell.rs",
+        "records/src/publish.rs",
         &[
             "collection.created",
             "collection.updated",
@@ -33,7 +33,7 @@ const BY_VARIABLE: &[(&str, &[&str])] = &[
     ("data/src/links/operations.rs", &["item.link.created", "item.link.deleted"]),
     ("data/src/items/files.rs", &["item.file.attached", "item.file.detached"]),
     (
-        "data/src/items/write.rs",
+        "records/src/rows/write.rs",
         &[
             "item.created",
             "item.updated",

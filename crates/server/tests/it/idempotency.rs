@@ -3,6 +3,7 @@
 use crate::document::well_formed;
 use agents::providers::ProviderError;
 use auth::RateWindows;
+use auth::schema::idempotency_keys as keys;
 use chrono::Duration;
 use diesel::prelude::*;
 use futures::future::join_all;
@@ -10,7 +11,6 @@ use model::{Env, SystemRandom};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::schema::idempotency_keys as keys;
 use testkit::{Answer, Key, Kind, Script, TestApp, until};
 
 fn post<'a>(app: &'a TestApp, path: &str, key: &Key, value: &str, body: &Value) -> testkit::Asking<'a> {

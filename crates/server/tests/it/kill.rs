@@ -1,10 +1,13 @@
 //! `kill -9` in the middle of a run, with the real program: what was paid for is neither lost nor paid twice.
 
+use agents::schema::runs;
+use auth::schema::idempotency_keys;
+use billing::schema::energy_holds;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
 use serde_json::{Value, json};
 use store::Db;
-use store::schema::{energy_holds, idempotency_keys, jobs, runs};
+use store::schema::jobs;
 use testkit::{Answer, Key, Program, until};
 
 /// The leases last 30 seconds of the machine's time: to the next process it looks as if they had passed.

@@ -1,11 +1,12 @@
 //! `kill -9` around a question to a person, with the real program: the question outlives the process that asked it, and
 //! what was allowed is not done twice.
 
+use agents::schema::runs;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
 use serde_json::{Value, json};
 use store::Db;
-use store::schema::{jobs, runs};
+use store::schema::jobs;
 use testkit::{Answer, Key, OpenAiServer, Program, until};
 
 /// What the model's server says that wants to pay.

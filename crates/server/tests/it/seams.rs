@@ -347,7 +347,7 @@ testkit::on_both! {
 
         let data = bed.app.stop().await;
         let logged = data.db.read(|read| {
-            use store::schema::request_logs as log;
+            use operation::schema::request_logs as log;
             let rows: Vec<(String, Option<String>, Option<String>)> = log::table
                 .filter(log::status.eq(500))
                 .select((log::id, log::code, log::gate))

@@ -1,13 +1,14 @@
 //! What surrounds the operations: the request log, the published documents, the reference page, health.
 
 use auth::RateWindows;
+use auth::schema::idempotency_keys;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::{Env, Timestamp};
+use operation::schema::request_logs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store::Db;
-use store::schema::{idempotency_keys, request_logs};
 use testkit::{Answer, TestApp, TestDb};
 
 /// A row of the request log: every column.

@@ -9,9 +9,7 @@
 // The name that every other crate calls it by.
 extern crate svc_store as store;
 
-mod schema;
 mod transactions;
-mod upgrade;
 
 use diesel::prelude::*;
 use model::{Result, Timestamp};

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
-use store::schema::{events, jobs, plans};
+use store::schema::{events, jobs};
 use store::{Backend, Db, LockLevel, LockMode, Tx, dialect, each};
 use testkit::{Kind, TestDb};
 use tokio::task::JoinSet;
@@ -197,7 +197,7 @@ async fn the_writer_outlives_a_transaction_that_sqlite_ended() {
         move |tx: &mut Tx| {
             mark(tx, "mark")?;
             if fatal {
-                let twice = "INSERT INTO partners (id, name, created_at) VALUES (1, '', 0);";
+                let twice = "INSERT INTO jobs (id, kind, payload, run_at, attempts, epoch, created_at) VALUES (99, '', '', 0, 0, 0, 0);";
                 let twice = format!("{twice} {}", twice.replace("INSERT", "INSERT OR ROLLBACK"));
                 tx.connection().batch_execute(&twice)?;
             }
@@ -505,14 +505,7 @@ async fn tidying_leaves_the_planner_to_the_indexes() {
 async fn a_deadlock_on_postgres_is_tried_again() {
     let test = TestDb::new(Kind::Postgres);
     for id in ["a", "b"] {
-        test.db
-            .write(move |tx| {
-                let sql =
-                    format!("INSERT INTO plans VALUES ('{id}', '', '', 0, '', 0, 0, 0, 0, 0, 0, false, 0)");
-                Ok(tx.connection().batch_execute(&sql)?)
-            })
-            .await
-            .unwrap();
+        test.db.write(move |tx| mark(tx, id)).await.unwrap();
     }
     let both_have_one = Arc::new(Barrier::new(2));
     let runs = Arc::new(AtomicU32::new(0));
@@ -520,10 +513,10 @@ async fn a_deadlock_on_postgres_is_tried_again() {
         let (both_have_one, runs, first) = (both_have_one.clone(), runs.clone(), AtomicBool::new(true));
         test.db.write(move |tx| {
             runs.fetch_add(1, Ordering::SeqCst);
-            let add = |tx: &mut Tx, id: &str| -> Result<()> {
-                let row = plans::table.find(id.to_owned());
+            let add = |tx: &mut Tx, kind: &str| -> Result<()> {
+                let row = jobs::table.filter(jobs::kind.eq(kind.to_owned()));
                 each!(tx.connection(), |connection| diesel::update(row)
-                    .set(plans::position.eq(plans::position + 1))
+                    .set(jobs::attempts.eq(jobs::attempts + 1))
                     .execute(connection))?;
                 Ok(())
             };
@@ -537,9 +530,9 @@ async fn a_deadlock_on_postgres_is_tried_again() {
     let (one, other) = tokio::join!(take(["a", "b"]), take(["b", "a"]));
     one.and(other).unwrap();
     assert!(runs.load(Ordering::SeqCst) > 2, "neither was refused");
-    let positions: Vec<i64> =
-        test.db.read(|read| Ok(plans::table.select(plans::position).load(read.connection())?)).await.unwrap();
-    assert_eq!(positions, [2, 2]);
+    let attempts: Vec<i64> =
+        test.db.read(|read| Ok(jobs::table.select(jobs::attempts).load(read.connection())?)).await.unwrap();
+    assert_eq!(attempts, [2, 2]);
 }
 
 #[tokio::test]
@@ -548,7 +541,7 @@ async fn readers_refuse_to_write_on_sqlite() {
     let result: Result<()> = test
         .db
         .read(|read| {
-            let sql = "INSERT INTO partners (name, created_at) VALUES ('x', '2026-01-15 12:00:00')";
+            let sql = "UPDATE jobs SET attempts = 1";
             Ok(read.connection().batch_execute(sql)?)
         })
         .await;

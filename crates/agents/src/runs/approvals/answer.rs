@@ -1,13 +1,14 @@
 //! Answering: what is decided about each call, and the run that goes on, in one transaction under the run's lock. Of
 //! two people who answer at once one wins.
 
+use super::super::action::Question;
 use super::super::engine::RunEngine;
 use super::super::model::{RunRow, RunStatus};
 use super::super::queries as runs;
-use super::super::trace::{ASKED, Approval, CANCELLED, StepRow, ToolInput, Verdict};
+use super::super::rows::{ASKED, Approval, CANCELLED, StepRow, ToolInput, Verdict};
 use super::decision::Decision;
-use super::link::Asked;
-use super::{Question, queries};
+use super::link::QuestionRef;
+use super::queries;
 use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -53,7 +54,7 @@ impl RunEngine {
     /// # Errors
     /// `not_found`, `invalid_state` where it was answered before, `approval_expired` where nothing is asked any more,
     /// `validation_error` for calls that it is not about.
-    pub(super) async fn answer(&self, asked: Asked, decision: Decision) -> Result<Answered> {
+    pub(super) async fn answer(&self, asked: QuestionRef, decision: Decision) -> Result<Answered> {
         let (row, answered) = self.db().write(move |tx| answer_in(tx, &asked, &decision)).await?;
         tracing::debug!(run_id = %row.id, "a run goes on after an answer");
         self.resume_beside(row);
@@ -61,7 +62,7 @@ impl RunEngine {
     }
 }
 
-fn answer_in(tx: &mut Tx, asked: &Asked, decision: &Decision) -> Result<(RunRow, Answered)> {
+fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(RunRow, Answered)> {
     let row = runs::locked(tx, asked.workspace, &asked.run)?;
     let open = open_question(tx, &row, asked)?;
     let now = tx.now();
@@ -100,7 +101,7 @@ fn answer_in(tx: &mut Tx, asked: &Asked, decision: &Decision) -> Result<(RunRow,
 ///
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
-pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &Asked) -> Result<OpenQuestion> {
+pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) -> Result<OpenQuestion> {
     let status = row.status()?;
     let question = row.options()?.questions.open.filter(|question| question.from == asked.from);
     if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {

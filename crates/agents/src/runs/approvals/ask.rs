@@ -1,12 +1,14 @@
 //! Asking: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
 
+use super::super::action::Question;
+use super::super::ending::{Ended, Ending};
 use super::super::engine::{RunEngine, cause_of};
 use super::super::events::RunEvent;
 use super::super::model::RunRow;
+use super::super::rows::{APPROVED, ASKED};
 use super::super::step::write_finished;
-use super::super::trace::{APPROVED, ASKED};
-use super::super::work::{Ended, Ending, Work};
-use super::{Question, queries};
+use super::super::work::Work;
+use super::queries;
 use auth::idempotency::Claim;
 use model::{Error, Result};
 use std::sync::Arc;

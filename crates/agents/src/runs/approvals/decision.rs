@@ -1,6 +1,6 @@
 //! What a person decided, as it was sent: as JSON by programs, as a form by the page.
 
-use super::super::trace::{StepRow, Verdict};
+use super::super::rows::{StepRow, Verdict};
 use model::{Error, Result};
 use operation::parse_json;
 use serde_json::{Map, Value};

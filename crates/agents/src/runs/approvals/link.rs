@@ -16,7 +16,7 @@ const LONGEST: usize = 256;
 
 /// Which question a link is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct QuestionRef {
     pub(super) workspace: WorkspaceId,
     pub(super) run: RunId,
     /// The position of the first call, so that the link of an answered question answers no later one.
@@ -25,14 +25,14 @@ pub(super) struct Asked {
 
 impl RunEngine {
     /// The link under which a question is answered.
-    pub(super) fn approval_url(&self, asked: &Asked) -> String {
+    pub(super) fn approval_url(&self, asked: &QuestionRef) -> String {
         let text = format!("{}.{}.{}", asked.workspace, asked.run, asked.from);
         let signature = URL_SAFE_NO_PAD.encode(self.0.parts.seal.sign(PLACE, &text));
         format!("{}{PREFIX}{text}.{signature}", self.0.parts.base_url)
     }
 
     /// Reads what stands behind the prefix. `None` for all that was not made here.
-    pub(super) fn read_link(&self, rest: &str) -> Option<Asked> {
+    pub(super) fn read_link(&self, rest: &str) -> Option<QuestionRef> {
         if rest.len() > LONGEST {
             return None;
         }
@@ -44,6 +44,10 @@ impl RunEngine {
         }
         let (workspace, rest) = text.split_once('.')?;
         let (run, from) = rest.split_once('.')?;
-        Some(Asked { workspace: workspace.parse().ok()?, run: RunId::parse(run)?, from: from.parse().ok()? })
+        Some(QuestionRef {
+            workspace: workspace.parse().ok()?,
+            run: RunId::parse(run)?,
+            from: from.parse().ok()?,
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The page on which a person decides. It has no script and needs nothing but itself.
 
 use super::super::model::RunRow;
-use super::super::trace::{APPROVED, StepRow};
+use super::super::rows::{APPROVED, StepRow};
 use super::answer::{Answered, OpenQuestion};
 use super::decision::LONGEST_NOTE;
 use crate::agents::{HttpTool, ToolRow};

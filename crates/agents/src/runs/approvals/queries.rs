@@ -2,10 +2,10 @@
 
 use super::super::model::{RunOptions, RunRow, RunStatus};
 use super::super::queries::LEASE_SECONDS;
-use super::super::trace::{APPROVED, ASKED, StepRow};
+use super::super::rows::{APPROVED, ASKED, StepRow};
+use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::schema::{run_steps, runs, workspaces};
 use store::{Read, Tx};
 
 /// Lets a run that goes on wait for a person until `until`, under `options`, and gives it as it then stands. `None`: it
@@ -91,9 +91,4 @@ pub(in super::super) fn begin_approved(tx: &mut Tx, row: &RunRow) -> Result<()> 
     .set((run_steps::status.eq("running"), run_steps::started_at.eq(now)))
     .execute(tx.connection())?;
     Ok(())
-}
-
-/// What a workspace is called.
-pub(super) fn workspace_name(read: &mut Read, workspace: WorkspaceId) -> Result<String> {
-    Ok(workspaces::table.find(workspace).select(workspaces::name).get_result(read.connection())?)
 }

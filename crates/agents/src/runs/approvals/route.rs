@@ -5,9 +5,8 @@ use super::super::engine::RunEngine;
 use super::super::queries as runs;
 use super::answer::{Answered, open_question};
 use super::decision::Decision;
-use super::link::{Asked, PREFIX};
+use super::link::{PREFIX, QuestionRef};
 use super::page::{self, View};
-use super::queries;
 use crate::agents::queries as agents;
 use maud::Markup;
 use model::{Code, Error, RequestId, Result};
@@ -112,12 +111,12 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
 }
 
 /// What a person sees who has to decide.
-fn view(read: &mut Read, asked: &Asked) -> Result<View> {
+fn view(read: &mut Read, asked: &QuestionRef) -> Result<View> {
     let row = runs::by_id(read, asked.workspace, &asked.run)
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
     let open = open_question(read, &row, asked)?;
     let (agent, tools) = agents::version_named(read, row.workspace_id, row.agent_id, row.agent_version)?;
-    let workspace = queries::workspace_name(read, row.workspace_id)?;
+    let workspace = auth::workspaces::by_id(read, row.workspace_id)?.name;
     View::new(workspace, agent, &row, &open, &tools)
 }
 

@@ -1,9 +1,9 @@
 //! What a view is, as callers see and write it.
 
-use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::saved::SavedQuery;
 use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId};
+use records::shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::schema::collection_views;

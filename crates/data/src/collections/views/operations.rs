@@ -2,11 +2,7 @@
 
 use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
 use super::queries;
-use crate::author::Author;
-use crate::collections::queries::refuse_archived;
 use crate::collections::rank::Rank;
-use crate::collections::tell::{News, differences, tell};
-use crate::shape::{self, Shape, Shapes};
 use fields::saved::SavedQuery;
 use fields::saved::SavedQueryText;
 use fields::text;
@@ -14,6 +10,9 @@ use model::{Caller, Code, CollectionId, Error, JsonText, Patch, Result, ViewId};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
+use records::Author;
+use records::publish::{News, differences, tell};
+use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -108,7 +107,7 @@ fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Resul
 /// The shape of a collection whose views are about to be changed, held until the transaction ends.
 fn held(tx: &mut Tx, author: &Author, collection: CollectionId) -> Result<Arc<Shape>> {
     let row = shape::for_change(tx, author.workspace, collection)?;
-    refuse_archived(&row)?;
+    row.refuse_archived()?;
     shape::within_change(tx, author.workspace, collection)
 }
 

@@ -1,13 +1,13 @@
 //! Views in the database.
 
 use super::model::{Settings, ViewRow};
-use crate::collections::indexing;
 use crate::collections::rank::Rank;
-use crate::shape::{IndexKind, IndexOrigin, Shape};
 use diesel::prelude::*;
 use fields::Part;
 use fields::saved::SavedQuery;
 use model::{Code, CollectionId, Error, FieldId, JsonText, Result, ViewId};
+use records::indexes::table;
+use records::shape::{IndexKind, IndexOrigin, Shape};
 use serde_json::{Value, json};
 use store::schema::collection_views;
 use store::{OptInPage, Read, Tx};
@@ -149,7 +149,7 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
         }
     }
     let mut changed = false;
-    for row in indexing::rows(tx, shape.collection)? {
+    for row in table::rows(tx, shape.collection)? {
         if row.origin != IndexOrigin::View.as_str() {
             continue;
         }
@@ -159,17 +159,17 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
                 wanted.swap_remove(place);
             }
             None => {
-                indexing::drop(tx, &row)?;
+                table::drop(tx, &row)?;
                 changed = true;
             }
         }
     }
     for sort in &wanted {
-        indexing::begin(tx, shape, IndexKind::Composite, sort, IndexOrigin::View)?;
+        table::begin(tx, shape, IndexKind::Composite, sort, IndexOrigin::View)?;
         changed = true;
     }
     if changed {
-        indexing::refuse_too_many(tx, shape.collection, 0)?;
+        table::refuse_too_many(tx, shape.collection, 0)?;
     }
     Ok(changed)
 }

@@ -1,9 +1,9 @@
 //! Doing the rows of one request, each by itself, and telling what became of them.
 
-use super::super::desk::Desk;
 use super::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
-use crate::shape::IndexKind;
 use model::{Code, Error, FieldError, ItemId, Result};
+use records::rows::Editor;
+use records::shape::IndexKind;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use store::Tx;
@@ -21,7 +21,7 @@ pub(super) type Done = (BulkStatus, ItemId);
 /// In atomic mode `validation_error` with all mistakes. Failures of the service end the call in both.
 pub(super) fn each_row<R>(
     tx: &mut Tx,
-    desk: &Desk<'_>,
+    editor: &Editor<'_>,
     mode: BulkMode,
     rows: &[R],
     work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
@@ -34,17 +34,17 @@ pub(super) fn each_row<R>(
         Ok(done) => {
             let mut tally = Tally::default();
             done.into_iter().enumerate().for_each(|(index, done)| tally.done(index, done));
-            tally.report(desk, mode)
+            tally.report(editor, mode)
         }
         Err(error) if error.code() == Code::InternalError => Err(error),
-        Err(_) => row_by_row(tx, desk, mode, rows, work),
+        Err(_) => row_by_row(tx, editor, mode, rows, work),
     }
 }
 
 /// As [`each_row`], where `work` remembers what it did: no row is done twice.
 pub(super) fn row_by_row<R>(
     tx: &mut Tx,
-    desk: &Desk<'_>,
+    editor: &Editor<'_>,
     mode: BulkMode,
     rows: &[R],
     mut work: impl FnMut(&mut Tx, usize, &R) -> Result<Done>,
@@ -57,7 +57,7 @@ pub(super) fn row_by_row<R>(
             Err(error) => tally.failed(index, &error),
         }
     }
-    tally.report(desk, mode)
+    tally.report(editor, mode)
 }
 
 /// What became of the rows so far.
@@ -89,13 +89,13 @@ impl Tally {
 
     /// # Errors
     /// In atomic mode `validation_error` with all mistakes.
-    fn report(self, desk: &Desk<'_>, mode: BulkMode) -> Result<BulkReport> {
+    fn report(self, editor: &Editor<'_>, mode: BulkMode) -> Result<BulkReport> {
         if mode == BulkMode::Atomic
             && let Some(error) = Error::all_invalid(self.mistakes)
         {
             return Err(error);
         }
-        let operation_id = desk.author.operation.clone().unwrap_or_default();
+        let operation_id = editor.author.operation.clone().unwrap_or_default();
         let Self { summary, results, .. } = self;
         Ok(BulkReport { object: "bulk_report", operation_id, summary, results })
     }
@@ -139,7 +139,7 @@ fn told(index: usize, error: &Error) -> Value {
 
 /// Lets one request at a time write what must be unique in a collection, because each writes many such values, and two
 /// that write the same in another order would wait for each other.
-pub(super) fn alone_if_unique(tx: &mut Tx, desk: &Desk<'_>, has_keys: bool) -> Result<()> {
-    let has_unique = desk.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
-    if has_unique || has_keys { desk.alone(tx, IN_BULK) } else { Ok(()) }
+pub(super) fn alone_if_unique(tx: &mut Tx, editor: &Editor<'_>, has_keys: bool) -> Result<()> {
+    let has_unique = editor.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
+    if has_unique || has_keys { editor.alone(tx, IN_BULK) } else { Ok(()) }
 }

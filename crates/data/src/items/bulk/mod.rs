@@ -7,20 +7,20 @@ use self::call::{Done, each_row, row_by_row};
 use self::model::{
     BulkChange, BulkCreate, BulkDelete, BulkReport, BulkRow, BulkStatus, BulkUpdate, BulkUpsert, Rows,
 };
-use super::desk::Desk;
-use super::find;
-use super::matching::{Found, Matcher, OnMatch};
 use super::model::mode;
-use super::operations::Change;
-use super::row::ItemRow;
-use super::values::{self, Missing};
-use super::write::{self, Draft};
-use crate::links::{self, Grip, Grips};
-use crate::shape::Shapes;
 use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use fields::Data;
 use fields::value::Mode;
 use operation::{ExpectedVersion, Json, Path, State, operation};
+use records::links::{self, Grip, Grips};
+use records::rows;
+use records::rows::Change;
+use records::rows::Editor;
+use records::rows::ItemRow;
+use records::rows::matching::{Found, Matcher, OnMatch};
+use records::rows::values::{self, Missing};
+use records::rows::write::{self, Draft};
+use records::shape::Shapes;
 use serde_json::json;
 use store::Tx;
 
@@ -35,23 +35,23 @@ pub fn bulk_create_items(
 ) -> Result<Json<BulkReport>> {
     let BulkCreate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key.is_some()))?;
+    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
+    call::alone_if_unique(tx, &editor, rows.iter().any(|row| row.external_key.is_some()))?;
     let mode = mode(*typecast);
-    let merge = |row: &BulkRow| values::merge(&desk.shape, None, &row.data, Missing::Default, mode, "");
-    links::hold(tx, desk.shape.workspace, |tx| {
+    let merge = |row: &BulkRow| values::merge(&editor.shape, None, &row.data, Missing::Default, mode, "");
+    links::hold(tx, editor.shape.workspace, |tx| {
         let mut grips = Grips::default();
-        for row in rows.iter().filter(|row| desk.relates(&row.data, Missing::Default)) {
+        for row in rows.iter().filter(|row| editor.relates(&row.data, Missing::Default)) {
             if let Ok(data) = merge(row) {
-                links::foresee(tx, &desk.writer(), None, &data, &mut grips)?;
+                links::foresee(tx, &editor.writer(), None, &data, &mut grips)?;
             }
         }
         Ok(grips)
     })?;
-    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+    let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
         let data = merge(row)?;
         let draft = Draft { data, external_key: row.external_key.clone(), position: None };
-        Ok((BulkStatus::Created, desk.writer().insert(tx, draft)?.id))
+        Ok((BulkStatus::Created, editor.writer().insert(tx, draft)?.id))
     })?;
     Ok(Json(report))
 }
@@ -69,23 +69,23 @@ pub fn bulk_update_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpdate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    call::alone_if_unique(tx, &desk, rows.iter().any(|row| row.external_key != Patch::Keep))?;
+    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
+    call::alone_if_unique(tx, &editor, rows.iter().any(|row| row.external_key != Patch::Keep))?;
     let mode = mode(*typecast);
-    links::hold(tx, desk.shape.workspace, |tx| {
+    links::hold(tx, editor.shape.workspace, |tx| {
         let mut grips = Grips::default();
         for row in rows {
-            if desk.relates(&row.data, Missing::Keep) {
-                change_of(row, mode).foresee(tx, &desk, row.id, &mut grips)?;
+            if editor.relates(&row.data, Missing::Keep) {
+                change_of(row, mode).foresee(tx, &editor, row.id, &mut grips)?;
             } else {
                 grips.add([row.id], Grip::Changing);
             }
         }
         Ok(grips)
     })?;
-    let report = each_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
-        let item = find::live(tx, &desk.shape, row.id).map_err(|error| error.param("id"))?;
-        done(change_of(row, mode).make(tx, &desk, item)?)
+    let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
+        let item = rows::live(tx, &editor.shape, row.id).map_err(|error| error.param("id"))?;
+        done(change_of(row, mode).make(tx, &editor, item)?)
     })?;
     Ok(Json(report))
 }
@@ -105,18 +105,18 @@ pub fn bulk_upsert_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let desk = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    desk.alone(tx, call::IN_BULK)?;
+    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
+    editor.alone(tx, call::IN_BULK)?;
     let mut upsert = Upsert {
-        desk: &desk,
-        matcher: Matcher::new(&desk.shape, match_on)?,
+        editor: &editor,
+        matcher: Matcher::new(&editor.shape, match_on)?,
         on_match: *on_match,
         mode: mode(*typecast),
     };
-    if rows.iter().any(|row| desk.relates(&row.data, Missing::Default)) {
-        links::hold(tx, desk.shape.workspace, |tx| upsert.foresee(tx, rows))?;
+    if rows.iter().any(|row| editor.relates(&row.data, Missing::Default)) {
+        links::hold(tx, editor.shape.workspace, |tx| upsert.foresee(tx, rows))?;
     }
-    let report = row_by_row(tx, &desk, *bulk_mode, rows, |tx, _, row| {
+    let report = row_by_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
         upsert.put(tx, &row.data, row.external_key.as_deref())
     })?;
     Ok(Json(report))
@@ -134,20 +134,20 @@ pub fn bulk_delete_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkDelete { mode, permanent, ids } = &*body.0;
-    let desk = open(tx, caller, &shapes, collection_id, false, std::iter::empty())?;
+    let editor = open(tx, caller, &shapes, collection_id, false, std::iter::empty())?;
     if *permanent {
-        links::hold_purged(tx, &shapes.0, desk.shape.workspace, ids)?;
+        links::hold_purged(tx, &shapes.0, editor.shape.workspace, ids)?;
     } else {
-        links::hold_leaving(tx, &shapes.0, desk.shape.workspace, ids)?;
+        links::hold_leaving(tx, &shapes.0, editor.shape.workspace, ids)?;
     }
-    let report = each_row(tx, &desk, *mode, ids, |tx, index, id| {
-        let row = find::find(tx, &desk.shape, *id)?
+    let report = each_row(tx, &editor, *mode, ids, |tx, index, id| {
+        let row = rows::find(tx, &editor.shape, *id)?
             .filter(|row| *permanent || row.trashed_at.is_none())
             .ok_or_else(|| Error::not_found("item").param(format!("ids[{index}]")))?;
         if *permanent {
-            desk.writer().destroy(tx, &row)?;
+            editor.writer().destroy(tx, &row)?;
         } else {
-            desk.writer().trash(tx, &row)?;
+            editor.writer().trash(tx, &row)?;
         }
         Ok((BulkStatus::Deleted, *id))
     })?;
@@ -163,11 +163,11 @@ fn open<'a, 'd>(
     collection: CollectionId,
     typecast: bool,
     inputs: impl Iterator<Item = &'d Data> + Clone,
-) -> Result<Desk<'a>> {
-    let mut desk = Desk::open_for(tx, caller, &shapes.0, collection, typecast, inputs)?;
+) -> Result<Editor<'a>> {
+    let mut editor = Editor::open_for(tx, caller, &shapes.0, collection, typecast, inputs)?;
     let request = caller.request.as_str();
-    desk.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
-    Ok(desk)
+    editor.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
+    Ok(editor)
 }
 
 fn change_of(row: &BulkChange, mode: Mode) -> Change<'_> {
@@ -188,7 +188,7 @@ fn done(written: write::Written) -> Result<Done> {
 
 /// Rows that are matched with items.
 struct Upsert<'a> {
-    desk: &'a Desk<'a>,
+    editor: &'a Editor<'a>,
     matcher: Matcher,
     on_match: OnMatch,
     mode: Mode,
@@ -197,25 +197,25 @@ struct Upsert<'a> {
 impl Upsert<'_> {
     /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
     fn foresee(&mut self, tx: &mut Tx, rows: &[BulkRow]) -> Result<Grips> {
-        let (desk, mut grips) = (self.desk, Grips::default());
+        let (editor, mut grips) = (self.editor, Grips::default());
         for row in rows {
             let external_key = row.external_key.as_deref();
             // What is wrong with a row is told when it is done.
-            let Ok(wanted) = self.matcher.wanted(&desk.shape, &row.data, external_key, self.mode) else {
+            let Ok(wanted) = self.matcher.wanted(&editor.shape, &row.data, external_key, self.mode) else {
                 continue;
             };
-            let found = match self.matcher.find(tx, &desk.shape, &wanted) {
+            let found = match self.matcher.find(tx, &editor.shape, &wanted) {
                 Err(error) if error.code() == Code::InternalError => return Err(error),
                 Err(_) => continue,
                 Ok(found) => found,
             };
             match found {
                 Found::One(id) if self.on_match == OnMatch::Update => {
-                    self.change(&row.data, external_key).foresee(tx, desk, id, &mut grips)?;
+                    self.change(&row.data, external_key).foresee(tx, editor, id, &mut grips)?;
                 }
                 Found::None => {
                     if let Ok(data) = self.fresh(&row.data) {
-                        links::foresee(tx, &desk.writer(), None, &data, &mut grips)?;
+                        links::foresee(tx, &editor.writer(), None, &data, &mut grips)?;
                     }
                 }
                 Found::One(_) | Found::Several(_) => {}
@@ -226,18 +226,18 @@ impl Upsert<'_> {
 
     /// Does one row.
     fn put(&mut self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<Done> {
-        let wanted = self.matcher.wanted(&self.desk.shape, given, external_key, self.mode)?;
-        let found = match self.matcher.find(tx, &self.desk.shape, &wanted)? {
+        let wanted = self.matcher.wanted(&self.editor.shape, given, external_key, self.mode)?;
+        let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
             Found::One(id) => id,
             Found::Several(ids) => return Err(ambiguous(&ids)),
             Found::None => match tx.savepoint(|tx| self.create(tx, given, external_key)) {
                 Ok(row) => {
-                    self.matcher.note(&self.desk.shape, &row)?;
+                    self.matcher.note(&self.editor.shape, &row)?;
                     return Ok((BulkStatus::Created, row.id));
                 }
                 // Somebody else created it since we looked.
                 Err(error) if error.code() == Code::DuplicateValue => {
-                    match self.matcher.find(tx, &self.desk.shape, &wanted)? {
+                    match self.matcher.find(tx, &self.editor.shape, &wanted)? {
                         Found::One(id) => id,
                         _ => return Err(error),
                     }
@@ -256,17 +256,17 @@ impl Upsert<'_> {
     fn create(&self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<ItemRow> {
         let data = self.fresh(given)?;
         let draft = Draft { data, external_key: external_key.map(str::to_owned), position: None };
-        self.desk.writer().insert(tx, draft)
+        self.editor.writer().insert(tx, draft)
     }
 
     /// The values of a new item.
     fn fresh(&self, given: &Data) -> Result<Data> {
-        values::merge(&self.desk.shape, None, given, Missing::Default, self.mode, "")
+        values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
     }
 
     fn update(&self, tx: &mut Tx, id: ItemId, given: &Data, external_key: Option<&str>) -> Result<Done> {
-        let item = find::locked(tx, &self.desk.shape, id)?;
-        done(self.change(given, external_key).make(tx, self.desk, item)?)
+        let item = rows::locked(tx, &self.editor.shape, id)?;
+        done(self.change(given, external_key).make(tx, self.editor, item)?)
     }
 
     fn change<'c>(&self, data: &'c Data, external_key: Option<&str>) -> Change<'c> {

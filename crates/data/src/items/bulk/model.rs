@@ -1,9 +1,9 @@
 //! What bulk requests take and give.
 
-use super::super::matching::OnMatch;
 use fields::Data;
 use model::{Error, ItemId, Patch, Result};
 use operation::{Describe, FromInput, Input};
+use records::rows::matching::OnMatch;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

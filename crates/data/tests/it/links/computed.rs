@@ -2,10 +2,10 @@
 
 use super::Library;
 use fields::{FieldOptions, FieldType};
+use records::compute::{self, Candidate};
+use records::shape::{self, Shapes};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use svc_data::compute::{self, Candidate};
-use svc_data::shape::{self, Shapes};
 
 fn rollup(key: &str, aggregate: &str, field: Value, result: &str) -> Value {
     let options =

@@ -147,7 +147,7 @@ async fn copies(library: &Library, author: i64, field: &str, many: usize) {
     library
         .app
         .db()
-        .write(move |tx| svc_data::compute::enqueue_recompute(tx, workspace, books))
+        .write(move |tx| records::compute::enqueue_recompute(tx, workspace, books))
         .await
         .unwrap();
 }

@@ -6,9 +6,9 @@ use ::model::CollectionId;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use operation::Cursors;
+use records::query::{Budget, Planner};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use svc_data::query::{Budget, Planner};
 use testkit::{Key, TestApp};
 
 /// Products: name, price, category, tags.
@@ -242,7 +242,7 @@ testkit::on_both! {
             use diesel::{ExpressionMethods, RunQueryDsl};
             use store::schema::collection_views as v;
             let now = tx.now();
-            let shape = svc_data::shape::for_read(tx, &Default::default(), workspace, collection)?;
+            let shape = records::shape::for_read(tx, &Default::default(), workspace, collection)?;
             let text = SavedQueryText {
                 filter_tree: Some(json!({ "field": "price", "op": "lt", "value": 5 })),
                 sort: vec!["price".to_owned()],

@@ -3,11 +3,11 @@
 use super::super::deliveries::Status;
 use super::send::Attempt;
 use crate::log::hour;
+use crate::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{DeliveryId, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
 use store::{AnyConnection, Tx, each};
 
 /// A delivery that is loaded to be sent.

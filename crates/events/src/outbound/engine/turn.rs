@@ -12,10 +12,10 @@ use super::super::{EndpointEvent, closing, endpoints};
 use super::health::{ABREAST, Health};
 use super::settle::{Finished, Parcel, let_next_go, settle};
 use crate::log::Catalogue;
+use crate::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
 use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use store::{AnyConnection, LockLevel, LockMode, Tx, each};
 
 /// How long a queue stays ours without a sign of life, in seconds.

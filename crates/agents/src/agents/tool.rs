@@ -1,0 +1,233 @@
+//! A tool: how it is called, as it is stored, and as callers see it.
+
+use crate::providers::{ToolSpec, estimated_tool_tokens};
+use crate::schema::agent_tools;
+use diesel::prelude::*;
+use model::{AgentId, JsonText, Result, Timestamp, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// How an `http` tool is called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HttpTool {
+    /// Only `GET` counts as reading.
+    pub method: HttpMethod,
+    /// Where. `{name}` in the path or query stands for an argument.
+    pub url: String,
+    /// The names of the headers that are sent. Their values are never shown.
+    pub header_names: Vec<String>,
+}
+
+/// The kinds of tools that work. Others come with their areas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// It calls an HTTP endpoint.
+    Http,
+}
+
+impl ToolKind {
+    /// The word in the database.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+        }
+    }
+}
+
+/// Whether a person must allow the calls of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolApproval {
+    /// It is called without asking anybody.
+    #[default]
+    Never,
+    /// Every call waits for a person.
+    Always,
+    /// Calls that write wait for a person: of an `http` tool all but `GET`.
+    OnWrite,
+}
+
+/// A tool that an agent may call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AgentTool {
+    /// What the model calls it.
+    pub id: String,
+    /// Always `agent_tool`.
+    pub object: &'static str,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// What the model calls it: the same as `id`.
+    pub name: String,
+    /// The kind of tool.
+    #[serde(rename = "type")]
+    pub kind: ToolKind,
+    /// What the model is told of it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    pub parameters: Value,
+    /// Arguments that are always sent and that the model neither sees nor sets.
+    #[schema(value_type = Object)]
+    pub fixed_arguments: Value,
+    /// How it is called.
+    pub http: HttpTool,
+    /// Whether a person must allow its calls.
+    pub approval: ToolApproval,
+    /// Calls of it in one run.
+    pub max_calls_per_run: i64,
+    /// The longest time of a call, in seconds.
+    pub timeout_seconds: i64,
+    /// Whether a writing call may be made again with the same arguments in one run.
+    pub repeatable: bool,
+    /// A guess of the tokens that it adds to every prompt, rather too high.
+    pub token_estimate: i64,
+    /// When it was attached.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What is stored of a tool beside its name and kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSettings {
+    /// What the model is told of it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+    /// Arguments that the model neither sees nor sets.
+    pub fixed_arguments: Map<String, Value>,
+    /// How it is called.
+    pub http: HttpTool,
+    /// The headers' values, sealed as one JSON object.
+    pub sealed_headers: Option<String>,
+    /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
+    #[serde(default)]
+    pub approval: ToolApproval,
+    /// Calls of it in one run.
+    pub max_calls_per_run: i64,
+    /// The longest time of a call, in seconds.
+    pub timeout_seconds: i64,
+    /// Whether a writing call may be made again with the same arguments in one run.
+    #[serde(default)]
+    pub repeatable: bool,
+}
+
+impl ToolSettings {
+    /// The schema of the arguments as the model is told it: without those that are fixed.
+    pub(crate) fn told_parameters(&self) -> Value {
+        let mut told = self.parameters.clone();
+        if let Some(properties) = told.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !self.fixed_arguments.contains_key(name));
+        }
+        if let Some(required) = told.get_mut("required").and_then(Value::as_array_mut) {
+            required
+                .retain(|name| !name.as_str().is_some_and(|name| self.fixed_arguments.contains_key(name)));
+        }
+        told
+    }
+
+    /// What the model is told of it under a name.
+    pub(crate) fn spec(&self, name: &str) -> ToolSpec {
+        let (description, parameters) = (self.description.clone(), self.told_parameters());
+        ToolSpec { name: name.to_owned(), description, parameters }
+    }
+}
+
+/// A tool as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = agent_tools)]
+pub struct ToolRow {
+    pub(crate) agent_id: AgentId,
+    pub(crate) name: String,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) kind: String,
+    pub(crate) settings: JsonText,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A tool within a version of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolSnapshot {
+    name: String,
+    kind: String,
+    settings: Value,
+}
+
+impl ToolSnapshot {
+    pub(crate) fn row(self, workspace_id: WorkspaceId, agent_id: AgentId, at: Timestamp) -> ToolRow {
+        let Self { name, kind, settings } = self;
+        let settings = JsonText::of(&settings);
+        ToolRow { agent_id, name, workspace_id, kind, settings, created_at: at, updated_at: at }
+    }
+}
+
+impl ToolRow {
+    pub(crate) fn snapshot(&self) -> ToolSnapshot {
+        let settings = self.settings.parse().unwrap_or(Value::Null);
+        ToolSnapshot { name: self.name.clone(), kind: self.kind.clone(), settings }
+    }
+
+    pub(crate) fn settings(&self) -> Result<ToolSettings> {
+        Ok(self.settings.parse()?)
+    }
+
+    pub(crate) fn tool(self) -> Result<AgentTool> {
+        let settings = self.settings()?;
+        let token_estimate = estimated_tool_tokens(&[settings.spec(&self.name)]);
+        Ok(AgentTool {
+            id: self.name.clone(),
+            object: "agent_tool",
+            agent_id: self.agent_id,
+            name: self.name,
+            kind: serde_json::from_value(self.kind.into())?,
+            description: settings.description,
+            parameters: settings.parameters,
+            fixed_arguments: Value::Object(settings.fixed_arguments),
+            http: settings.http,
+            approval: settings.approval,
+            max_calls_per_run: settings.max_calls_per_run,
+            timeout_seconds: settings.timeout_seconds,
+            repeatable: settings.repeatable,
+            token_estimate,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// The methods of `http` tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum HttpMethod {
+    /// Reads.
+    Get,
+    /// Writes.
+    Post,
+    /// Writes.
+    Put,
+    /// Writes.
+    Patch,
+    /// Writes.
+    Delete,
+}
+
+impl HttpMethod {
+    /// As on the request line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// What sealed headers are bound to: the workspace and the tool, not the agent, so that a copy can use them.
+pub(crate) fn header_place(workspace: WorkspaceId, tool: &str) -> String {
+    format!("agent_tool:{workspace}:{tool}")
+}

@@ -1,0 +1,22 @@
+//! The ways in which a run ends.
+
+use super::model::RunRow;
+use model::Code;
+
+/// How a run ends.
+#[derive(Debug, Clone)]
+pub(super) enum Ending {
+    Completed(String),
+    Incomplete(&'static str, Option<String>),
+    Failed(Code, String),
+    /// Nobody answered what it asked.
+    Unanswered,
+    /// Somebody else ended it, or took it over; the database says which.
+    Stopped,
+}
+
+/// A run that has ended, and whether the outcome of its request was stored with it.
+pub(super) struct Ended {
+    pub(super) row: RunRow,
+    pub(super) stored: bool,
+}

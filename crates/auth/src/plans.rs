@@ -1,0 +1,92 @@
+//! The catalogue of plans as it is stored.
+
+use crate::schema::{plans, workspaces};
+use diesel::prelude::*;
+use model::{Result, WorkspaceId};
+use store::{Read, Tx, each};
+
+/// A plan with everything the catalogue says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = plans, treat_none_as_null = true, treat_none_as_default_value = false)]
+pub struct PlanRecord {
+    /// Its name in requests, such as `starter`.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// The fixed fee of a month, in cents.
+    pub price_cents: i64,
+    /// ISO 4217.
+    pub currency: String,
+    /// Requests per minute of each key; `None` is no cap.
+    pub rate_limit_rpm: Option<i64>,
+    /// Requests per month of each key; `None` is no cap.
+    pub monthly_quota: Option<i64>,
+    /// Test runs per workspace and day.
+    pub test_runs_per_day: i64,
+    /// Contacts of the workspace; `None` is no cap.
+    pub contacts_limit: Option<i64>,
+    /// Energy that a period brings.
+    pub included_energy: i64,
+    /// What 1,000 Energy cost, in millionths of a dollar.
+    pub usd_micros_per_1000_energy: i64,
+    /// Given by the service only.
+    pub restricted: bool,
+    /// Its place in the list.
+    pub position: i64,
+}
+
+/// Writes a plan, over the one with its id if there is one.
+///
+/// # Errors
+/// When the database fails.
+pub fn put(tx: &mut Tx, plan: &PlanRecord) -> Result<()> {
+    each!(tx.connection(), |connection| diesel::insert_into(plans::table)
+        .values(plan)
+        .on_conflict(plans::id)
+        .do_update()
+        .set(plan)
+        .execute(connection))?;
+    Ok(())
+}
+
+/// The plan with this id.
+///
+/// # Errors
+/// When the database fails.
+pub fn by_id(read: &mut Read, id: &str) -> Result<Option<PlanRecord>> {
+    Ok(plans::table.find(id).select(PlanRecord::as_select()).first(read.connection()).optional()?)
+}
+
+/// The plans that a workspace may see: all but the restricted ones that are not its own. `None` sees all.
+///
+/// # Errors
+/// When the database fails.
+pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<PlanRecord>> {
+    let mut query = plans::table
+        .order((plans::position.asc(), plans::id.asc()))
+        .select(PlanRecord::as_select())
+        .into_boxed();
+    if let Some(workspace) = workspace {
+        let own: Option<Option<String>> = workspaces::table
+            .find(workspace)
+            .select(workspaces::plan_id)
+            .first(read.connection())
+            .optional()?;
+        query = query.filter(plans::restricted.eq(false).or(plans::id.eq(own.flatten().unwrap_or_default())));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The lowest price of Energy among the plans that anybody may have: what costs more is the premium rate.
+///
+/// # Errors
+/// When the database fails.
+pub fn base_price(read: &mut Read) -> Result<i64> {
+    let lowest: Option<i64> = plans::table
+        .filter(plans::restricted.eq(false))
+        .select(diesel::dsl::min(plans::usd_micros_per_1000_energy))
+        .first(read.connection())?;
+    Ok(lowest.unwrap_or(0))
+}

@@ -1,0 +1,407 @@
+//! Workspaces, as whoever runs the service makes and keeps them: their names, partners, subscriptions and blocks.
+
+use crate::partners::{self, checked_name};
+use crate::schema::{plans, workspaces};
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
+use store::{AnyConnection, Read, Tx, each};
+
+/// A workspace to be made.
+#[derive(Debug, Clone)]
+pub struct NewWorkspace {
+    /// What people call it, 1 to 80 characters.
+    pub name: String,
+    /// Its name in addresses: 3 to 40 lower-case letters and digits, at least one a letter, with single hyphens between
+    /// them.
+    pub slug: String,
+    /// The partner that it is attributed to.
+    pub partner: Option<PartnerId>,
+}
+
+/// A workspace as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct WorkspaceRecord {
+    /// The workspace.
+    pub id: WorkspaceId,
+    /// Its name in addresses.
+    pub slug: String,
+    /// What people call it.
+    pub name: String,
+    /// The partner that it is attributed to.
+    pub partner: Option<PartnerId>,
+    /// Its plan.
+    pub plan: Option<String>,
+    /// Its subscription.
+    pub subscription: SubscriptionStatus,
+    /// When the period began.
+    pub period_start: Option<Timestamp>,
+    /// When the period ends.
+    pub period_end: Option<Timestamp>,
+    /// Whether the period is the last.
+    pub cancel_at_period_end: bool,
+    /// Why the service cut it off.
+    pub blocked_reason: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What a workspace subscribes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscription<'a> {
+    /// The plan.
+    pub plan: &'a str,
+    /// Its state, which is not `energy_depleted`.
+    pub status: SubscriptionStatus,
+    /// When the period began.
+    pub period_start: Timestamp,
+    /// When the period ends.
+    pub period_end: Option<Timestamp>,
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = workspaces)]
+struct Row {
+    id: WorkspaceId,
+    slug: String,
+    name: String,
+    partner_id: Option<PartnerId>,
+    plan_id: Option<String>,
+    subscription_status: String,
+    period_start: Option<Timestamp>,
+    period_end: Option<Timestamp>,
+    cancel_at_period_end: bool,
+    blocked_reason: Option<String>,
+    created_at: Timestamp,
+}
+
+impl Row {
+    fn record(self) -> Result<WorkspaceRecord> {
+        let status = self.subscription_status;
+        Ok(WorkspaceRecord {
+            id: self.id,
+            slug: self.slug,
+            name: self.name,
+            partner: self.partner_id,
+            plan: self.plan_id,
+            subscription: SubscriptionStatus::parse(&status)
+                .ok_or_else(|| Error::internal(format!("unknown subscription status {status}")))?,
+            period_start: self.period_start,
+            period_end: self.period_end,
+            cancel_at_period_end: self.cancel_at_period_end,
+            blocked_reason: self.blocked_reason,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// Makes a workspace without a plan.
+///
+/// # Errors
+/// `validation_error`; `duplicate_value` where the slug is taken.
+pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
+    let name = checked_name(&new.name)?;
+    if !is_slug(&new.slug) {
+        let rule = "must be 3 to 40 lower-case letters or digits, at least one a letter, with single hyphens between them";
+        return Err(Error::invalid("slug", rule));
+    }
+    if let Some(partner) = new.partner {
+        partners::expect(tx, partner)?;
+    }
+    let now = tx.now();
+    let id: Option<WorkspaceId> = each!(tx.connection(), |connection| {
+        diesel::insert_into(workspaces::table)
+            .values((
+                workspaces::slug.eq(&new.slug),
+                workspaces::name.eq(name),
+                workspaces::partner_id.eq(new.partner),
+                workspaces::subscription_status.eq(SubscriptionStatus::Inactive.as_str()),
+                workspaces::cancel_at_period_end.eq(false),
+                workspaces::created_at.eq(now),
+                workspaces::updated_at.eq(now),
+            ))
+            .on_conflict_do_nothing()
+            .returning(workspaces::id)
+            .get_result(connection)
+            .optional()
+    })?;
+    let Some(id) = id else {
+        let holder: WorkspaceId = workspaces::table
+            .filter(workspaces::slug.eq(&new.slug))
+            .select(workspaces::id)
+            .first(tx.connection())?;
+        return Err(Error::new(Code::DuplicateValue, "Another workspace has this slug.")
+            .param("slug")
+            .with("details", serde_json::json!({ "existing_id": holder })));
+    };
+    by_id(tx, id)
+}
+
+/// Whether a workspace can have this slug: `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not digits only.
+pub fn is_slug(text: &str) -> bool {
+    let letters = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    // A number would be taken for an id.
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    has_letter
+        && text.split('-').all(letters)
+        && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
+}
+
+/// The workspace with this id.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
+    let row: Option<Row> =
+        workspaces::table.find(id).select(Row::as_select()).first(read.connection()).optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+/// Locks a workspace until the transaction ends, but not for those who only refer to it, as grants do: they have
+/// locked its account, which whoever changes the workspace may want next.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
+    let query = workspaces::table.find(id);
+    let row: Option<Row> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).get_result(connection),
+        AnyConnection::Postgres(connection) => {
+            query.select(Row::as_select()).for_no_key_update().get_result(connection)
+        }
+    }
+    .optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+fn unknown() -> Error {
+    Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
+}
+
+/// The workspace with this id or slug. A number is an id first.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
+    if let Ok(id) = id_or_slug.parse()
+        && let Ok(record) = by_id(read, id)
+    {
+        return Ok(record);
+    }
+    let row: Option<Row> = workspaces::table
+        .filter(workspaces::slug.eq(id_or_slug))
+        .select(Row::as_select())
+        .first(read.connection())
+        .optional()?;
+    row.ok_or_else(unknown)?.record()
+}
+
+/// All workspaces, oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
+    let rows: Vec<Row> =
+        workspaces::table.order(workspaces::id.asc()).select(Row::as_select()).load(read.connection())?;
+    rows.into_iter().map(Row::record).collect()
+}
+
+/// Cuts a workspace off. The reason is what every request is then told.
+///
+/// # Errors
+/// `validation_error` for a reason that is blank or longer than 200 characters, `workspace_not_found`.
+pub fn block(tx: &mut Tx, workspace: WorkspaceId, reason: &str) -> Result<WorkspaceRecord> {
+    let reason = reason.trim();
+    if !(1..=200).contains(&reason.chars().count()) {
+        return Err(Error::invalid("reason", "must have 1 to 200 characters"));
+    }
+    set_reason(tx, workspace, Some(reason))
+}
+
+/// Lets a workspace operate again.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn unblock(tx: &mut Tx, workspace: WorkspaceId) -> Result<WorkspaceRecord> {
+    set_reason(tx, workspace, None)
+}
+
+fn set_reason(tx: &mut Tx, workspace: WorkspaceId, reason: Option<&str>) -> Result<WorkspaceRecord> {
+    let now = tx.now();
+    let changed = diesel::update(workspaces::table.find(workspace))
+        .set((workspaces::blocked_reason.eq(reason), workspaces::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
+}
+
+/// Attributes a workspace to a partner, whose keys may then operate it; or to none. Keys notice within ten seconds.
+///
+/// # Errors
+/// `validation_error` for a partner that does not exist, `workspace_not_found`.
+pub fn attribute(tx: &mut Tx, workspace: WorkspaceId, partner: Option<PartnerId>) -> Result<WorkspaceRecord> {
+    if let Some(partner) = partner {
+        partners::expect(tx, partner)?;
+    }
+    let changed = diesel::update(workspaces::table.find(workspace))
+        .set((workspaces::partner_id.eq(partner), workspaces::updated_at.eq(tx.now())))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
+}
+
+/// Puts a workspace on a plan, whose period is not the last.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn set_subscription(tx: &mut Tx, id: WorkspaceId, new: &Subscription<'_>) -> Result<WorkspaceRecord> {
+    let now = tx.now();
+    diesel::update(workspaces::table.find(id))
+        .set((
+            workspaces::plan_id.eq(new.plan),
+            workspaces::subscription_status.eq(new.status.as_str()),
+            workspaces::period_start.eq(new.period_start),
+            workspaces::period_end.eq(new.period_end),
+            workspaces::cancel_at_period_end.eq(false),
+            workspaces::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
+/// Says that the running period of a workspace's plan is the last.
+///
+/// # Errors
+/// `workspace_not_found`.
+pub fn end_with_period(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
+    let now = tx.now();
+    diesel::update(workspaces::table.find(id))
+        .set((workspaces::cancel_at_period_end.eq(true), workspaces::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
+/// Cancels a workspace's plan.
+///
+/// # Errors
+/// When the database fails.
+pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(workspaces::table.find(id))
+        .set((
+            workspaces::subscription_status.eq(SubscriptionStatus::Canceled.as_str()),
+            workspaces::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Begins a period of the plan that a workspace has.
+///
+/// # Errors
+/// When the database fails.
+pub fn begin_period(tx: &mut Tx, id: WorkspaceId, start: Timestamp, end: Timestamp) -> Result<()> {
+    let now = tx.now();
+    diesel::update(workspaces::table.find(id))
+        .set((
+            workspaces::period_start.eq(start),
+            workspaces::period_end.eq(end),
+            workspaces::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// At most `most` workspaces whose period is over and is followed by another, or was the last of a plan that goes on
+/// until then; locked, in ascending order of their ids. One that is being changed right now is left out.
+///
+/// # Errors
+/// When the database fails.
+pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
+    use workspaces as w;
+    let now = tx.now();
+    // The index is found by these very words.
+    let query = w::table
+        .filter(w::period_end.le(now))
+        .filter(sql::<Bool>("subscription_status IN ('active', 'sponsored') AND plan_id IS NOT NULL"))
+        .order((w::period_end.asc(), w::id.asc()))
+        .limit(most);
+    let due: Vec<Row> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).load(connection)?,
+        AnyConnection::Postgres(connection) => {
+            query.select(Row::as_select()).for_no_key_update().skip_locked().load(connection)?
+        }
+    };
+    let mut due = due.into_iter().map(Row::record).collect::<Result<Vec<_>>>()?;
+    due.sort_by_key(|workspace| workspace.id);
+    Ok(due)
+}
+
+/// Lets nobody else change a workspace until the transaction ends, for whoever counts what it has before adding to it.
+/// Rows that refer to it may still be written.
+///
+/// # Errors
+/// When the database fails.
+pub fn serialize(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        workspaces::table.find(id).select(workspaces::id).for_no_key_update().execute(connection)?;
+    }
+    Ok(())
+}
+
+/// What 1,000 Energy cost a workspace by its plan, in millionths of a dollar: 0 without a plan.
+///
+/// # Errors
+/// When the database fails.
+pub fn energy_price(read: &mut Read, id: WorkspaceId) -> Result<i64> {
+    let price: Option<i64> = workspaces::table
+        .inner_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
+        .filter(workspaces::id.eq(id))
+        .select(plans::usd_micros_per_1000_energy)
+        .first(read.connection())
+        .optional()?;
+    Ok(price.unwrap_or(0))
+}
+
+/// The ids of at most `most` workspaces behind `after`, in ascending order: for work that goes through all of them.
+///
+/// # Errors
+/// When the database fails.
+pub fn ids_after(read: &mut Read, after: WorkspaceId, most: i64) -> Result<Vec<WorkspaceId>> {
+    Ok(workspaces::table
+        .filter(workspaces::id.gt(after))
+        .order(workspaces::id.asc())
+        .select(workspaces::id)
+        .limit(most)
+        .load(read.connection())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_slug;
+
+    #[test]
+    fn slugs_are_letters_digits_and_single_hyphens() {
+        let longest = "a".repeat(40);
+        for good in ["abc", "a-b-c", "0a9", "acme-corp-2", &longest] {
+            assert!(is_slug(good), "{good}");
+        }
+        for bad in [
+            "",
+            "ab",
+            "a-b",
+            "-abc",
+            "abc-",
+            "a--bc",
+            "Abc",
+            "ab_c",
+            "äbc",
+            "12345",
+            "1-2-3",
+            &"a".repeat(41),
+        ] {
+            assert!(!is_slug(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Items as answers.
+
+use model::Result;
+use operation::{RawCreated, RawJson, With};
+use records::print::Printer;
+use records::rows::{Item, ItemRow};
+use records::shape::Shape;
+
+/// An item as an answer, with its version as `ETag`.
+pub(crate) type Shown = With<RawJson<Item>>;
+
+/// The answer that shows an item.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<Shown> {
+    Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
+}
+
+/// The answer that shows an item that was created.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
+    Ok(With::etag(row.version, RawCreated::new(printed(shape, row)?)))
+}
+
+fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
+    let mut out = String::with_capacity(row.data.as_str().len() + 512);
+    Printer::whole(shape).print(row, &mut out)?;
+    Ok(out)
+}

@@ -1,0 +1,206 @@
+//! The activity log: who did what to an item, from what to what.
+
+use crate::{Author, Source};
+use diesel::prelude::*;
+use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use store::schema::item_activity;
+use store::{OptInPage, Read, Tx, each};
+use utoipa::ToSchema;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The item was created.
+    Created,
+    /// Values changed.
+    Updated,
+    /// It was moved to the trash.
+    Trashed,
+    /// It came back from the trash.
+    Restored,
+    /// It was deleted for good.
+    Deleted,
+    /// A link was made.
+    Linked,
+    /// A link was removed.
+    Unlinked,
+    /// Somebody commented.
+    Commented,
+    /// It was moved to another collection, or came from one.
+    Moved,
+    /// It was locked.
+    Locked,
+    /// It was unlocked.
+    Unlocked,
+    /// A file was attached.
+    Attached,
+    /// A file was detached.
+    Detached,
+    /// An import ran.
+    Imported,
+    /// The collection, its fields or views changed.
+    SchemaChanged,
+}
+
+impl Action {
+    /// The word of the wire format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Trashed => "trashed",
+            Self::Restored => "restored",
+            Self::Deleted => "deleted",
+            Self::Linked => "linked",
+            Self::Unlinked => "unlinked",
+            Self::Commented => "commented",
+            Self::Moved => "moved",
+            Self::Locked => "locked",
+            Self::Unlocked => "unlocked",
+            Self::Attached => "attached",
+            Self::Detached => "detached",
+            Self::Imported => "imported",
+            Self::SchemaChanged => "schema_changed",
+        }
+    }
+}
+
+/// What changed: by field key, the old and the new value.
+pub type Changes = Map<String, Value>;
+
+/// One change of a field.
+pub fn change(old: Option<&Value>, new: Option<&Value>) -> Value {
+    json!({ "old": old.unwrap_or(&Value::Null), "new": new.unwrap_or(&Value::Null) })
+}
+
+// `NULL` is written as such, so that diesel can keep the statement.
+#[derive(Insertable)]
+#[diesel(table_name = item_activity, treat_none_as_default_value = false)]
+struct NewActivity<'a> {
+    workspace_id: WorkspaceId,
+    collection_id: CollectionId,
+    item_id: Option<ItemId>,
+    action: &'static str,
+    changed: JsonText,
+    actor: &'a JsonText,
+    source: &'a JsonText,
+    operation_id: Option<&'a str>,
+    created_at: Timestamp,
+}
+
+/// Writes an entry.
+///
+/// # Errors
+/// When the database fails.
+pub fn record(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    item: Option<ItemId>,
+    action: Action,
+    changed: &Changes,
+) -> Result<()> {
+    let row = NewActivity {
+        workspace_id: author.workspace,
+        collection_id: collection,
+        item_id: item,
+        action: action.as_str(),
+        changed: JsonText::of(changed),
+        actor: &author.cause.actor,
+        source: &author.source,
+        operation_id: author.operation.as_deref(),
+        created_at: tx.now(),
+    };
+    each!(tx.connection(), |connection| diesel::insert_into(item_activity::table)
+        .values(row)
+        .execute(connection))?;
+    Ok(())
+}
+
+/// An entry as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = item_activity)]
+pub struct ActivityRow {
+    id: i64,
+    collection_id: CollectionId,
+    item_id: Option<ItemId>,
+    action: String,
+    changed: JsonText,
+    actor: JsonText,
+    source: JsonText,
+    operation_id: Option<String>,
+    created_at: Timestamp,
+}
+
+/// Something that was done to an item or a collection.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ActivityEntry {
+    /// The entry.
+    pub id: i64,
+    /// Always `activity`.
+    pub object: &'static str,
+    /// The collection.
+    pub collection_id: CollectionId,
+    /// The item; `null` for what was done to the collection.
+    pub item_id: Option<ItemId>,
+    /// What was done.
+    pub action: Action,
+    /// What changed: by field key, `old` and `new`.
+    #[schema(value_type = Object)]
+    pub changed: JsonText,
+    /// Who did it.
+    pub actor: Actor,
+    /// What caused it.
+    pub source: Source,
+    /// What the changes of one bulk request or import have in common.
+    pub operation_id: Option<String>,
+    /// When it was done.
+    pub created_at: Timestamp,
+}
+
+impl ActivityRow {
+    /// As it goes out.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn entry(self) -> Result<ActivityEntry> {
+        Ok(ActivityEntry {
+            id: self.id,
+            object: "activity",
+            collection_id: self.collection_id,
+            item_id: self.item_id,
+            action: serde_json::from_value(self.action.into())?,
+            changed: self.changed,
+            actor: self.actor.parse()?,
+            source: self.source.parse()?,
+            operation_id: self.operation_id,
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// What was done to an item, the newest first.
+///
+/// # Errors
+/// 400 `validation_error` for a cursor that is none, or the database's.
+pub fn of_item(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    item: ItemId,
+    page: &OptInPage,
+) -> Result<Vec<ActivityRow>> {
+    let mut query = item_activity::table
+        .filter(item_activity::item_id.eq(item))
+        .filter(item_activity::workspace_id.eq(workspace))
+        .order(item_activity::id.desc())
+        .limit(page.fetch())
+        .select(ActivityRow::as_select())
+        .into_boxed();
+    if let Some(after) = page.after::<i64>()? {
+        query = query.filter(item_activity::id.lt(after));
+    }
+    Ok(query.load(read.connection())?)
+}

@@ -1,0 +1,79 @@
+//! Computed values: numbers that count up, formulas, rollups and lookups.
+//!
+//! Results are stored with the item, so that reads, filters and sorts treat them like any other value. What a field
+//! looks at is a graph without cycles over all collections of the workspace: [`check`] keeps it so.
+
+mod graph;
+pub mod jobs;
+pub mod rollup;
+mod spread;
+
+pub use graph::{Candidate, check};
+pub use jobs::{RECOMPUTE, enqueue_recompute, recompute};
+pub use rollup::Extent;
+pub use spread::{renew, spread};
+
+use crate::rows::ItemRow;
+use crate::shape::Shape;
+use diesel::prelude::*;
+use fields::ComputedErrors;
+use fields::Data;
+use fields::computed;
+use fields::{Field, FieldType};
+use model::{JsonText, Result};
+use store::schema::collection_fields;
+use store::{Tx, each};
+
+/// Gives a new item its numbers.
+///
+/// # Errors
+/// The database's.
+pub fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
+    for field in shape.fields.iter().filter(|field| field.kind == FieldType::AutoNumber) {
+        data.remove(&field.key);
+    }
+    number_missing(tx, shape, data)
+}
+
+/// Gives an item the numbers that it does not have yet.
+///
+/// # Errors
+/// The database's.
+pub fn number_missing(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
+    let missing = |field: &&Field| field.kind == FieldType::AutoNumber && !data.contains_key(&field.key);
+    let missing: Vec<&Field> = shape.fields.iter().filter(missing).collect();
+    for field in missing {
+        let taken = store::Cached(
+            diesel::update(collection_fields::table.find(field.id))
+                .set(collection_fields::next_number.eq(collection_fields::next_number + 1))
+                .returning(collection_fields::next_number),
+        );
+        let next: i64 = each!(tx.connection(), |connection| taken.get_result(connection))?;
+        data.insert(field.key.clone(), (next - 1).into());
+    }
+    Ok(())
+}
+
+/// The form in which a row holds them.
+pub fn stored(errors: &ComputedErrors) -> Option<JsonText> {
+    (!errors.is_empty()).then(|| JsonText::of(errors))
+}
+
+/// Computes rollups, lookups and formulas of an item (`None` for one that has no id yet) and puts its values in the
+/// order of the fields.
+///
+/// # Errors
+/// The database's. What has no answer for these values has no value, and `errors` says why.
+pub fn complete(
+    tx: &mut Tx,
+    shape: &Shape,
+    row: Option<&ItemRow>,
+    extent: Extent,
+    data: &mut Data,
+    errors: &mut ComputedErrors,
+) -> Result<()> {
+    errors.retain(|key, _| shape.field(key).is_some_and(|field| field.kind.is_computed()));
+    rollup::fill(tx, shape, row, extent, data, errors)?;
+    computed::derive(shape, data, errors);
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Creating a field, whoever asks for it.
+
+use super::define::{Definition, define, insert};
+use super::model::NewField;
+use super::resolve::{has_key, mirror, next_position, refuse_many, refuse_taken_key, resolve, tell_of_new};
+use super::rewrite::{self, Begun, Plan, Step};
+use crate::Author;
+use crate::count;
+use crate::indexes::uniques;
+
+use crate::shape;
+use crate::shape::FieldRow;
+use diesel::prelude::*;
+use fields::{FieldOptions, FieldType};
+use model::{Code, CollectionId, Error, FieldId, Result};
+use serde_json::json;
+use store::Tx;
+use store::schema::collections;
+
+/// Creates a field and tells of it; gives with it what items that are there already still lack
+/// ([`rewrite::finish_soon`]).
+///
+/// # Errors
+/// `validation_error`, `duplicate_value`, `limit_reached`, `not_found`, and `invalid_state` for an archived collection.
+pub fn create(
+    tx: &mut Tx,
+    author: &Author,
+    collection: CollectionId,
+    new: NewField,
+) -> Result<(FieldId, Option<Begun>)> {
+    let mirrored_in = new.options.as_ref().and_then(FieldOptions::mirrored_in);
+    shape::lock_for_change(tx, author.workspace, mirrored_in.into_iter().chain([collection]))?;
+    let row = shape::for_change(tx, author.workspace, collection)?;
+    row.refuse_archived()?;
+    let shape = shape::within_change(tx, author.workspace, collection)?;
+    refuse_many(&shape, 1)?;
+    if let Some(key) = &new.field_key {
+        refuse_taken_key(tx, collection, key, "field_key")?;
+    }
+    let mut definition = define(new, |key| has_key(&shape, key), "")
+        .map_err(|mistakes| Error::all_invalid(mistakes).unwrap_or_else(|| Error::internal("no mistakes")))?;
+    resolve(tx, author, &shape, &mut definition, "")?;
+    let fill = filling(tx, &definition, collection)?;
+    let made = insert(tx, author.workspace, collection, &definition, next_position(&shape))?;
+    if shape.primary.is_none() {
+        adopt_primary(tx, collection, &made)?;
+    }
+    shape::bump(tx, collection)?;
+    mirror(tx, author, &made)?;
+    let mut shape = shape::within_change(tx, author.workspace, collection)?;
+    if uniques::settle(tx, &shape, &[])? {
+        shape::bump(tx, collection)?;
+        shape = shape::within_change(tx, author.workspace, collection)?;
+    }
+    let begun = rewrite::begin(tx, &shape, Some(made.id), &fill)?;
+    tell_of_new(tx, author, collection, made.id)?;
+    Ok((made.id, begun))
+}
+
+/// What a new field gives to items that are there already: the default of a required one, and what the service sets.
+fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Result<Plan> {
+    let mut plan = Plan::default();
+    match (&definition.default, definition.required) {
+        (Some(value), true) => {
+            plan.steps.push(Step::Fill { key: definition.key.clone(), value: value.clone() });
+        }
+        (None, true) => {
+            let items = count::all_up_to(tx, collection, count::EXACT)?;
+            if items > 0 {
+                return Err(lacking(items));
+            }
+        }
+        _ => {}
+    }
+    plan.sets = definition.kind.is_read_only();
+    Ok(plan)
+}
+
+/// Items have no value where one is required now.
+pub fn lacking(items: i64) -> Error {
+    let message = format!("{items} items have no value. Give the field a default, which they get.");
+    Error::new(Code::InvalidState, message).param("required").with("details", json!({ "count": items }))
+}
+
+fn adopt_primary(tx: &mut Tx, collection: CollectionId, made: &FieldRow) -> Result<()> {
+    let fits = FieldType::parse(&made.kind).is_some_and(super::can_be_primary);
+    if fits {
+        diesel::update(collections::table.find(collection))
+            .set(collections::primary_field_id.eq(made.id))
+            .execute(tx.connection())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,367 @@
+//! Building and emptying indexes beside other work, a slice of items at a time.
+//!
+//! Each slice is a transaction that remembers how far it got, so a job that was killed goes on where it was; keys that
+//! are there already stay. On PostgreSQL a slice locks its items against changes while it writes their keys, so that a key
+//! never says what its item has ceased to be. The slices share the collection with whoever writes items; what comes of
+//! them changes the shape, so it is a transaction of its own that locks the collection for that from its beginning.
+
+use super::table::JOB;
+use super::{create, drop_index};
+use crate::count;
+use crate::query::{Due, LARGE, Wish};
+use crate::rows::{ItemRow, digest, index_keys};
+use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use jobs::{JobContext, JobError, Runner};
+use model::{Cause, IndexId, ItemId, NewEvent, Result};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use store::schema::{collection_indexes, item_keys, item_unique, items};
+use store::{AnyConnection, Db, Read, Tx, each};
+
+/// The job that makes an index which queries wished for.
+const WISH: &str = "data.index.wish";
+
+/// Items of one slice of a build.
+const SLICE: i64 = 1_000;
+/// Keys of one slice of emptying.
+const EMPTIED: i64 = 2_000;
+/// The most clashes that a failed index tells of.
+const MOST_EXAMPLES: usize = 5;
+/// Days without use after which an index goes that the service made by itself.
+const IDLE_DAYS: i64 = 60;
+
+/// Gives a runner the handlers of these jobs.
+#[must_use]
+pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
+    #[derive(Deserialize)]
+    struct Payload {
+        index_id: IndexId,
+    }
+    let (shapes, wishing) = (shapes.clone(), shapes.clone());
+    runner
+        .handle(JOB, move |job| {
+            let shapes = shapes.clone();
+            async move {
+                let Payload { index_id } = job.payload.parse().map_err(JobError::give_up)?;
+                let whole = build(&job, &shapes, index_id).await?;
+                if whole { Ok(()) } else { Err(JobError::hand_back()) }
+            }
+        })
+        .handle(WISH, move |job| {
+            let shapes = wishing.clone();
+            async move {
+                let wish: Wish = job.payload.parse().map_err(JobError::give_up)?;
+                job.db.write(move |tx| grant(tx, &shapes, &wish)).await?;
+                Ok(())
+            }
+        })
+        .every("data.index.retire", Duration::from_secs(24 * 3600), |job| async move {
+            for row in job.db.read(idle).await? {
+                job.db.write(move |tx| retire(tx, &row)).await?;
+            }
+            Ok(())
+        })
+}
+
+/// Asks for indexes that queries wished for, and notes that others are used.
+///
+/// # Errors
+/// When the database fails.
+pub fn see_to(tx: &mut Tx, due: &Due) -> Result<()> {
+    let now = tx.now();
+    for wish in &due.wishes {
+        let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
+        tx.enqueue(wish.workspace_id, WISH, Some(&key), wish, now)?;
+    }
+    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&due.used)))
+        .set(collection_indexes::last_used_at.eq(now))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is
+/// being built now.
+///
+/// # Errors
+/// When the database fails.
+pub fn grant(tx: &mut Tx, shapes: &Shapes, wish: &Wish) -> Result<Option<IndexId>> {
+    use model::Code::{InvalidState, LimitReached, NotFound};
+    let mut attempt = || -> Result<Option<IndexId>> {
+        shape::for_change(tx, wish.workspace_id, wish.collection_id)?;
+        let shape = shape::for_write(tx, shapes, wish.workspace_id, wish.collection_id)?;
+        let families: Option<Vec<_>> = wish.parts.iter().map(|part| part.subject.family(&shape)).collect();
+        let kind = match families.as_deref() {
+            Some([family]) if family.is_set() => IndexKind::Set,
+            Some([family]) if family.is_ordered() => IndexKind::Single,
+            Some(all @ [_, _, ..]) if all.iter().all(|family| family.is_ordered()) => IndexKind::Composite,
+            // The fields have changed since.
+            _ => return Ok(None),
+        };
+        let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == wish.parts);
+        if let Some(index) = there {
+            return Ok((index.status == IndexStatus::Building).then_some(index.id));
+        }
+        if count::live_up_to(tx, wish.collection_id, LARGE)? <= LARGE {
+            return Ok(None);
+        }
+        create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(|row| Some(row.id))
+    };
+    match attempt() {
+        Err(error) if matches!(error.code(), InvalidState | LimitReached | NotFound) => Ok(None),
+        result => result,
+    }
+}
+
+/// Builds or empties an index, whichever its state asks for; `false` where the job is to stop before it is through.
+///
+/// # Errors
+/// When the database fails. What was done stays done.
+pub async fn build(job: &JobContext, shapes: &Arc<Shapes>, index: IndexId) -> Result<bool> {
+    while step(&job.db, shapes, index).await? {
+        if job.soft.is_cancelled() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What comes after a slice.
+enum Next {
+    /// Another slice.
+    Slice,
+    /// The index holds all items.
+    Ready,
+    /// Its values are not unique: pairs of items that clash.
+    Failed(Vec<(ItemId, ItemId)>),
+    /// Nothing.
+    Over,
+}
+
+/// Does a slice; whether there is more.
+async fn step(db: &Db, shapes: &Arc<Shapes>, id: IndexId) -> Result<bool> {
+    let shapes = shapes.clone();
+    match db.write(move |tx| slice(tx, &shapes, id)).await? {
+        Next::Slice => Ok(true),
+        Next::Over => Ok(false),
+        Next::Ready => db.write(move |tx| finish(tx, id)).await.map(|()| false),
+        Next::Failed(clashes) => db.write(move |tx| fail(tx, id, &clashes)).await.map(|()| true),
+    }
+}
+
+fn find(read: &mut Read, id: IndexId) -> Result<Option<IndexRow>> {
+    let row = collection_indexes::table.find(id).select(IndexRow::as_select());
+    Ok(row.get_result(read.connection()).optional()?)
+}
+
+fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Next> {
+    let Some(row) = find(tx, id)? else { return Ok(Next::Over) };
+    match IndexStatus::parse(&row.status) {
+        Some(IndexStatus::Building) => fill(tx, shapes, &row),
+        Some(IndexStatus::Failed) => Ok(if empty(tx, id)? { Next::Slice } else { Next::Over }),
+        Some(IndexStatus::Dropping) => {
+            if empty(tx, id)? {
+                return Ok(Next::Slice);
+            }
+            diesel::delete(collection_indexes::table.find(id)).execute(tx.connection())?;
+            Ok(Next::Over)
+        }
+        _ => Ok(Next::Over),
+    }
+}
+
+/// Puts the next items into an index.
+fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<Next> {
+    let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
+        Ok(shape) => shape,
+        // The collection is in the trash: it comes back with the index unfinished, or goes with it.
+        Err(error) if error.code() == model::Code::NotFound => return Ok(Next::Over),
+        Err(error) => return Err(error),
+    };
+    let index = Index::of(row)?;
+    let rows = next_items(tx, row)?;
+    let clashes = match index.kind {
+        IndexKind::Unique => put_unique(tx, &shape, &index, &rows)?,
+        _ => {
+            put_keys(tx, &shape, &index, &rows)?;
+            Vec::new()
+        }
+    };
+    if !clashes.is_empty() {
+        return Ok(Next::Failed(clashes));
+    }
+    let done = row.rows_done + i64::try_from(rows.len()).unwrap_or_default();
+    let built_to = rows.last().map_or(row.built_to, |last| last.id.0);
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(row.id))
+        .set((
+            collection_indexes::built_to.eq(built_to),
+            collection_indexes::rows_done.eq(done),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    let is_last = rows.len() < usize::try_from(SLICE).unwrap_or(usize::MAX);
+    Ok(if is_last { Next::Ready } else { Next::Slice })
+}
+
+/// The next items, kept from changes until the transaction ends.
+fn next_items(tx: &mut Tx, row: &IndexRow) -> Result<Vec<ItemRow>> {
+    let next = items::table
+        .filter(items::collection_id.eq(row.collection_id))
+        .filter(items::trashed_at.is_null())
+        .filter(items::id.gt(row.built_to))
+        .order(items::id)
+        .limit(SLICE)
+        .select(items::all_columns);
+    Ok(match tx.connection() {
+        AnyConnection::Sqlite(connection) => next.load(connection)?,
+        AnyConnection::Postgres(connection) => next.for_share().load(connection)?,
+    })
+}
+
+fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<()> {
+    let mut keys = Vec::with_capacity(rows.len());
+    for row in rows {
+        let data = row.values()?;
+        let record = row.record(&data);
+        for key in index_keys(record, shape, index) {
+            keys.push((
+                item_keys::index_id.eq(index.id),
+                item_keys::k.eq(key),
+                item_keys::item_id.eq(row.id),
+            ));
+        }
+    }
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for key in keys {
+                diesel::insert_into(item_keys::table)
+                    .values(key)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            // A statement takes at most 65,535 values.
+            for some in keys.chunks(10_000) {
+                diesel::insert_into(item_keys::table)
+                    .values(some)
+                    .on_conflict_do_nothing()
+                    .execute(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts items into a unique index; gives pairs of items that clash.
+fn put_unique(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<Vec<(ItemId, ItemId)>> {
+    let mut clashes = Vec::new();
+    for row in rows {
+        let Some(digest) = digest(shape, index, &row.values()?) else { continue };
+        let new =
+            (item_unique::index_id.eq(index.id), item_unique::h.eq(&digest), item_unique::item_id.eq(row.id));
+        let put = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
+            .values(new)
+            .on_conflict_do_nothing()
+            .execute(connection))?;
+        if put > 0 {
+            continue;
+        }
+        let holder = crate::rows::holder(tx, index.id, &digest)?;
+        clashes.extend(holder.filter(|holder| *holder != row.id).map(|holder| (holder, row.id)));
+        if clashes.len() >= MOST_EXAMPLES {
+            break;
+        }
+    }
+    Ok(clashes)
+}
+
+/// An index that is still being built, of a live collection that is now locked for a change.
+fn building(tx: &mut Tx, id: IndexId) -> Result<Option<IndexRow>> {
+    let Some(row) = find(tx, id)? else { return Ok(None) };
+    match shape::for_change(tx, row.workspace_id, row.collection_id) {
+        Ok(_) => {}
+        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    // It may have been dropped before the collection was locked.
+    Ok(find(tx, id)?.filter(|row| row.status == IndexStatus::Building.as_str()))
+}
+
+/// Gives an index up whose values are not unique. Emptying it is what comes next.
+fn fail(tx: &mut Tx, id: IndexId, clashes: &[(ItemId, ItemId)]) -> Result<()> {
+    let Some(row) = building(tx, id)? else { return Ok(()) };
+    let shape = shape::within_change(tx, row.workspace_id, row.collection_id)?;
+    let index = Index::of(&row)?;
+    let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(&shape)).collect();
+    let pairs: Vec<String> = clashes.iter().map(|(one, other)| format!("{one} and {other}")).collect();
+    let error = format!("Items have the same `{}`: {}.", names.join("`, `"), pairs.join("; "));
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(id))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Failed.as_str()),
+            collection_indexes::error.eq(error),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    shape::bump(tx, row.collection_id)
+}
+
+/// Lets queries use an index from now on.
+fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
+    let Some(row) = building(tx, id)? else { return Ok(()) };
+    let now = tx.now();
+    diesel::update(collection_indexes::table.find(id))
+        .set((
+            collection_indexes::status.eq(IndexStatus::Ready.as_str()),
+            collection_indexes::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    shape::bump(tx, row.collection_id)?;
+    let data = json!({ "index": {
+        "id": row.id, "object": "index", "collection_id": row.collection_id, "kind": row.kind,
+        "origin": row.origin, "status": IndexStatus::Ready,
+    } });
+    let event = NewEvent::printed("index.ready", true, data.to_string());
+    tx.emit_untyped(row.workspace_id, &Cause::system("indexes"), event)?;
+    Ok(())
+}
+
+/// Takes some rows of an index away; whether there may be more.
+fn empty(tx: &mut Tx, id: IndexId) -> Result<bool> {
+    let mut gone = 0;
+    for (table, key) in [("item_keys", "index_id, k, item_id"), ("item_unique", "index_id, h")] {
+        // Neither database deletes with a limit, so the rows are named by their primary key.
+        let some = format!(
+            "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = $1 LIMIT {EMPTIED})"
+        );
+        gone += diesel::sql_query(some).bind::<BigInt, _>(id.0).execute(tx.connection())?;
+    }
+    Ok(gone > 0)
+}
+
+/// Indexes that the service made and that no query has used for 60 days.
+fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
+    let before = read.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
+    Ok(collection_indexes::table
+        .filter(collection_indexes::origin.eq(IndexOrigin::Auto.as_str()))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready.as_str()))
+        .filter(collection_indexes::created_at.lt(before))
+        .filter(collection_indexes::last_used_at.is_null().or(collection_indexes::last_used_at.lt(before)))
+        .select(IndexRow::as_select())
+        .load(read.connection())?)
+}
+
+/// Lets an idle index go.
+fn retire(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    match shape::for_change(tx, row.workspace_id, row.collection_id) {
+        // Somebody may have dropped it meanwhile.
+        Ok(_) if find(tx, row.id)?.is_some_and(|now| now.status == row.status) => drop_index(tx, row),
+        Err(error) if error.code() != model::Code::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,46 @@
+//! Indexes: their rows, building them beside other work, and unique values.
+//!
+//! Writes keep an index up from the moment it is there; a job ([`jobs`]) fills in what was there before, and only then do
+//! queries use it.
+
+pub mod jobs;
+pub mod table;
+pub mod uniques;
+
+use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};
+use fields::Part;
+use model::{Code, Error, JsonText, Result};
+use serde_json::json;
+use store::Tx;
+
+/// Begins an index. The caller holds the collection ([`shape::for_change`]).
+///
+/// # Errors
+/// 409 `duplicate_value`, `limit_reached`.
+pub fn create(
+    tx: &mut Tx,
+    shape: &Shape,
+    kind: IndexKind,
+    parts: &[Part],
+    origin: IndexOrigin,
+) -> Result<IndexRow> {
+    let there = table::rows(tx, shape.collection)?;
+    let text = JsonText::of(&parts);
+    if let Some(row) = there.iter().find(|row| row.kind == kind.as_str() && row.parts == text) {
+        return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
+            .with("details", json!({ "existing_id": row.id })));
+    }
+    table::refuse_too_many(tx, shape.collection, 1)?;
+    let row = table::begin(tx, shape, kind, parts, origin)?;
+    shape::bump(tx, shape.collection)?;
+    Ok(row)
+}
+
+/// Lets an index go: no query and no write looks at it from now on, and a job takes its rows away.
+///
+/// # Errors
+/// When the database fails.
+pub fn drop_index(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    table::drop(tx, row)?;
+    shape::bump(tx, row.collection_id)
+}

@@ -1,0 +1,15 @@
+//! Links between records: their rows, the locks that writing them takes, and the values of relation fields.
+
+mod copies;
+pub mod locks;
+pub mod relation;
+pub mod table;
+mod trash;
+
+pub use copies::inline;
+pub use locks::{Grip, Grips, hold};
+pub use relation::{differences, foresee, point, take_references};
+pub use trash::{
+    CASCADE, Fallout, cascade, fallout, forget, hold_leaving, hold_purged, hold_returning, let_go, return_to,
+    take_back,
+};

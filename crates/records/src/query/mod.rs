@@ -1,0 +1,22 @@
+//! Queries: filters, order, pages, search, aggregates.
+//!
+//! A query is read against the [`Shape`](crate::shape::Shape), then planned over the key tables, then run within a
+//! budget. Indexes only narrow what is looked at: every record that is answered was tested by [`fields::Filter::fits`],
+//! so that a query means the same with any indexes or none, on both databases.
+
+pub mod aggregate;
+mod params;
+mod pick;
+mod plan;
+mod planner;
+mod run;
+pub mod scan;
+pub mod search;
+mod usage;
+
+pub use params::{Asked, Meant};
+pub use pick::pick;
+pub use planner::{Budget, Planner};
+pub use run::{Found, Page, Query, Report};
+pub use scan::{in_range, rows};
+pub use usage::{Due, LARGE, Wish};

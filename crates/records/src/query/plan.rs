@@ -1,0 +1,472 @@
+//! Choosing how to come by the items of a query.
+//!
+//! A walk that is in the order of the list can stop early; any other must be gone through to its end. What a condition
+//! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
+//! are tested on the item all the same: a plan can be slow, it cannot be wrong.
+
+use super::planner::Planner;
+use super::scan::{Place, Source, Walk};
+use crate::rows::digest;
+use crate::shape::{Index, IndexKind, IndexStatus, Shape};
+use fields::Data;
+use fields::Filter;
+use fields::filter::Condition;
+use fields::filter::Range;
+use fields::filter::Test;
+use fields::filter::name_of;
+use fields::key;
+use fields::sort;
+use fields::sort::Sort;
+use fields::{Family, Part, Subject, SystemColumn};
+use model::{IndexId, Result};
+use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
+use store::Read;
+
+/// Keys are counted up to here.
+pub const MOST_COUNTED: i64 = 10_000;
+/// What a condition without an index is guessed to keep: one item in so many.
+const GUESS: i64 = 4;
+/// Below this many items a second index is not worth its keys.
+const WORTH_INTERSECTING: i64 = 500;
+
+/// What is planned for.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The shape.
+    pub shape: &'a Shape,
+    /// The conditions.
+    pub filter: &'a Filter,
+    /// The order; `None` where any will do.
+    pub sort: Option<&'a Sort>,
+    /// Items in the trash, which no index knows.
+    pub trashed: bool,
+    /// How many items are wanted.
+    pub need: usize,
+}
+
+/// A way to come by the items of a query.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Whether the walk is in the order of the list.
+    pub ordered: bool,
+    /// Items that are not among these are passed over.
+    pub only: Option<HashSet<i64>>,
+    /// Keys that were read to find these.
+    pub visited: usize,
+    /// What it is called: `index(price)`, `composite(category,-updated_at)`, `scan`.
+    pub name: String,
+    /// The indexes that it uses.
+    pub uses: Vec<IndexId>,
+    source: Source,
+    reverse: bool,
+    tail: Tail,
+    /// What its ranges keep; `None` where it keeps everything.
+    kept: Option<Vec<Range>>,
+    /// Items that it is thought to look at.
+    cost: i64,
+}
+
+/// How the place of an item in the list becomes its key in the index that is walked.
+#[derive(Debug, Clone, Default)]
+struct Tail {
+    /// What stands before.
+    prefix: Vec<u8>,
+    /// Whether the index has the one part in the other direction.
+    turned: bool,
+    /// Whether the key ends in the id, and greater ones first.
+    id_desc: Option<bool>,
+}
+
+impl Plan {
+    /// The walk, behind an item that has the place `after` in the list.
+    pub fn walk(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> Walk {
+        let place = match (sort, after) {
+            (Some(sort), Some(after)) if self.ordered => self.place(sort, after),
+            _ => None,
+        };
+        Walk::new(self.source.clone(), self.reverse, place)
+    }
+
+    fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
+        let (parts, id) = sort.split(after)?;
+        let mut k = self.tail.prefix.clone();
+        if let Source::Keys { .. } = self.source {
+            let start = k.len();
+            k.extend_from_slice(parts);
+            if self.tail.turned && k.get(start) == Some(&key::VALUE) {
+                key::invert(&mut k, start + 1);
+            }
+            if let Some(desc) = self.tail.id_desc {
+                key::push_id(&mut k, id, desc);
+            }
+        }
+        Some(Place { k, id })
+    }
+
+    /// Whether an item with this place in the list is where the walk met it.
+    pub fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &Place) -> bool {
+        match (&self.source, sort) {
+            (Source::Keys { .. }, Some(sort)) => self.place(sort, place).is_some_and(|place| place == *met),
+            _ => true,
+        }
+    }
+
+    fn of_items(wanted: Wanted<'_>, ids: (i64, i64), name: &str) -> Self {
+        let by_id = wanted.sort.filter(|sort| sort.parts.is_empty());
+        Self {
+            ordered: by_id.is_some() || wanted.sort.is_none(),
+            only: None,
+            visited: 0,
+            name: name.to_owned(),
+            uses: Vec::new(),
+            source: Source::Items { trashed: wanted.trashed, ids },
+            reverse: by_id.is_some_and(|sort| sort.newest_first),
+            tail: Tail::default(),
+            kept: None,
+            cost: 0,
+        }
+    }
+
+    /// A few items, found one by one.
+    fn of_few(source: Source, name: String, uses: Vec<IndexId>, cost: i64) -> Self {
+        let tail = Tail::default();
+        Self {
+            ordered: false,
+            only: None,
+            visited: 0,
+            name,
+            uses,
+            source,
+            reverse: false,
+            tail,
+            kept: None,
+            cost,
+        }
+    }
+}
+
+/// The conditions that must hold, one for each thing that an index could cover.
+fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
+    filter.musts().into_iter().filter(move |condition| condition.subject == subject)
+}
+
+/// How many items are thought to point to one by a relation field: links are not counted beforehand.
+const FEW_LINKED: i64 = 20;
+
+/// Chooses.
+///
+/// # Errors
+/// When the database fails.
+pub fn choose(read: &mut Read, planner: &Planner, wanted: Wanted<'_>) -> Result<Plan> {
+    let scan = Plan::of_items(wanted, id_bounds(wanted.filter), "scan");
+    if wanted.trashed {
+        return Ok(scan);
+    }
+    if let Some(plan) = single_item(wanted) {
+        return Ok(plan);
+    }
+    let mut plans = vec![scan];
+    for index in wanted.shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready) {
+        match index.kind {
+            IndexKind::Single | IndexKind::Composite => plans.extend(over_keys(wanted, index)),
+            IndexKind::Set => plans.extend(over_set(wanted, index)),
+            IndexKind::Unique => {}
+        }
+    }
+    plans.extend(over_links(wanted));
+    best(read, planner, wanted, plans)
+}
+
+/// Prices the plans and takes the cheapest.
+fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<Plan>) -> Result<Plan> {
+    let is_plain = wanted.filter.is_empty();
+    if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
+        return Ok(plans.swap_remove(place));
+    }
+    if plans.len() == 1 {
+        return Ok(plans.swap_remove(0));
+    }
+    let all = planner.count_items(read, wanted.shape)?;
+    let mut counts = Vec::with_capacity(plans.len());
+    for plan in &plans {
+        counts.push(match &plan.kept {
+            // An order that nothing narrows is walked through all items, as a scan is.
+            None if matches!(plan.source, Source::Items { .. } | Source::Keys { .. }) => all,
+            None => plan.cost.min(all),
+            Some(ranges) => {
+                let count =
+                    plan.uses.first().map_or(Ok(all), |index| planner.count_keys(read, *index, ranges))?;
+                // What was not counted to its end is guessed.
+                if count >= MOST_COUNTED { (all / GUESS).max(count) } else { count }
+            }
+        });
+    }
+    // How many items must be looked at to find one that fits, as far as single conditions tell.
+    let least = counts.iter().copied().min().unwrap_or(all).max(1);
+    for (plan, count) in plans.iter_mut().zip(&counts) {
+        let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
+        let rarity = (*count / least).max(1).saturating_mul(GUESS);
+        plan.cost = if plan.ordered { (*count).min(need.saturating_mul(rarity)) } else { *count };
+    }
+    let order =
+        |place: &usize| plans.get(*place).map(|plan| (plan.cost, !plan.ordered, plan.uses.is_empty()));
+    let Some(first) = (0..plans.len()).min_by_key(order) else {
+        return Ok(Plan::of_items(wanted, (0, i64::MAX), "scan"));
+    };
+    let second = (0..plans.len())
+        .filter(|place| *place != first && plans.get(*place).is_some_and(|plan| plan.kept.is_some()))
+        .min_by_key(|place| counts.get(*place).copied().unwrap_or(i64::MAX));
+    let partner = second.and_then(|place| Some((plans.get(place)?.clone(), *counts.get(place)?)));
+    let mut plan = plans.swap_remove(first);
+    if let Some((partner, count)) = partner
+        && plan.cost >= WORTH_INTERSECTING
+        && count < MOST_COUNTED
+        && plan.uses != partner.uses
+    {
+        let mut walk = partner.walk(None, None);
+        let found = walk.next(read, wanted.shape, usize::try_from(MOST_COUNTED).unwrap_or_default())?;
+        plan.visited = found.len();
+        // The count may be some seconds old: keys that were cut off would be items that are missed.
+        if walk.is_over() {
+            plan.only = Some(found.into_iter().map(|place| place.id).collect());
+            plan.name = format!("{}+{}", plan.name, partner.name);
+            plan.uses.extend(partner.uses);
+        }
+    }
+    Ok(plan)
+}
+
+/// The plan where conditions name few items outright: by id, external key or a unique value.
+fn single_item(wanted: Wanted<'_>) -> Option<Plan> {
+    let Wanted { shape, filter, .. } = wanted;
+    for condition in must(filter, Subject::System(SystemColumn::Id)) {
+        let ranges = condition.ranges()?;
+        let id = |range: &Range| key::integer_of(&range.from).filter(|_| range.is_one());
+        let ids: Option<VecDeque<i64>> = ranges.iter().map(id).collect();
+        if let Some(ids) = ids {
+            let cost = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+            return Some(Plan::of_few(Source::Ids(ids), "ids".to_owned(), Vec::new(), cost));
+        }
+    }
+    for condition in must(filter, Subject::System(SystemColumn::ExternalKey)) {
+        // Keys are kept as they were sent, so a composed one finds others too: only plain ones go by the index.
+        if let Test::Text(texts) = &condition.test
+            && let [text] = texts.as_slice()
+            && text.is_ascii()
+        {
+            let source = Source::External(text.clone());
+            return Some(Plan::of_few(source, "external_key".to_owned(), Vec::new(), 1));
+        }
+    }
+    let unique = |index: &&Index| index.kind == IndexKind::Unique && index.status == IndexStatus::Ready;
+    for index in shape.indexes.iter().filter(unique) {
+        let mut data = Data::new();
+        for part in &index.parts {
+            let Subject::Field(id) = part.subject else { continue };
+            let value = must(filter, part.subject).find_map(Condition::only_value);
+            if let (Some(field), Some(value)) = (shape.field_by_id(id), value) {
+                data.insert(field.key.clone(), value);
+            }
+        }
+        if let Some(digest) = digest(shape, index, &data) {
+            let source = Source::Unique { index: index.id, digest };
+            return Some(Plan::of_few(source, named("unique", shape, &index.parts), vec![index.id], 1));
+        }
+    }
+    None
+}
+
+/// The first and the last id that conditions leave.
+fn id_bounds(filter: &Filter) -> (i64, i64) {
+    let (mut from, mut to) = (0, i64::MAX);
+    for condition in must(filter, Subject::System(SystemColumn::Id)) {
+        let ranges = condition.ranges().unwrap_or_default();
+        if let (Some(first), Some(last)) = (ranges.first(), ranges.last()) {
+            from = from.max(key::integer_of(&first.from).unwrap_or(from));
+            to = to.min(key::integer_of(&last.to).unwrap_or(to));
+        }
+    }
+    (from, to)
+}
+
+fn named(kind: &str, shape: &Shape, parts: &[Part]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| sort::print(*part, shape)).collect();
+    format!("{kind}({})", parts.join(","))
+}
+
+/// The walk over an index of ordered values: parts that must have one value stand before the key, the part behind them
+/// may be narrowed, and what is left may be the order of the list.
+fn over_keys(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
+    let Wanted { shape, filter, sort, .. } = wanted;
+    let is_single = index.kind == IndexKind::Single;
+    let stored = |part: &Part| part.desc && !is_single;
+    let mut prefix = Vec::new();
+    let mut rest = index.parts.as_slice();
+    while let Some((part, others)) = rest.split_first() {
+        let Some(one) = must(filter, part.subject).find_map(Condition::only_key) else { break };
+        let start = prefix.len();
+        prefix.extend(one);
+        if stored(part) && prefix.get(start) == Some(&key::VALUE) {
+            key::invert(&mut prefix, start + 1);
+        }
+        rest = others;
+    }
+    let narrowing = rest.first().map(|part| {
+        let ranges: Vec<Vec<Range>> = must(filter, part.subject).filter_map(Condition::ranges).collect();
+        ranges.into_iter().reduce(|one, other| {
+            one.iter()
+                .flat_map(|one| other.iter().map(|other| one.and(other)))
+                .filter(|both| !both.is_empty())
+                .collect()
+        })
+    });
+    let narrowing = narrowing.flatten();
+    let is_narrowed = !prefix.is_empty() || narrowing.is_some();
+    let id_stored = index.parts.last().is_some_and(stored);
+    let direction = sort.and_then(|sort| direction(sort, rest, is_single, id_stored));
+    if !is_narrowed && direction.is_none() {
+        return None;
+    }
+    let reverse = direction.unwrap_or(false);
+    let is_exact = rest.is_empty() && is_single;
+    let ranges = match rest.first() {
+        None if is_exact => vec![Range::of(prefix.clone())],
+        None => vec![Range::under(prefix.clone())],
+        Some(part) => {
+            let values = narrowing.unwrap_or_else(|| vec![Range::values(), Range::nothing()]);
+            in_index(&prefix, &values, stored(part), is_single, reverse)
+        }
+    };
+    let turned = match (sort.and_then(|sort| sort.parts.first()), rest.first()) {
+        (Some(wanted), Some(part)) => wanted.desc != stored(part),
+        _ => false,
+    };
+    let kind = if is_single { "index" } else { "composite" };
+    let nothing = if rest.is_empty() {
+        Range::under(prefix.clone()).to
+    } else {
+        [prefix.as_slice(), &[key::NOTHING]].concat()
+    };
+    Some(Plan {
+        ordered: direction.is_some(),
+        only: None,
+        visited: 0,
+        name: named(kind, shape, &index.parts),
+        uses: vec![index.id],
+        kept: is_narrowed.then(|| ranges.clone()),
+        source: Source::Keys { index: index.id, ranges: ranges.into(), nothing },
+        reverse,
+        tail: Tail { prefix, turned, id_desc: (!is_single).then_some(id_stored) },
+        cost: 0,
+    })
+}
+
+/// Whether walking what is left of an index is the order of the list, and then whether backwards.
+fn direction(sort: &Sort, rest: &[Part], is_single: bool, id_stored: bool) -> Option<bool> {
+    let same = sort.parts.len() == rest.len()
+        && sort.parts.iter().zip(rest).all(|(wanted, part)| wanted.subject == part.subject);
+    if !same {
+        return None;
+    }
+    // A single index has its values and the ids of equal ones ascending.
+    let id_stored = id_stored && !is_single;
+    let stored = |part: &Part| part.desc && !is_single;
+    let reverse = sort.newest_first != id_stored;
+    let agrees = |(wanted, part): (&Part, &Part)| (wanted.desc != stored(part)) == reverse;
+    let all = sort.parts.iter().zip(rest).all(agrees);
+    // Backwards, the items without a value of one part among several would come first.
+    (all && !(reverse && rest.len() > 1)).then_some(reverse)
+}
+
+/// Ranges of values as ranges of an index's keys, in the order in which they are walked. In a composite index they may
+/// hold a little more: what stands behind the value decides, and the item is tested anyway.
+fn in_index(prefix: &[u8], values: &[Range], desc: bool, is_single: bool, reverse: bool) -> Vec<Range> {
+    let (mut nothing, mut known): (Vec<Range>, Vec<Range>) = (Vec::new(), Vec::new());
+    for range in values {
+        let (below, above) = (range.and(&Range::values()), range.and(&Range::nothing()));
+        if !below.is_empty() {
+            known.push(if is_single { below } else { stretched(prefix, &below, desc) });
+        }
+        if !above.is_empty() {
+            nothing.push(Range::under([prefix, &[key::NOTHING]].concat()));
+        }
+    }
+    // Stretched ranges may touch: nothing is walked twice.
+    let mut known = fields::filter::joined(known);
+    if reverse {
+        known.reverse();
+    }
+    known.extend(nothing);
+    known
+}
+
+/// The keys behind `prefix` whose part has a value in a range, and perhaps some at its ends.
+fn stretched(prefix: &[u8], range: &Range, desc: bool) -> Range {
+    // A zero at the end stands for "just behind": without it the bound is that value itself.
+    let bare = |bound: &[u8]| bound.strip_suffix(&[0]).unwrap_or(bound).to_vec();
+    let from = bare(&range.from);
+    let is_open = range.to.first() != Some(&key::VALUE);
+    let to = bare(&range.to);
+    let under = |part: &[u8]| Range::under([prefix, part].concat());
+    let turned = |mut part: Vec<u8>| {
+        key::invert(&mut part, 1);
+        part
+    };
+    match (desc, is_open) {
+        (false, true) => Range { from: under(&from).from, to: under(&[key::VALUE]).to },
+        (false, false) => Range { from: under(&from).from, to: under(&to).to },
+        (true, true) => Range { from: under(&[key::VALUE]).from, to: under(&turned(from)).to },
+        (true, false) => Range { from: under(&turned(to)).from, to: under(&turned(from)).to },
+    }
+}
+
+/// The walk over the elements of a set.
+fn over_set(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
+    let subject = index.parts.first()?.subject;
+    let Subject::Field(id) = subject else { return None };
+    let field = wanted.shape.field_by_id(id)?;
+    let elements = must(wanted.filter, subject).find_map(|condition| match &condition.test {
+        Test::Has(elements) => Some(elements),
+        _ => None,
+    })?;
+    let keys: Option<Vec<Range>> =
+        elements.iter().map(|element| key::element_key(field, element).map(Range::of)).collect();
+    let ranges = fields::filter::joined(keys?);
+    let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && ranges.len() == 1);
+    let prefix = ranges.first().map(|range| range.from.clone()).unwrap_or_default();
+    Some(Plan {
+        ordered: by_id.is_some(),
+        only: None,
+        visited: 0,
+        name: named("set", wanted.shape, &index.parts),
+        uses: vec![index.id],
+        kept: Some(ranges.clone()),
+        source: Source::Keys { index: index.id, ranges: ranges.into(), nothing: vec![u8::MAX] },
+        reverse: by_id.is_some_and(|sort| sort.newest_first),
+        tail: Tail { prefix, ..Tail::default() },
+        cost: 0,
+    })
+}
+
+/// The walks over the links of relation fields.
+fn over_links(wanted: Wanted<'_>) -> Vec<Plan> {
+    let shape = wanted.shape;
+    let of_condition = |condition: &Condition| {
+        let (Subject::Field(id), Family::Ids, Test::Has(elements)) =
+            (condition.subject, condition.family, &condition.test)
+        else {
+            return None;
+        };
+        let field = shape.field_by_id(id).filter(|field| field.kind == fields::FieldType::Relation)?;
+        let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && elements.len() == 1);
+        let to = elements.iter().map(Value::to_string).collect();
+        let name = format!("links({})", name_of(condition.subject, shape));
+        Some(Plan {
+            ordered: by_id.is_some(),
+            reverse: by_id.is_some_and(|sort| sort.newest_first),
+            ..Plan::of_few(Source::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
+        })
+    };
+    wanted.filter.musts().into_iter().filter_map(of_condition).collect()
+}

@@ -1,0 +1,121 @@
+//! What planning remembers between queries, and the bounds within which queries run.
+
+use super::plan::MOST_COUNTED;
+use super::run::{Query, Report};
+use super::scan;
+use super::usage::{Due, Usage};
+use crate::indexes::jobs;
+use crate::shape::Shape;
+use fields::filter::Range;
+use model::{CollectionId, IndexId, Result, Timestamp};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use store::{Db, Read};
+
+/// How long a count is good for.
+const FRESH: Duration = Duration::from_secs(10);
+/// More counts than this are not kept.
+const MOST_KEPT: usize = 10_000;
+/// Items of a collection are counted up to here, for guesses.
+const MOST_ITEMS: i64 = 100_000;
+
+/// How much a query may look at. It is counted, not timed, so that a query is answered or refused however busy the
+/// machine is.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Items, keys and links.
+    pub rows: usize,
+    /// Bytes of items' values.
+    pub bytes: usize,
+    /// How long a query may take at the most: a safety net for the service, which answers 503 when it tears.
+    pub timeout: Duration,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { rows: 200_000, bytes: 1 << 30, timeout: Duration::from_secs(60) }
+    }
+}
+
+/// What planning remembers, per process.
+pub struct Planner {
+    db: Db,
+    usage: Usage,
+    budget: Mutex<Budget>,
+    counts: Mutex<HashMap<Counted, (Instant, i64)>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Counted {
+    Items(CollectionId),
+    Keys(IndexId, Vec<Range>),
+}
+
+impl Planner {
+    /// A planner that knows nothing yet.
+    pub fn new(db: Db) -> Self {
+        Self {
+            db: db.background(),
+            usage: Usage::default(),
+            budget: Mutex::default(),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Counts a query, and sees to what that calls for: an index that should be there, or a note that one is used. That
+    /// happens beside the query, and is lost with no harm.
+    pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) {
+        let due = self.usage.note(shape, query, report, shown, now);
+        if due == Due::default() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let db = self.db.clone();
+        runtime.spawn(async move {
+            if let Err(error) = db.write(move |tx| jobs::see_to(tx, &due)).await {
+                tracing::warn!(?error, "what queries need could not be noted");
+            }
+        });
+    }
+
+    /// How much a query may look at.
+    pub fn budget(&self) -> Budget {
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes how much a query may look at.
+    pub fn set_budget(&self, budget: Budget) {
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
+    }
+
+    /// About how many live items a collection has, at most 100,000.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
+        self.remembered(Counted::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
+    }
+
+    /// About how many keys an index has in some ranges, at most 10,000.
+    pub fn count_keys(&self, read: &mut Read, index: IndexId, ranges: &[Range]) -> Result<i64> {
+        self.remembered(Counted::Keys(index, ranges.to_vec()), || {
+            scan::count_keys(read, index, ranges, MOST_COUNTED)
+        })
+    }
+
+    fn remembered(&self, what: Counted, count: impl FnOnce() -> Result<i64>) -> Result<i64> {
+        let kept = || self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = kept().get(&what).filter(|(at, _)| at.elapsed() < FRESH).map(|(_, count)| *count);
+        if let Some(count) = fresh {
+            return Ok(count);
+        }
+        let count = count()?;
+        let mut kept = kept();
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert(what, (Instant::now(), count));
+        Ok(count)
+    }
+}

@@ -1,0 +1,459 @@
+//! Ways to come by items: by id, by the keys of an index, by links. All are walks that can be gone on with after any
+//! place, and each statement here has one shape, so that it is prepared once.
+//!
+//! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
+//! rest of the run of equal keys, and the keys behind.
+
+use crate::rows::ItemRow;
+use crate::shape::Shape;
+use diesel::connection::DefaultLoadingMode;
+use diesel::prelude::*;
+use fields::filter::Range;
+use fields::filter::behind;
+use model::{FieldId, IndexId, ItemId, Result};
+use std::collections::{HashSet, VecDeque};
+use store::schema::{item_keys, item_links, item_unique, items};
+use store::{AnyConnection, Read};
+
+/// The first rows of a query. SQLite is stopped after them instead of being given a `LIMIT`, because one that is bound
+/// makes it plan the statement anew each time.
+macro_rules! first {
+    ($read:expr, $most:expr, $query:expr) => {{
+        let most: usize = $most;
+        match $read.connection() {
+            AnyConnection::Sqlite(connection) => {
+                let rows = $query.load_iter::<_, DefaultLoadingMode>(connection)?;
+                rows.take(most).collect::<QueryResult<Vec<_>>>()?
+            }
+            AnyConnection::Postgres(connection) => {
+                $query.limit(i64::try_from(most).unwrap_or(i64::MAX)).load(connection)?
+            }
+        }
+    }};
+}
+
+/// Where a walk stands: behind this item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its key in the index that is walked; empty where none is.
+    pub k: Vec<u8>,
+    /// The item.
+    pub id: i64,
+}
+
+/// What is walked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The items of the collection, by id, from the first to the last of these.
+    Items {
+        /// Those in the trash instead of the live ones.
+        trashed: bool,
+        /// The first and the last id.
+        ids: (i64, i64),
+    },
+    /// The items with keys in these ranges of an index, range by range.
+    Keys {
+        /// The index.
+        index: IndexId,
+        /// The ranges, in the order in which they are walked.
+        ranges: VecDeque<Range>,
+        /// Where the keys of items without a value begin, which come last in both directions.
+        nothing: Vec<u8>,
+    },
+    /// The items that point to one of these by a relation field.
+    Links {
+        /// The field.
+        field: FieldId,
+        /// The ids of what they point to, as text.
+        to: VecDeque<String>,
+    },
+    /// The item that a unique index knows by this digest.
+    Unique {
+        /// The index.
+        index: IndexId,
+        /// The digest.
+        digest: Vec<u8>,
+    },
+    /// The item with this external key.
+    External(String),
+    /// These items.
+    Ids(VecDeque<i64>),
+}
+
+/// A walk.
+#[derive(Debug, Clone)]
+pub struct Walk {
+    source: Source,
+    reverse: bool,
+    after: Option<Place>,
+    over: bool,
+    /// Items that were met, where one can be met twice.
+    seen: Option<HashSet<i64>>,
+}
+
+impl Walk {
+    /// A walk, backwards where `reverse`, from the beginning or behind a place.
+    pub fn new(source: Source, reverse: bool, after: Option<Place>) -> Self {
+        let twice = match &source {
+            Source::Keys { ranges, .. } => ranges.len() > 1,
+            Source::Links { to, .. } => to.len() > 1,
+            _ => false,
+        };
+        let mut walk = Self { source, reverse, after: None, over: false, seen: twice.then(HashSet::new) };
+        if let Some(place) = after {
+            walk.go_behind(place);
+        }
+        walk
+    }
+
+    /// Drops the ranges that lie before a place.
+    fn go_behind(&mut self, place: Place) {
+        if let Source::Items { ids: (from, to), .. } = &mut self.source {
+            if self.reverse {
+                *to = (*to).min(place.id.saturating_sub(1));
+            } else {
+                *from = (*from).max(place.id.saturating_add(1));
+            }
+            return;
+        }
+        if let Source::Keys { ranges, nothing, .. } = &mut self.source {
+            let (k, nothing) = (place.k.as_slice(), nothing.as_slice());
+            let is_passed = |range: &Range| match (range.from.as_slice() >= nothing, k >= nothing) {
+                (true, false) => false,
+                (false, true) => true,
+                (false, false) if self.reverse => range.from.as_slice() > k,
+                _ => range.to.as_slice() <= k,
+            };
+            while ranges.front().is_some_and(is_passed) {
+                ranges.pop_front();
+            }
+            self.over = ranges.is_empty();
+            if !ranges.front().is_some_and(|range| range.has(k)) {
+                return;
+            }
+        }
+        self.after = Some(place);
+    }
+
+    /// Whether there are no more items.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The next items with their rows, at most `most`, and how many were looked at. Those that are not among `only`, or
+    /// that somebody deleted meanwhile, are left out.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn rows(
+        &mut self,
+        read: &mut Read,
+        shape: &Shape,
+        most: usize,
+        only: Option<&HashSet<i64>>,
+    ) -> Result<(Vec<(Place, ItemRow)>, usize)> {
+        if let Source::Items { trashed, ids: (from, to) } = &mut self.source {
+            let rows = items_between(read, shape, *trashed, (*from, *to), self.reverse, most)?;
+            self.over = rows.len() < most;
+            if let Some(last) = rows.last() {
+                if self.reverse {
+                    *to = last.id.0.saturating_sub(1);
+                } else {
+                    *from = last.id.0.saturating_add(1);
+                }
+            }
+            let visited = rows.len();
+            let place = |row: &ItemRow| Place { k: Vec::new(), id: row.id.0 };
+            return Ok((rows.into_iter().map(|row| (place(&row), row)).collect(), visited));
+        }
+        let mut places = self.next(read, shape, most)?;
+        let visited = places.len();
+        places.retain(|place| only.is_none_or(|only| only.contains(&place.id)));
+        let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
+        let mut rows = rows(read, shape, &ids)?.into_iter().peekable();
+        let with_row = |place: Place| Some((rows.next_if(|row| row.id.0 == place.id)?, place));
+        let found = places.into_iter().filter_map(with_row).map(|(row, place)| (place, row)).collect();
+        Ok((found, visited))
+    }
+
+    /// The next items, at most `most`; none at the end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn next(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<Place>> {
+        let mut found = Vec::new();
+        while !self.over && found.len() < most {
+            let left = most - found.len();
+            let mut places = self.step(read, shape, left)?;
+            let is_through = places.len() < left;
+            self.after = places.last().filter(|_| !is_through).cloned();
+            if is_through {
+                self.leave_range();
+            }
+            if let Some(seen) = &mut self.seen {
+                places.retain(|place| seen.insert(place.id));
+            }
+            found.append(&mut places);
+        }
+        Ok(found)
+    }
+
+    /// Goes on to the next range or target.
+    fn leave_range(&mut self) {
+        self.over = match &mut self.source {
+            Source::Keys { ranges, .. } => {
+                ranges.pop_front();
+                ranges.is_empty()
+            }
+            Source::Links { to, .. } => {
+                to.pop_front();
+                to.is_empty()
+            }
+            _ => true,
+        };
+    }
+
+    /// The next items of the present range; fewer than `most` where it is through.
+    fn step(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<Place>> {
+        let reverse = self.reverse;
+        let after = self.after.as_ref();
+        let ids = match &mut self.source {
+            // These are walked with their rows.
+            Source::Items { .. } => Vec::new(),
+            Source::Keys { index, ranges, .. } => {
+                let Some(range) = ranges.front() else { return Ok(Vec::new()) };
+                return in_range(read, *index, range, after, reverse, most);
+            }
+            Source::Links { field, to } => {
+                let Some(target) = to.front() else { return Ok(Vec::new()) };
+                linking(read, shape, *field, target, after.map(|place| place.id), reverse, most)?
+            }
+            Source::Unique { index, digest } => item_unique::table
+                .filter(item_unique::index_id.eq(*index))
+                .filter(item_unique::h.eq(&*digest))
+                .select(item_unique::item_id)
+                .get_results(read.connection())?,
+            Source::External(key) => items::table
+                .filter(items::collection_id.eq(shape.collection))
+                .filter(items::external_key.eq(&*key))
+                .filter(items::external_key.is_not_null())
+                .filter(items::trashed_at.is_null())
+                .select(items::id)
+                .get_results(read.connection())?,
+            Source::Ids(ids) => ids.drain(..most.min(ids.len())).collect(),
+        };
+        Ok(ids.into_iter().map(|id| Place { k: Vec::new(), id }).collect())
+    }
+}
+
+/// The keys of a range behind a place in it.
+///
+/// # Errors
+/// When the database fails.
+pub fn in_range(
+    read: &mut Read,
+    index: IndexId,
+    range: &Range,
+    after: Option<&Place>,
+    reverse: bool,
+    most: usize,
+) -> Result<Vec<Place>> {
+    let mut rest = range.clone();
+    let mut found = Vec::new();
+    if let Some(place) = after {
+        let run = item_keys::table
+            .filter(item_keys::index_id.eq(index))
+            .filter(item_keys::k.eq(&place.k))
+            .select((item_keys::k, item_keys::item_id));
+        found = if reverse {
+            first!(read, most, run.filter(item_keys::item_id.lt(place.id)).order(item_keys::item_id.desc()))
+        } else {
+            first!(read, most, run.filter(item_keys::item_id.gt(place.id)).order(item_keys::item_id))
+        };
+        if reverse {
+            rest.to = rest.to.min(place.k.clone());
+        } else {
+            rest.from = rest.from.max(behind(&place.k));
+        }
+    }
+    let left = most - found.len();
+    if left > 0 && !rest.is_empty() {
+        let keys = item_keys::table
+            .filter(item_keys::index_id.eq(index))
+            .filter(item_keys::k.ge(&rest.from))
+            .filter(item_keys::k.lt(&rest.to))
+            .select((item_keys::k, item_keys::item_id));
+        let behind: Vec<(Vec<u8>, i64)> = if reverse {
+            first!(read, left, keys.order((item_keys::k.desc(), item_keys::item_id.desc())))
+        } else {
+            first!(read, left, keys.order((item_keys::k, item_keys::item_id)))
+        };
+        found.extend(behind);
+    }
+    Ok(found.into_iter().map(|(k, id): (Vec<u8>, i64)| Place { k, id }).collect())
+}
+
+/// The collection's items from one id to another.
+fn items_between(
+    read: &mut Read,
+    shape: &Shape,
+    trashed: bool,
+    (from, to): (i64, i64),
+    reverse: bool,
+    most: usize,
+) -> Result<Vec<ItemRow>> {
+    let all = items::table
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::id.ge(from))
+        .filter(items::id.le(to))
+        .select(items::all_columns);
+    Ok(match (trashed, reverse) {
+        (false, false) => first!(read, most, all.filter(items::trashed_at.is_null()).order(items::id)),
+        (false, true) => first!(read, most, all.filter(items::trashed_at.is_null()).order(items::id.desc())),
+        (true, false) => first!(read, most, all.filter(items::trashed_at.is_not_null()).order(items::id)),
+        (true, true) => {
+            first!(read, most, all.filter(items::trashed_at.is_not_null()).order(items::id.desc()))
+        }
+    })
+}
+
+/// The items that point to a target, behind one of them.
+fn linking(
+    read: &mut Read,
+    shape: &Shape,
+    field: FieldId,
+    target: &str,
+    after: Option<i64>,
+    reverse: bool,
+    most: usize,
+) -> Result<Vec<i64>> {
+    let links = item_links::table
+        .filter(item_links::to_kind.eq("item"))
+        .filter(item_links::to_id.eq(target))
+        .filter(item_links::workspace_id.eq(shape.workspace))
+        .filter(item_links::field_id.eq(field))
+        .select(item_links::item_id);
+    Ok(if reverse {
+        let before = after.unwrap_or(i64::MAX);
+        first!(read, most, links.filter(item_links::item_id.lt(before)).order(item_links::item_id.desc()))
+    } else {
+        let behind = after.unwrap_or(0);
+        first!(read, most, links.filter(item_links::item_id.gt(behind)).order(item_links::item_id))
+    })
+}
+
+/// Live items of the collection, by id, in the order of `ids`; others are left out.
+///
+/// # Errors
+/// When the database fails.
+pub fn rows(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>> {
+    let fits = |row: &ItemRow| {
+        row.collection_id == shape.collection
+            && row.workspace_id == shape.workspace
+            && row.trashed_at.is_none()
+    };
+    match read.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let mut found = Vec::with_capacity(ids.len());
+            for id in ids {
+                let row: Option<ItemRow> = items::table
+                    .filter(items::id.eq(id))
+                    .select(ItemRow::as_select())
+                    .get_result(connection)
+                    .optional()?;
+                found.extend(row.filter(fits));
+            }
+            Ok(found)
+        }
+        AnyConnection::Postgres(connection) => {
+            let found: Vec<ItemRow> =
+                items::table.filter(items::id.eq_any(ids)).select(ItemRow::as_select()).load(connection)?;
+            let mut found: std::collections::HashMap<i64, ItemRow> =
+                found.into_iter().filter(fits).map(|row| (row.id.0, row)).collect();
+            Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+        }
+    }
+}
+
+/// How many keys an index has in some ranges, counted up to `most`.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) -> Result<i64> {
+    use diesel::sql_types::{BigInt, Binary};
+    #[derive(QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let mut total = 0;
+    for range in ranges {
+        let query = store::Cached(
+            diesel::sql_query(
+                "SELECT count(*) AS n FROM (SELECT 1 FROM item_keys WHERE index_id = $1 AND k >= $2 AND k < $3 LIMIT $4) AS counted",
+            )
+            .bind::<BigInt, _>(index.0)
+            .bind::<Binary, _>(range.from.as_slice())
+            .bind::<Binary, _>(range.to.as_slice())
+            .bind::<BigInt, _>(most - total),
+        );
+        let count: Count = store::each!(read.connection(), |connection| query.get_result(connection))?;
+        total += count.n;
+        if total >= most {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+/// How many live items the collection has, counted up to `most`.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
+    use diesel::sql_types::BigInt;
+    #[derive(QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        n: i64,
+    }
+    let query = store::Cached(
+        diesel::sql_query(
+            "SELECT count(*) AS n FROM (SELECT 1 FROM items WHERE collection_id = $1 AND trashed_at IS NULL LIMIT $2) AS counted",
+        )
+        .bind::<BigInt, _>(shape.collection.0)
+        .bind::<BigInt, _>(most),
+    );
+    Ok(store::each!(read.connection(), |connection| query.get_result::<Count>(connection))?.n)
+}
+
+/// Whether an item points to one of some live items by a relation field.
+///
+/// # Errors
+/// When the database fails.
+pub fn points_to(read: &mut Read, item: ItemId, field: FieldId, to: &[serde_json::Value]) -> Result<bool> {
+    for target in to.iter().filter_map(serde_json::Value::as_i64) {
+        let link: Option<i64> = item_links::table
+            .filter(item_links::item_id.eq(item))
+            .filter(item_links::field_id.eq(field))
+            .filter(item_links::to_kind.eq("item"))
+            .filter(item_links::to_id.eq(target.to_string()))
+            .select(item_links::id)
+            .get_result(read.connection())
+            .optional()?;
+        if link.is_none() {
+            continue;
+        }
+        // Links of items in the trash wait for them to come back.
+        let live: Option<i64> = items::table
+            .filter(items::id.eq(target))
+            .filter(items::trashed_at.is_null())
+            .select(items::id)
+            .get_result(read.connection())
+            .optional()?;
+        if live.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

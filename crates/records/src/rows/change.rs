@@ -1,0 +1,74 @@
+//! Changes of values, as callers ask for them.
+
+use super::editor::Editor;
+use super::find;
+use super::row::ItemRow;
+use super::values::{self, Missing};
+use super::write::{self, Draft};
+use crate::links::{self, Grip, Grips};
+use fields::Data;
+use fields::value::Mode;
+use model::{ItemId, Patch, Result};
+use operation::ExpectedVersion;
+use store::Tx;
+
+/// A change of an item's values, as a caller asks for it.
+pub struct Change<'a> {
+    pub data: &'a Data,
+    pub missing: Missing,
+    pub mode: Mode,
+    pub external_key: Patch<String>,
+    pub expected: ExpectedVersion,
+    /// What stands before the names of fields in errors, such as `rows[3].`.
+    pub path: &'a str,
+}
+
+impl Change<'_> {
+    /// Locks the live item that is to be changed, with the items at the other ends of links that the change makes or
+    /// removes.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub fn locked(&self, tx: &mut Tx, editor: &Editor<'_>, id: ItemId) -> Result<ItemRow> {
+        if editor.relates(self.data, self.missing) {
+            links::hold(tx, editor.shape.workspace, |tx| {
+                let mut grips = Grips::default();
+                self.foresee(tx, editor, id, &mut grips)?;
+                Ok(grips)
+            })?;
+        }
+        find::locked(tx, &editor.shape, id)
+    }
+
+    /// Adds to `grips` the item, and the items at the other ends of links that the change would make or remove now.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn foresee(&self, tx: &mut Tx, editor: &Editor<'_>, id: ItemId, grips: &mut Grips) -> Result<()> {
+        grips.add([id], Grip::Changing);
+        let row = find::find(tx, &editor.shape, id)?.filter(|row| row.trashed_at.is_none());
+        let Some(row) = row else { return Ok(()) };
+        let before = row.values()?;
+        // What is wrong is told when the change is made.
+        match values::merge(&editor.shape, Some(&before), self.data, self.missing, self.mode, self.path) {
+            Ok(data) => links::foresee(tx, &editor.writer(), Some(&row), &data, grips),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Makes it to a live item that this transaction has locked.
+    ///
+    /// # Errors
+    /// `version_conflict`, `item_locked`, `validation_error`, `duplicate_value`.
+    pub fn make(self, tx: &mut Tx, editor: &Editor<'_>, row: ItemRow) -> Result<write::Written> {
+        find::refuse_locked(&row)?;
+        find::expect_version(&editor.shape, &row, self.expected)?;
+        let before = row.values()?;
+        let data =
+            values::merge(&editor.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
+        let mut external_key = row.external_key.clone();
+        self.external_key.apply(&mut external_key);
+        let draft = Draft { data, external_key, position: row.position.clone() };
+        editor.writer().update(tx, row, draft)
+    }
+}

@@ -1,0 +1,83 @@
+//! What all operations on items begin and end with: the collection, the author, and the item as an answer.
+
+use super::values::Missing;
+use super::write::Writer;
+use crate::Author;
+use crate::new_choices;
+use crate::shape::{self, Shape, Shapes};
+use fields::Data;
+use fields::{Field, FieldType};
+use model::{Caller, CollectionId, Result};
+use std::sync::Arc;
+use store::Tx;
+
+/// A collection that is open for writing, and who writes.
+pub struct Editor<'a> {
+    shapes: &'a Shapes,
+    pub shape: Arc<Shape>,
+    pub author: Author,
+}
+
+impl<'a> Editor<'a> {
+    /// Opens a collection for a caller.
+    ///
+    /// # Errors
+    /// `not_found`, and `invalid_state` for an archived collection.
+    pub fn open(tx: &mut Tx, caller: &Caller, shapes: &'a Shapes, collection: CollectionId) -> Result<Self> {
+        let shape = shape::for_write(tx, shapes, caller.workspace_id(), collection)?;
+        Ok(Self { shapes, shape, author: Author::of(caller) })
+    }
+
+    /// Opens a collection for values that are read as text where `typecast` says so: choices that they name and that do
+    /// not exist yet are made, before any item is touched.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_for<'d>(
+        tx: &mut Tx,
+        caller: &Caller,
+        shapes: &'a Shapes,
+        collection: CollectionId,
+        typecast: bool,
+        inputs: impl Iterator<Item = &'d Data> + Clone,
+    ) -> Result<Self> {
+        let workspace = caller.workspace_id();
+        if typecast {
+            // Looked at first without holding anything, because a change of the shape has to begin with its own lock.
+            let shape = shape::for_read(tx, shapes, workspace, collection)?;
+            if !shape.archived && !new_choices::missing(&shape, inputs.clone()).is_empty() {
+                shape::for_change(tx, workspace, collection)?;
+                let shape = shape::for_read(tx, shapes, workspace, collection)?;
+                let wanted = new_choices::missing(&shape, inputs);
+                if !shape.archived && !wanted.is_empty() {
+                    new_choices::make(tx, &shape, &Author::of(caller), wanted)?;
+                }
+            }
+        }
+        Self::open(tx, caller, shapes, collection)
+    }
+
+    /// Lets no other transaction do the same in the collection until this one ends. SQLite has one writer.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn alone(&self, tx: &mut Tx, what: &str) -> Result<()> {
+        tx.lock(&format!("items {what} {}", self.shape.collection))
+    }
+
+    /// Whether a write may make or remove links.
+    pub fn relates(&self, data: &Data, missing: Missing) -> bool {
+        let is_written = |field: &Field| match missing {
+            _ if data.contains_key(&field.key) => true,
+            Missing::Default => field.default.is_some(),
+            Missing::Clear => true,
+            Missing::Keep => false,
+        };
+        self.shape.fields.iter().any(|field| field.kind == FieldType::Relation && is_written(field))
+    }
+
+    /// What writes there.
+    pub fn writer(&self) -> Writer<'_> {
+        Writer { shapes: self.shapes, shape: &self.shape, author: &self.author }
+    }
+}

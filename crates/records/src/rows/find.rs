@@ -1,0 +1,107 @@
+//! Finding items, locking their rows, and the refusals that every change begins with.
+
+use super::row::ItemRow;
+use crate::print::Printer;
+use crate::shape::Shape;
+use diesel::prelude::*;
+use model::{Code, Error, ItemId, Result};
+use operation::ExpectedVersion;
+use serde_json::json;
+use store::schema::items;
+use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
+
+/// A live item of the collection.
+///
+/// # Errors
+/// `not_found`.
+pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    find(read, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash.
+///
+/// # Errors
+/// When the database fails.
+pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    // Asked of the one connection, the statement is known by its type; of either, by its text, made anew each time.
+    let found = each!(read.connection(), |connection| items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .get_result(connection));
+    Ok(found.optional()?)
+}
+
+/// A live item that nobody else changes until the transaction ends.
+///
+/// # Errors
+/// `not_found`.
+pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
+    find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+}
+
+/// An item of the collection, live or in the trash, that nobody else changes until the transaction ends. SQLite has
+/// one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
+    tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
+    let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
+    let found = items::table
+        .filter(items::id.eq(id))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .select(ItemRow::as_select())
+        .for_update()
+        .get_result(connection);
+    Ok(found.optional()?)
+}
+
+/// Waits for others that change this item. SQLite has one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
+    }
+    Ok(())
+}
+
+/// Refuses a change of an item that somebody locked.
+///
+/// # Errors
+/// `item_locked`.
+pub fn refuse_locked(row: &ItemRow) -> Result<()> {
+    match &row.locked_by {
+        None => Ok(()),
+        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked; unlock it first.")
+            .with("details", json!({ "locked_by": holder, "locked_at": row.locked_at }))),
+    }
+}
+
+/// Refuses a change by somebody who has not seen the last one.
+///
+/// # Errors
+/// `version_conflict` with the item as it is.
+pub fn expect_version(shape: &Shape, row: &ItemRow, expected: ExpectedVersion) -> Result<()> {
+    expected.check_showing(row.version, || Printer::whole(shape).json(row))
+}
+
+/// The live item with an external key.
+///
+/// # Errors
+/// When the database fails.
+pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
+    let found = items::table
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::external_key.eq(key))
+        .filter(items::external_key.is_not_null())
+        .filter(items::trashed_at.is_null())
+        .select(items::id)
+        .get_result(read.connection());
+    Ok(found.optional()?)
+}

@@ -1,0 +1,22 @@
+//! Rows of records: reading, locking and writing them.
+
+mod change;
+mod editor;
+mod find;
+mod keys;
+pub mod matching;
+pub mod place;
+pub mod purge;
+mod removal;
+mod reshape;
+mod row;
+pub mod values;
+pub mod write;
+
+pub use change::Change;
+pub use editor::Editor;
+pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
+pub use keys::{digest, holder, index_keys, reindex};
+pub use row::{Item, ItemRow, creator, natural_place};
+pub use values::{Missing, merge};
+pub use write::{Draft, Writer, Written};

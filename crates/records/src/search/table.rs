@@ -1,0 +1,51 @@
+//! The full-text tables: FTS5 on SQLite, a `tsvector` on PostgreSQL.
+
+use super::Terms;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use model::{ItemId, Result};
+use store::{AnyConnection, Tx};
+
+/// The FTS5 table, as far as diesel must know it for statements that are prepared once.
+mod fts5 {
+    diesel::table! {
+        item_search (rowid) {
+            rowid -> BigInt,
+            terms -> Text,
+        }
+    }
+}
+use fts5::item_search;
+
+pub fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => diesel::insert_into(item_search::table)
+            .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms.fts5())))
+            .execute(connection)?,
+        AnyConnection::Postgres(connection) => {
+            diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
+                .bind::<BigInt, _>(item.0)
+                .bind::<Text, _>(terms.tsvector())
+                .execute(connection)?
+        }
+    };
+    Ok(())
+}
+
+/// Takes an item out of search. One that is not there is as good.
+///
+/// # Errors
+/// When the database fails.
+pub fn delete(tx: &mut Tx, item: ItemId) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            diesel::delete(item_search::table.find(item.0)).execute(connection)?
+        }
+        AnyConnection::Postgres(connection) => {
+            diesel::sql_query("DELETE FROM item_search WHERE item_id = $1")
+                .bind::<BigInt, _>(item.0)
+                .execute(connection)?
+        }
+    };
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Loading shapes, and keeping them.
+
+use super::{ARCHIVED, CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Shape};
+use diesel::prelude::*;
+use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use store::schema::{collection_fields, collection_indexes, collections};
+use store::{LockLevel, LockMode, Read, Tx, each};
+
+/// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what
+/// another replica changed is seen at once.
+#[derive(Debug, Default)]
+pub struct Shapes(Mutex<HashMap<CollectionId, Arc<Shape>>>);
+
+/// More than this many are not kept.
+const MOST_KEPT: usize = 1_000;
+
+/// What must be read each time.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = collections)]
+struct Stamp {
+    shape_version: i64,
+    status: String,
+    settings: model::JsonText,
+    primary_field_id: Option<FieldId>,
+}
+
+impl Shapes {
+    fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {
+        let kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.get(&collection).filter(|shape| shape.version == version).cloned()
+    }
+
+    fn keep(&self, shape: &Arc<Shape>) {
+        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        kept.insert(shape.collection, shape.clone());
+    }
+}
+
+/// The shape of a live collection, for reading its items.
+///
+/// # Errors
+/// `not_found`.
+pub fn for_read(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    let stamp = each!(read.connection(), |connection| collections::table
+        .filter(collections::id.eq(collection))
+        .filter(collections::workspace_id.eq(workspace))
+        .filter(collections::trashed_at.is_null())
+        .select(Stamp::as_select())
+        .get_result(connection));
+    let stamp = stamp.optional()?.ok_or_else(|| Error::not_found("collection"))?;
+    if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
+        return Ok(shape);
+    }
+    let shape = Arc::new(load(read, workspace, collection, stamp)?);
+    shapes.keep(&shape);
+    Ok(shape)
+}
+
+/// The shape of a collection whose items are about to be changed. On PostgreSQL it stays as it is until the transaction
+/// ends; the one writer of SQLite sees to that by itself.
+///
+/// # Errors
+/// `not_found`, and `invalid_state` for an archived collection.
+pub fn for_write(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    let shape = held(tx, shapes, workspace, collection)?;
+    if shape.archived {
+        return Err(Error::new(
+            Code::InvalidState,
+            "The collection is archived, so its items cannot be changed.",
+        )
+        .with("details", serde_json::json!({ "state": ARCHIVED })));
+    }
+    Ok(shape)
+}
+
+/// The same for what the service itself brings up to date, which it does in archived collections too.
+///
+/// # Errors
+/// `not_found`.
+pub fn held(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    lock(tx, workspace, collection, LockMode::Shared)?;
+    for_read(tx, shapes, workspace, collection)
+}
+
+/// The shape of a live collection as this transaction made it. It is not kept: should the transaction fail, nobody
+/// must find it.
+///
+/// # Errors
+/// `not_found`.
+pub fn within_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<Arc<Shape>> {
+    for_read(tx, &Shapes::default(), workspace, collection)
+}
+
+/// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the
+/// transaction ends. Call [`bump`] when the change is made.
+///
+/// # Errors
+/// `not_found`.
+pub fn for_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<CollectionRow> {
+    lock(tx, workspace, collection, LockMode::Exclusive)?;
+    collections::table
+        .filter(collections::id.eq(collection))
+        .filter(collections::workspace_id.eq(workspace))
+        .filter(collections::trashed_at.is_null())
+        .select(CollectionRow::as_select())
+        .get_result(tx.connection())
+        .optional()?
+        .ok_or_else(|| Error::not_found("collection"))
+}
+
+/// Locks several collections for changes of their shapes, in the order in which that must be done. A [`for_change`] of
+/// any of them waits for nobody then.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock_for_change(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    collections: impl IntoIterator<Item = CollectionId>,
+) -> Result<()> {
+    for collection in collections.into_iter().collect::<BTreeSet<_>>() {
+        lock(tx, workspace, collection, LockMode::Exclusive)?;
+    }
+    Ok(())
+}
+
+/// Shared by whoever writes items, exclusive to whoever changes the shape. It is no lock of the collection's row: such
+/// locks are not served in turn, so a change could wait for ever while others go on writing, and each writer would write
+/// to the row.
+fn lock(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId, mode: LockMode) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Collection, collection.0, mode)?;
+    // With the workspace, so that nobody can lock what is another's.
+    let name = format!("shape {workspace} {collection}");
+    match mode {
+        LockMode::Shared => tx.lock_shared(&name),
+        LockMode::Exclusive => tx.lock(&name),
+    }
+}
+
+/// Says that the shape changed, so that nobody uses an old one.
+///
+/// # Errors
+/// When the database fails.
+pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Collection, collection.0, LockMode::Exclusive)?;
+    let version = new_version(tx);
+    diesel::update(collections::table.find(collection))
+        .set(collections::shape_version.eq(version))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// A version for a new or changed shape. It is drawn, not counted: a shape that was loaded by a transaction which then
+/// failed must never pass for the one that the next transaction makes.
+pub fn new_version(tx: &Tx) -> i64 {
+    let mut bytes = [0; 8];
+    tx.random().fill(&mut bytes);
+    i64::from_be_bytes(bytes) & i64::MAX
+}
+
+fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp: Stamp) -> Result<Shape> {
+    let rows: Vec<FieldRow> = collection_fields::table
+        .filter(collection_fields::collection_id.eq(collection))
+        .filter(collection_fields::workspace_id.eq(workspace))
+        .order((collection_fields::position, collection_fields::id))
+        .select(FieldRow::as_select())
+        .load(read.connection())?;
+    let indexes: Vec<IndexRow> = collection_indexes::table
+        .filter(collection_indexes::collection_id.eq(collection))
+        .filter(collection_indexes::workspace_id.eq(workspace))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .order(collection_indexes::id)
+        .select(IndexRow::as_select())
+        .load(read.connection())?;
+    let (leaving, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.trashed_at.is_some());
+    let settings: CollectionSettings = stamp.settings.parse()?;
+    Ok(Shape {
+        workspace,
+        collection,
+        version: stamp.shape_version,
+        archived: stamp.status == ARCHIVED,
+        settings,
+        primary: stamp.primary_field_id,
+        fields: rows.into_iter().map(FieldRow::field).collect::<Result<_>>()?,
+        leaving: leaving.into_iter().map(|row| row.field_key).collect(),
+        indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
+    })
+}

@@ -1,0 +1,114 @@
+//! What migrations make of rows that are there.
+
+use billing::schema::{agent_months, energy_holds};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use store::schema::events;
+use testkit::{Kind, TestDb};
+
+/// The statements that take a migration back, make rows of before, and apply it again.
+async fn upgrade(test: &TestDb, steps: [&'static str; 3]) {
+    let upgrade = test.db.write(move |tx| {
+        for step in steps {
+            store::each!(tx.connection(), |connection| connection.batch_execute(step))?;
+        }
+        Ok(())
+    });
+    upgrade.await.unwrap();
+}
+
+/// Key, actor, root and depth of an event.
+type Row = (Option<String>, Option<String>, Option<String>, i64);
+
+/// A request with a log row, one without, and none: three events of the version before.
+const OLD: &str = "
+    INSERT INTO request_logs (id, created_at, key_id, method, path, status, latency_us, energy, replayed)
+        VALUES ('req_1', '2026-01-01 00:00:00', 'key_1', 'POST', '/runs', 200, 1, 0, FALSE);
+    INSERT INTO events (id, workspace_id, kind, livemode, data, request_id, created_at)
+        VALUES ('evt_1', 7, 'run.completed', TRUE, '{}', 'req_1', '2026-01-01 00:00:00');
+    INSERT INTO events (id, workspace_id, kind, livemode, data, request_id, created_at)
+        VALUES ('evt_2', 7, 'run.completed', TRUE, '{}', 'req_2', '2026-01-01 00:00:00');
+    INSERT INTO events (id, workspace_id, kind, livemode, data, request_id, created_at)
+        VALUES ('evt_3', 7, 'billing.threshold', TRUE, '{}', NULL, '2026-01-01 00:00:00');";
+
+/// What agents 3 and 4 have spent: `run_1` holds in December and goes on in January, `run_2` was given back, and the
+/// holds of the others are gone.
+const SPENT: &str = "
+    INSERT INTO runs (workspace_id, id, livemode, agent_id, agent_version, status, conversation_id, ephemeral, model,
+        input_tokens, cached_tokens, output_tokens, reasoning_tokens, model_calls, tool_calls, energy,
+        simulated_energy, options, metadata, key_id, key_lineage, request_id, epoch, queued_at)
+        VALUES (7, 'run_1', TRUE, 3, 1, 'in_progress', 'c', FALSE, 'fast', 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}',
+        'key_1', 'key_1', 'req_1', 1, '2025-12-31 23:59:00');
+    INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state,
+        expires_at, created_at)
+        VALUES ('run_1', 7, 'key_1', '2025-12', 50, 30, 0, 'open', '2026-01-01 00:15:00', '2025-12-31 23:59:00'),
+        ('run_2', 7, 'key_1', '2026-01', 9, 0, 0, 'settled', '2026-01-01 00:15:00', '2026-01-01 00:00:00');
+    INSERT INTO energy_entries (workspace_id, id, kind, amount, balance_after, counter_account, usd_micros,
+        source_type, source_id, step, agent_id, operation, created_at)
+        VALUES (7, 'led_1', 'debit', -10, 0, 'consumed', 0, 'run', 'run_1', 1, 3, 'run', '2025-12-31 23:59:00'),
+        (7, 'led_2', 'debit', -20, 0, 'consumed', 0, 'run', 'run_1', 2, 3, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_3', 'debit', -9, 0, 'consumed', 0, 'run', 'run_2', 1, 3, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_4', 'refund', 9, 0, 'consumed', 0, 'run', 'run_2', 1, 3, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_5', 'absorb', 4, 0, 'platform_absorbed', 0, 'run', 'run_2', 1, 3, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_6', 'debit', -7, 0, 'consumed', 0, 'run', 'run_3', 1, 3, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_7', 'debit', -5, 0, 'consumed', 0, 'run', 'run_4', 1, 4, 'run', '2026-01-01 00:00:00'),
+        (7, 'led_8', 'grant', 99, 0, 'funding', 0, 'grant', 'grt_1', 1, NULL, 'grant', '2026-01-01 00:00:00');";
+
+testkit::on_both! {
+    async fn old_events_get_the_keys_that_the_request_log_knows(kind: Kind) {
+        let steps = match kind {
+            Kind::Sqlite => [
+                include_str!("../../../../migrations/sqlite/0008_event_causes/down.sql"),
+                OLD,
+                include_str!("../../../../migrations/sqlite/0008_event_causes/up.sql"),
+            ],
+            Kind::Postgres => [
+                include_str!("../../../../migrations/postgres/0008_event_causes/down.sql"),
+                OLD,
+                include_str!("../../../../migrations/postgres/0008_event_causes/up.sql"),
+            ],
+        };
+        let test = TestDb::new(kind);
+        upgrade(&test, steps).await;
+        let columns = (events::key_id, events::actor, events::root_event_id, events::depth);
+        let rows: Vec<Row> = test
+            .db
+            .read(move |read| Ok(events::table.order(events::id).select(columns).load(read.connection())?))
+            .await
+            .unwrap();
+        let actor = r#"{"type":"api_key","id":"key_1"}"#.to_owned();
+        assert_eq!(rows, [(Some("key_1".to_owned()), Some(actor), None, 0), (None, None, None, 0), (None, None, None, 0)]);
+    }
+
+    async fn agents_have_spent_what_the_ledger_says(kind: Kind) {
+        let steps = match kind {
+            Kind::Sqlite => [
+                include_str!("../../../../migrations/sqlite/0009_agent_months/down.sql"),
+                SPENT,
+                include_str!("../../../../migrations/sqlite/0009_agent_months/up.sql"),
+            ],
+            Kind::Postgres => [
+                include_str!("../../../../migrations/postgres/0009_agent_months/down.sql"),
+                SPENT,
+                include_str!("../../../../migrations/postgres/0009_agent_months/up.sql"),
+            ],
+        };
+        let test = TestDb::new(kind);
+        upgrade(&test, steps).await;
+        let months: Vec<(i64, i64, String, i64)> = test
+            .db
+            .read(|read| Ok(agent_months::table.order((agent_months::agent_id, agent_months::month)).load(read.connection())?))
+            .await
+            .unwrap();
+        assert_eq!(months, [(7, 3, "2025-12".into(), 30), (7, 3, "2026-01".into(), 7), (7, 4, "2026-01".into(), 5)]);
+        let holds: Vec<(String, i64)> = test
+            .db
+            .read(|read| {
+                let columns = (energy_holds::run_id, energy_holds::agent_id);
+                Ok(energy_holds::table.order(energy_holds::run_id).select(columns).load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        assert_eq!(holds, [("run_1".into(), 3), ("run_2".into(), 0)]);
+    }
+}
