@@ -5,6 +5,7 @@
 //! [`Identity`] and [`Billing`] are the two areas of the contract.
 
 mod areas;
+mod group;
 pub mod ledger;
 pub mod plans;
 pub mod processor;
@@ -12,4 +13,5 @@ pub mod processor;
 pub mod schema;
 
 pub use areas::{Billing, BillingSettings, Identity, Traces};
+pub use group::{areas, group, identity};
 pub use ledger::Ledger;

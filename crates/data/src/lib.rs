@@ -2,12 +2,17 @@
 
 pub mod collections;
 pub mod exports;
+mod group;
 pub mod imports;
 pub mod items;
 pub mod links;
 
 pub mod query;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 mod told;
+
+pub use group::{areas, group};
 
 use operation::{Domain, EventType, Operations};
 

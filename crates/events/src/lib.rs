@@ -4,22 +4,18 @@
 //! it, and delivered at least once. Inbound: outside systems post to a URL of ours, and what they post is on the disk
 //! before they are answered.
 
+mod group;
 pub mod inbound;
 pub mod log;
 pub mod outbound;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 
+pub use group::{EventsParts, areas};
 pub use log::{Catalogue, Feed, Sequencer};
 pub use outbound::{Deliveries, Delivering, signing};
 
-use auth::Seal;
-use egress::Connector;
-use jobs::Runner;
-use operation::{Domain, EventType, Operations, Services};
-use std::sync::Arc;
-use std::time::Duration;
-use store::Db;
+use operation::{Domain, EventType, Operations};
 
 /// The event log.
 pub struct Events;
@@ -52,48 +48,5 @@ impl Domain for Webhooks {
         let mut all = EventType::of::<outbound::EndpointEvent<'_>>();
         all.extend(EventType::of::<inbound::InboundEvent>());
         all
-    }
-}
-
-/// What the binary wires together of events: what operations ask for, and what works in the background.
-pub struct EventsParts {
-    /// The types of all areas.
-    pub catalogue: Arc<Catalogue>,
-    /// Tells who waits that there are events.
-    pub feed: Arc<Feed>,
-    /// Places events and delivers.
-    pub deliveries: Deliveries,
-}
-
-impl EventsParts {
-    /// All of it, on this database.
-    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Self {
-        let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
-        let wake = Arc::new(tokio::sync::Notify::new());
-        let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
-        let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
-        Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer) }
-    }
-
-    /// Hands operations what they ask for.
-    #[must_use]
-    pub fn serve(&self, services: Services) -> Services {
-        services
-            .with_shared(self.catalogue.clone())
-            .with_shared(self.feed.clone())
-            .with(self.deliveries.clone())
-    }
-
-    /// Adds what happens by itself.
-    #[must_use]
-    pub fn background(&self, runner: Runner) -> Runner {
-        let (deliveries, catalogue) = (self.deliveries.clone(), self.catalogue.clone());
-        runner
-            .handle(outbound::SKIP, outbound::skip)
-            .handle(outbound::REPLAY, move |job| outbound::replay(deliveries.clone(), job))
-            .every(outbound::CHECK, outbound::CHECK_PERIOD, move |job| {
-                outbound::check(job, catalogue.clone())
-            })
-            .every("events.purge", Duration::from_secs(3600), outbound::purge)
     }
 }

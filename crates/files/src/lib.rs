@@ -8,11 +8,15 @@ mod download;
 mod links;
 mod range;
 mod row;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 mod storage;
+mod targets;
 
 pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;
-pub use row::{File, FileKind, FileRow, find, live};
+pub use row::{File, FileKind, FileRow, among, find, live};
 pub use storage::{
     Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep,
 };
+pub use targets::FileTargets;

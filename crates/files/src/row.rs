@@ -1,10 +1,10 @@
 //! A file as it is stored, and as it goes out.
 
+use crate::schema::files;
 use diesel::prelude::*;
 use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use store::Read;
-use store::schema::files;
 use utoipa::ToSchema;
 
 /// A file as it is stored.
@@ -123,6 +123,22 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Optio
         .select(FileRow::as_select())
         .get_result(read.connection());
     Ok(found.optional()?)
+}
+
+/// Those of `ids` that are files of the workspace which are not in the trash, in no order.
+///
+/// # Errors
+/// When the database fails.
+pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(files::table
+        .filter(files::id.eq_any(ids))
+        .filter(files::workspace_id.eq(workspace))
+        .filter(files::trashed_at.is_null())
+        .select(FileRow::as_select())
+        .load(read.connection())?)
 }
 
 /// The file with this permanent address, in any state.

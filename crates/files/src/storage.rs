@@ -1,6 +1,7 @@
 //! Bytes in and out of object storage.
 
 use super::row::FileRow;
+use crate::schema::files;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +16,6 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
 use std::ops::Range;
 use std::sync::Arc;
-use store::schema::files;
 use store::{Db, Tx};
 
 /// The most bytes of a file (decision 14).

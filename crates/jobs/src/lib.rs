@@ -9,10 +9,12 @@
 //! What a job does belongs to the area that asks for it; here is only when, how often and until when.
 
 mod error;
+mod job;
 mod runner;
 mod table;
 mod work;
 
 pub use error::JobError;
+pub use job::{Job, When};
 pub use runner::{Aborted, Runner, Running, Waker};
 pub use work::JobContext;

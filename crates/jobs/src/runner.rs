@@ -1,11 +1,11 @@
 //! The runner: what it knows to do, its loop, and its end.
 
 use crate::error::JobError;
+use crate::job::{Job, When};
 use crate::table::{self, Claimed, Room};
 use crate::work::{self, Ended, JobContext, Tokens};
 use model::{Result, WorkspaceId};
 use std::collections::{BTreeMap, HashMap};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -13,25 +13,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How often a job is tried unless its kind says otherwise: with the growing delays, for about an hour.
-const MAX_ATTEMPTS: i64 = 12;
-
-type Outcome = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
-
-#[derive(Clone)]
-pub(crate) struct Kind {
-    pub(crate) handler: Arc<dyn Fn(JobContext) -> Outcome + Send + Sync>,
-    pub(crate) period: Option<Duration>,
-    pub(crate) max_attempts: i64,
-}
-
 /// Runs the jobs of the kinds that it was given handlers for, and leaves other kinds to other versions of the
 /// program. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner {
     pub(crate) db: Db,
     pub(crate) lease: Duration,
-    kinds: BTreeMap<&'static str, Kind>,
+    jobs: BTreeMap<&'static str, Job>,
     concurrency: usize,
     per_workspace: usize,
     poll: Duration,
@@ -65,7 +53,7 @@ impl Runner {
     pub fn new(db: Db) -> Self {
         Self {
             db,
-            kinds: BTreeMap::new(),
+            jobs: BTreeMap::new(),
             concurrency: 8,
             per_workspace: 3,
             poll: Duration::from_secs(1),
@@ -74,48 +62,44 @@ impl Runner {
         }
     }
 
-    /// Runs jobs of this kind with `handler`, which must be idempotent.
+    /// Knows these jobs, too.
+    #[must_use]
+    pub fn with(mut self, jobs: impl IntoIterator<Item = Job>) -> Self {
+        self.jobs.extend(jobs.into_iter().map(|job| (job.kind(), job)));
+        self
+    }
+
+    /// Runs jobs of this kind with `handler`, without saying what for. A group declares its jobs as [`Job`]s.
     #[must_use]
     pub fn handle<F, Fut>(self, kind: &'static str, handler: F) -> Self
     where
         F: Fn(JobContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), JobError>> + Send + 'static,
     {
-        self.know(kind, None, handler)
+        self.with([Job::after(kind, "", "", handler)])
     }
 
-    /// Runs `handler` once in every `period` over all replicas, for the first time at once. Times that were missed
-    /// are not made up for. A failure is tried again within the period; the next time comes whatever happened.
+    /// Runs `handler` as [`When::Every`] says, without saying what for. A group declares its jobs as
+    /// [`Job`]s.
     #[must_use]
     pub fn every<F, Fut>(self, kind: &'static str, period: Duration, handler: F) -> Self
     where
         F: Fn(JobContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), JobError>> + Send + 'static,
     {
-        self.know(kind, Some(period), handler)
+        self.with([Job::every(kind, period, "", handler)])
     }
 
-    /// The kinds that it has handlers for.
-    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
-        self.kinds.keys().copied()
-    }
-
-    fn know<F, Fut>(mut self, kind: &'static str, period: Option<Duration>, handler: F) -> Self
-    where
-        F: Fn(JobContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), JobError>> + Send + 'static,
-    {
-        let handler: Arc<dyn Fn(JobContext) -> Outcome + Send + Sync> =
-            Arc::new(move |context| Box::pin(handler(context)));
-        self.kinds.insert(kind, Kind { handler, period, max_attempts: MAX_ATTEMPTS });
-        self
+    /// The jobs that it knows, in the order of their names.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
     }
 
     /// How often jobs of a kind are tried in all, 12 unless said here, after its handler was given.
     #[must_use]
-    pub fn max_attempts(mut self, kind: &str, attempts: i64) -> Self {
-        if let Some(kind) = self.kinds.get_mut(kind) {
-            kind.max_attempts = attempts.max(1);
+    pub fn max_attempts(mut self, kind: &'static str, attempts: i64) -> Self {
+        if let Some(job) = self.jobs.remove(kind) {
+            self.jobs.insert(kind, job.up_to(attempts));
         }
         self
     }
@@ -153,8 +137,8 @@ impl Runner {
         self.waker.clone()
     }
 
-    pub(crate) fn kind(&self, kind: &str) -> Option<&Kind> {
-        self.kinds.get(kind)
+    pub(crate) fn job(&self, kind: &str) -> Option<&Job> {
+        self.jobs.get(kind)
     }
 
     /// Begins to run jobs, on this runtime, until [`Running::stop`].
@@ -180,8 +164,8 @@ impl Runner {
     }
 
     async fn plan(&self) -> Result<()> {
-        for (&kind, Kind { period, .. }) in &self.kinds {
-            if let Some(period) = *period {
+        for (&kind, job) in &self.jobs {
+            if let When::Every(period) = job.when() {
                 self.db.write(move |tx| table::plan(tx, kind, period)).await?;
             }
         }
@@ -189,7 +173,7 @@ impl Runner {
     }
 
     async fn claim(&self, all: usize, running: HashMap<WorkspaceId, usize>) -> Result<Vec<Claimed>> {
-        let kinds: Vec<&'static str> = self.kinds.keys().copied().collect();
+        let kinds: Vec<&'static str> = self.jobs.keys().copied().collect();
         let room = Room { all, per_workspace: self.per_workspace, running };
         let lease = self.lease;
         self.db.write(move |tx| table::claim(tx, &kinds, room.clone(), lease)).await

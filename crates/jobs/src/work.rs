@@ -1,7 +1,8 @@
 //! Running one job: its handler, its lease and its end.
 
 use crate::error::{JobError, Next, delay};
-use crate::runner::{Aborted, Kind, Runner};
+use crate::job::{Job, When};
+use crate::runner::{Aborted, Runner};
 use crate::table::{self, Claimed, Settled, Verdict, later, next_slot};
 use model::{JsonText, Result};
 use std::time::Duration;
@@ -45,14 +46,14 @@ pub(crate) struct Tokens {
 
 /// Runs a claimed job and settles it.
 pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Result<Ended> {
-    let Some(kind) = runner.kind(&job.kind) else { return Ok(Ended::Settled) };
+    let Some(kind) = runner.job(&job.kind) else { return Ok(Ended::Settled) };
     if tokens.soft.is_cancelled() {
         return settle(runner, job, Verdict::HandBack).await;
     }
     // Its owners may have been ended by the job itself, so it must not come back for ever.
-    if job.stale_lease.is_some() && job.attempts > kind.max_attempts {
+    if job.stale_lease.is_some() && job.attempts > kind.max_attempts() {
         let error = JobError::backoff("its owner vanished, and no attempts are left");
-        let verdict = judge(runner, kind, &job, Err(error), false);
+        let verdict = verdict_of(runner, kind, &job, Err(error), false);
         return settle(runner, job, verdict).await;
     }
     let soft = tokens.soft.child_token();
@@ -91,7 +92,7 @@ pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Resul
         }
     };
     let result = result.unwrap_or_else(|error| Err(JobError::backoff(&panic_text(error))));
-    let verdict = judge(runner, kind, &job, result, tokens.soft.is_cancelled());
+    let verdict = verdict_of(runner, kind, &job, result, tokens.soft.is_cancelled());
     settle(runner, job, verdict).await
 }
 
@@ -111,15 +112,18 @@ async fn still_ours(runner: &Runner, job: &Claimed) -> bool {
     }
 }
 
-fn judge(
+fn verdict_of(
     runner: &Runner,
-    kind: &Kind,
+    kind: &Job,
     job: &Claimed,
     result: Result<(), JobError>,
     asked_to_stop: bool,
 ) -> Verdict {
     let now = runner.db.clock().now();
-    let slot = kind.period.map(|period| next_slot(job.run_at, period, now));
+    let slot = match kind.when() {
+        When::Every(period) => Some(next_slot(job.run_at, period, now)),
+        When::After(_) => None,
+    };
     let error = match (result, slot) {
         (Ok(()), None) => return Verdict::Done,
         (Ok(()), Some(slot)) => return Verdict::Next(slot, None),
@@ -131,7 +135,7 @@ fn judge(
         Next::RetryIn(wait) => Some(wait),
         Next::GiveUp => None,
     };
-    let retry_at = wait.filter(|_| job.attempts < kind.max_attempts).map(|wait| later(now, wait));
+    let retry_at = wait.filter(|_| job.attempts < kind.max_attempts()).map(|wait| later(now, wait));
     let cause = &error.cause;
     match (retry_at, slot) {
         (Some(at), slot) if slot.is_none_or(|slot| at < slot) => {

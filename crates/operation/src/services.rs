@@ -24,6 +24,13 @@ impl Services {
         self
     }
 
+    /// Adds all values of others; the last of a type wins.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
     /// The value of this type.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! The activity log: who did what to an item, from what to what.
 
+use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
 use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use store::schema::item_activity;
 use store::{OptInPage, Read, Tx, each};
 use utoipa::ToSchema;
 

@@ -1,10 +1,10 @@
 //! How many items there are, without reading all of them.
 
+use crate::schema::collections;
 use crate::shape::CollectionRow;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, Result, Timestamp};
-use store::schema::collections;
 use store::{Db, Read};
 
 /// Up to so many items are counted whenever somebody asks for a collection.

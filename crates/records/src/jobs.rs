@@ -1,11 +1,10 @@
 //! The engine's work in the background.
 
 use crate::definitions::rewrite;
-use crate::indexes::jobs::handle_index_jobs;
 use crate::rows::purge;
 use crate::shape::Shapes;
-use crate::{compute, count, links};
-use ::jobs::{JobError, Runner};
+use crate::{compute, count, indexes, links};
+use ::jobs::{Job, JobError};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,32 +14,56 @@ struct Rewrite {
     rewrite_id: i64,
 }
 
-/// Gives a runner the handlers of the engine's jobs.
-#[must_use]
-pub fn handle_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The engine's jobs.
+pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     let [recomputing, cascading, emptying, purging, rewriting] = std::array::from_fn(|_| shapes.clone());
-    handle_index_jobs(runner, shapes)
-        .handle(rewrite::JOB, move |job| {
-            let shapes = rewriting.clone();
-            async move {
-                let Rewrite { rewrite_id } = job.payload.parse().map_err(JobError::give_up)?;
-                rewrite::run(&job.db, &shapes, rewrite_id).await?;
-                Ok(())
-            }
-        })
-        .every("data.collections.count", Duration::from_secs(3600), |job| async move {
+    let mut jobs = vec![
+        Job::after(
+            rewrite::JOB,
+            "a field changes its type, its choices or goes",
+            "brings the items after it",
+            move |job| {
+                let shapes = rewriting.clone();
+                async move {
+                    let Rewrite { rewrite_id } = job.payload.parse().map_err(JobError::give_up)?;
+                    rewrite::run(&job.db, &shapes, rewrite_id).await?;
+                    Ok(())
+                }
+            },
+        ),
+        Job::every("data.collections.count", HOUR, "counts items anew", |job| async move {
             count::recount(&job.db).await?;
             Ok(())
-        })
-        .handle(compute::RECOMPUTE, move |job| {
-            let shapes = recomputing.clone();
-            async move { Ok(compute::recompute(&shapes, job).await?) }
-        })
-        .handle(links::CASCADE, move |job| {
-            let shapes = cascading.clone();
-            async move { Ok(links::cascade(&shapes, job).await?) }
-        })
-        .handle(purge::EMPTY, move |job| purge::empty(emptying.clone(), job))
-        .every(purge::PURGE, Duration::from_secs(3600), move |job| purge::purge_old(purging.clone(), job))
-        .every(purge::FORGET, Duration::from_secs(24 * 3600), purge::forget)
+        }),
+        Job::after(
+            compute::RECOMPUTE,
+            "values that others are computed from change",
+            "computes rollups, lookups and formulas",
+            move |job| {
+                let shapes = recomputing.clone();
+                async move { Ok(compute::recompute(&shapes, job).await?) }
+            },
+        ),
+        Job::after(
+            links::CASCADE,
+            "an item with many links is trashed",
+            "takes its links along",
+            move |job| {
+                let shapes = cascading.clone();
+                async move { Ok(links::cascade(&shapes, job).await?) }
+            },
+        ),
+        Job::after(purge::EMPTY, "the trash is emptied", "deletes its items for good", move |job| {
+            purge::empty(emptying.clone(), job)
+        }),
+        Job::every(purge::PURGE, HOUR, "deletes for good what was in the trash for its time", move |job| {
+            purge::purge_old(purging.clone(), job)
+        }),
+        Job::every(purge::FORGET, DAY, "forgets old activity", purge::forget),
+    ];
+    jobs.extend(indexes::jobs::jobs(shapes));
+    jobs
 }

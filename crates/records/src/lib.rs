@@ -17,8 +17,10 @@ pub mod print;
 pub mod publish;
 pub mod query;
 pub mod rows;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
 pub mod search;
 pub mod shape;
 
 pub use author::{Author, Source};
-pub use jobs::handle_jobs;
+pub use jobs::jobs;

@@ -1,24 +1,19 @@
 //! The composition: which areas there are, and what they are handed.
 
+use agents::RunEngine;
 use agents::providers::Tiers;
-use agents::runs::{ApprovalRoute, RunDirectory, RunEngineParts};
-use agents::{Agents, RunEngine, Runs};
+use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
-use billing::{Billing, BillingSettings, Identity, Ledger, Traces};
-use data::exports::Exporter;
-use data::imports::{self, Importer};
-use data::{Collections, ItemLinks, Items};
+use billing::{BillingSettings, Ledger};
 use egress::Connector;
-use events::inbound::{self, Receiver, ReceiverParts};
-use events::{Deliveries, Events, EventsParts, Webhooks};
-use files::{DownloadRoute, Files, Objects, PermanentRoute};
+use events::inbound::{Receiver, ReceiverParts};
+use events::{Deliveries, EventsParts};
+use files::{Files, Objects};
 use http_face::{Contracts, Face};
-use jobs::Runner;
+use jobs::{Job, Runner};
 use model::Result;
-use operation::ports::{LinkDirectory, LinkTargets};
-use operation::{Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
-use records::query::Planner;
-use records::shape::Shapes;
+use operation::ports::LinkDirectory;
+use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -27,21 +22,15 @@ use tokio::sync::watch;
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
 pub const VERSION: &str = "v0.5.0";
 
-/// All areas, in the order of the published documents.
+/// The areas of all groups, in the order of the published documents.
+const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, data::areas, events::areas];
+
+/// All areas.
 ///
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
-    Registry::new()
-        .with::<Identity>()?
-        .with::<Runs>()?
-        .with::<Agents>()?
-        .with::<Billing>()?
-        .with::<Collections>()?
-        .with::<Items>()?
-        .with::<ItemLinks>()?
-        .with::<Events>()?
-        .with::<Webhooks>()
+    AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
@@ -119,27 +108,19 @@ impl Service {
             base_url: base_url.clone(),
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
-        let shapes = Arc::new(Shapes::default());
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
-        let services = Services::default()
-            .with_shared(files.clone())
-            .with_shared(tiers)
-            .with_shared(connector)
-            .with_shared(seal.clone())
-            .with(engine.clone())
-            .with(receiver.clone())
-            .with(settings)
-            .with(Traces(Arc::new(RunDirectory)))
-            .with(LinkDirectory::new([Arc::new(RunDirectory) as Arc<dyn LinkTargets>]))
-            .with_shared(shapes.clone())
-            .with(Planner::new(db.clone()));
-        let services = events.serve(services);
+        let Joined { services, jobs, raw_routes } = join([
+            operation::foundation(),
+            agents::group(&engine, tiers, connector),
+            billing::group(settings, Arc::new(RunDirectory)),
+            data::group(&db, &files),
+            events.group(receiver),
+        ]);
+        let jobs = Runner::new(db.clone()).with(jobs);
+        let services = services.with_shared(seal.clone());
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
-        let importer = Arc::new(Importer { files: files.clone(), shapes: shapes.clone() });
-        let jobs = imported(received(background(&db, &engine, &shapes), &receiver), importer);
-        let jobs = events.background(jobs);
         let pipeline = Pipeline {
             registry,
             db,
@@ -153,7 +134,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        let raw_routes = raw_routes(receiver, &pipeline.db, &engine, &files, shapes).into();
+        let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
         Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
     }
@@ -180,98 +161,23 @@ impl Service {
     }
 }
 
-/// What is served beside the API. No prefix may begin another.
-fn raw_routes(
-    receiver: Receiver,
-    db: &Db,
-    engine: &RunEngine,
-    files: &Arc<Files>,
-    shapes: Arc<Shapes>,
-) -> Vec<Arc<dyn RawRoute>> {
-    let exporter = Arc::new(Exporter::new(db.clone(), shapes));
-    vec![
-        Arc::new(receiver),
-        Arc::new(ApprovalRoute::new(engine.clone())),
-        Arc::new(PermanentRoute { db: db.clone(), files: files.clone() }),
-        Arc::new(DownloadRoute { db: db.clone(), files: files.clone(), generator: exporter }),
-    ]
+/// What all groups add to the service.
+struct Joined {
+    services: Services,
+    jobs: Vec<Job>,
+    raw_routes: Vec<Arc<dyn RawRoute>>,
 }
 
-/// What happens by itself to what inbound webhooks have received.
-fn received(runner: Runner, receiver: &Receiver) -> Runner {
-    let receiver = receiver.clone();
-    runner
-        .every("inbound.purge", Duration::from_secs(3600), inbound::jobs::purge)
-        .handle(inbound::jobs::FORGET, inbound::jobs::forget)
-        .handle(inbound::jobs::REPROCESS, move |job| inbound::jobs::reprocess(job, receiver.clone()))
-}
-
-/// What happens by itself to files and imports.
-fn imported(runner: Runner, importer: Arc<Importer>) -> Runner {
-    let files = importer.files.clone();
-    runner
-        .every("files.sweep", Duration::from_secs(3600), move |job| {
-            let files = files.clone();
-            async move {
-                files::sweep(&job.db, &files).await?;
-                Ok(())
-            }
-        })
-        .handle(imports::JOB, move |job| imports::run(job, importer.clone()))
-        .max_attempts(imports::JOB, imports::ATTEMPTS)
-}
-
-/// What happens by itself to Energy and plans. Each takes some at a time, so that no transaction is long.
-fn billed(runner: Runner) -> Runner {
-    let seconds = Duration::from_secs;
-    runner
-        .every("energy.sweep", seconds(60), |job| async move {
-            while job.db.write(billing::ledger::sweep_expired_holds).await? > 0 {}
-            while job.db.write(billing::ledger::sweep_expired_grants).await? > 0 {}
-            while job.db.write(billing::ledger::sweep_pending_grants).await? > 0 {}
-            Ok(())
-        })
-        .every("plans.renew", seconds(60), |job| async move {
-            while job.db.write(billing::plans::renew).await? > 0 {}
-            Ok(())
-        })
-        .every("energy.check", seconds(24 * 3600), |job| async move {
-            billing::ledger::check_all(&job.db).await?;
-            Ok(())
-        })
-}
-
-/// What happens by itself.
-fn background(db: &Db, engine: &RunEngine, shapes: &Arc<Shapes>) -> Runner {
-    let seconds = Duration::from_secs;
-    let (resuming, purging) = (engine.clone(), engine.clone());
-    let runner = records::handle_jobs(Runner::new(db.clone()), shapes);
-    let runner = data::collections::handle_jobs(runner, shapes);
-    billed(runner)
-        .every("runs.resume", seconds(5), move |_| {
-            let engine = resuming.clone();
-            async move {
-                engine.resume_silent().await?;
-                Ok(())
-            }
-        })
-        .every("runs.purge", seconds(600), move |_| {
-            let engine = purging.clone();
-            async move {
-                engine.purge_ephemeral().await?;
-                Ok(())
-            }
-        })
-        .every("idempotency.purge", seconds(600), |job| async move {
-            while job.db.write(auth::idempotency::purge).await? > 0 {}
-            Ok(())
-        })
-        .every("request_logs.purge", seconds(3600), |job| async move {
-            while job.db.write(operation::purge_request_logs).await? > 0 {}
-            Ok(())
-        })
-        .every("database.tidy", seconds(3600), |job| async move {
-            job.db.tidy().await?;
-            Ok(())
-        })
+/// Puts groups together: what one offers to the others is handed to them as services.
+fn join(groups: impl IntoIterator<Item = Group>) -> Joined {
+    let mut joined = Joined { services: Services::default(), jobs: Vec::new(), raw_routes: Vec::new() };
+    let mut link_targets = Vec::new();
+    for group in groups {
+        joined.services = joined.services.and(group.services);
+        joined.jobs.extend(group.jobs);
+        joined.raw_routes.extend(group.raw_routes);
+        link_targets.extend(group.link_targets);
+    }
+    joined.services = joined.services.with(LinkDirectory::new(link_targets));
+    joined
 }

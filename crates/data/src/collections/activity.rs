@@ -4,9 +4,9 @@ use diesel::prelude::*;
 use model::{Caller, CollectionId, ItemId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, State, operation};
 use records::activity::{Action, ActivityEntry, ActivityRow};
+use records::schema::item_activity;
 use records::shape::{self, Shapes};
 use serde::Deserialize;
-use store::schema::item_activity;
 use store::{OptInPage, Read};
 use utoipa::IntoParams;
 

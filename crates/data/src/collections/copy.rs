@@ -16,11 +16,11 @@ use records::indexes::uniques;
 use records::links::{self, Grips};
 use records::publish::{News, tell};
 use records::rows::{Draft, ItemRow, Writer};
+use records::schema::{collection_fields, collection_rewrites, collections, items};
 use records::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
-use store::schema::{collection_fields, collection_rewrites, collections, items};
 use store::{Db, LockLevel, Tx};
 use utoipa::ToSchema;
 

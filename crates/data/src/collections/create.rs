@@ -11,9 +11,9 @@ use records::count::Count;
 use records::definitions::{self, Definition, NewField};
 use records::indexes::uniques;
 use records::publish::{News, tell};
+use records::schema::collections;
 use records::shape::{self, CollectionRow, CollectionSettings};
 use std::collections::BTreeSet;
-use store::schema::collections;
 use store::{LockLevel, Tx};
 
 /// Creates a collection with its fields.

@@ -17,10 +17,10 @@ use records::definitions::change::{Change, run};
 use records::definitions::remove::delete;
 use records::definitions::{CollectionField, FieldPatch, NewField, create, read_field, rewrite};
 use records::publish::{News, tell};
+use records::schema::collection_fields;
 use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
 use serde_json::json;
-use store::schema::collection_fields;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 

@@ -1,11 +1,12 @@
 //! Groups, which order collections.
 
+use crate::schema::collection_groups;
 use diesel::prelude::*;
 use fields::text;
 use model::{Caller, Code, CollectionGroupId, Error, Result, Timestamp, WorkspaceId};
 use operation::{Body, Created, Deleted, Json, Path, Rows, operation};
+use records::schema::collections;
 use serde::{Deserialize, Serialize};
-use store::schema::{collection_groups, collections};
 use store::{Read, Tx};
 use utoipa::ToSchema;
 

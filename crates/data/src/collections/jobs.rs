@@ -1,7 +1,7 @@
 //! What happens to collections in the background.
 
 use super::{copy, purge};
-use jobs::{JobError, Runner};
+use ::jobs::{Job, JobError};
 use model::CollectionId;
 use records::shape::Shapes;
 use serde::Deserialize;
@@ -17,22 +17,22 @@ struct Purge {
     collection_id: CollectionId,
 }
 
-/// Gives a runner the handlers of this module's jobs.
-#[must_use]
-pub fn handle_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
+/// The jobs of collections as a whole.
+pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     let copying = shapes.clone();
-    runner
-        .handle(copy::JOB, move |job| {
+    vec![
+        Job::after(copy::JOB, "a collection is duplicated", "copies its items", move |job| {
             let shapes = copying.clone();
             async move {
                 let Copy { copy_id } = job.payload.parse().map_err(JobError::give_up)?;
                 copy::run(&job.db, &shapes, copy_id).await?;
                 Ok(())
             }
-        })
-        .handle(purge::JOB, |job| async move {
+        }),
+        Job::after(purge::JOB, "a collection is deleted", "deletes its items", |job| async move {
             let Purge { collection_id } = job.payload.parse().map_err(JobError::give_up)?;
             purge::run(&job.db, collection_id).await?;
             Ok(())
-        })
+        }),
+    ]
 }

@@ -23,7 +23,7 @@ mod stats;
 pub mod views;
 
 pub use create::create;
-pub use jobs::handle_jobs;
+pub use jobs::jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
 
 use operation::Operations;

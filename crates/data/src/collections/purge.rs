@@ -4,13 +4,13 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
 use records::links::{self, Grip, Grips};
-use records::search;
-use records::shape;
-use serde_json::json;
-use store::schema::{
+use records::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
     item_comments, item_files, item_links, items,
 };
+use records::search;
+use records::shape;
+use serde_json::json;
 use store::{Db, Tx};
 
 /// The job.

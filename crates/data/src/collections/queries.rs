@@ -9,9 +9,9 @@ use model::{Code, CollectionGroupId, CollectionId, Error, FieldId, Result, Works
 use records::count::Count;
 use records::count::{self, EXACT, EXACT_IN_LISTS};
 use records::definitions::{CollectionField, rewrite};
+use records::schema::{collection_fields, collections};
 use records::shape::{self, CollectionRow, Shape, Shapes};
 use std::collections::HashMap;
-use store::schema::{collection_fields, collections};
 use store::{OptInPage, Read, Tx};
 
 /// The most collections of a workspace.

@@ -5,13 +5,13 @@ use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
 use operation::{Cx, Json, Path, operation};
 use records::count;
+use records::schema::items;
 use records::shape::{self, Shape, Shapes};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::Db;
-use store::schema::items;
 use utoipa::ToSchema;
 
 /// So many items are looked at for sizes and fill rates; of more, the newest.

@@ -12,11 +12,11 @@ use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest};
 use records::query::{Asked, Budget, Planner};
 use records::rows::ItemRow;
+use records::schema::item_links;
 use records::shape::{self, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::schema::item_links;
 use store::{AnyConnection, Db, Read};
 use tokio::sync::{Semaphore, mpsc};
 

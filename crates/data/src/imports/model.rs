@@ -1,5 +1,6 @@
 //! What is asked of an import, and how it is told.
 
+use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
 use files::File;
@@ -7,7 +8,6 @@ use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, 
 use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::schema::item_imports;
 use utoipa::ToSchema;
 
 /// How many rejected rows are told one by one; all of them are in the error file.

@@ -1,10 +1,10 @@
 //! Imports in the database.
 
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_TOLD, RowError};
+use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use records::Author;
-use store::schema::{item_import_errors, item_imports};
 use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 pub(super) fn insert(

@@ -15,16 +15,16 @@ use records::activity::{self, Action, Changes, change};
 use records::rows;
 use records::rows::Editor;
 use records::rows::ItemRow;
+use records::schema::{item_comments as table, items};
 use records::shape::{self, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::schema::{item_comments as table, items};
 use store::{OptInPage, Read, Tx};
 use utoipa::ToSchema;
 
 /// A comment as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = store::schema::item_comments)]
+#[diesel(table_name = records::schema::item_comments)]
 struct CommentRow {
     id: CommentId,
     workspace_id: WorkspaceId,

@@ -4,6 +4,7 @@
 
 use super::model::NewAttachment;
 use diesel::prelude::*;
+use files::FileRow;
 use model::{
     Actor, Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, NewEvent, Result,
     Timestamp, WorkspaceId,
@@ -14,11 +15,12 @@ use records::activity::{self, Action, Changes, change};
 use records::rows;
 use records::rows::Editor;
 use records::rows::ItemRow;
+use records::schema::item_files;
 use records::shape::{self, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::schema::{files, item_files};
-use store::{OptInPage, Read, Tx, each};
+use std::collections::HashMap;
+use store::{Read, Tx, each};
 use utoipa::ToSchema;
 
 /// The most files of an item.
@@ -47,33 +49,6 @@ pub struct ItemFile {
     pub attached_at: Timestamp,
 }
 
-#[derive(Debug, Queryable)]
-struct Attached {
-    id: FileId,
-    name: String,
-    mime_type: String,
-    size: i64,
-    sha256: String,
-    created_by: JsonText,
-    created_at: Timestamp,
-}
-
-impl Attached {
-    fn file(self, item: ItemId) -> Result<ItemFile> {
-        Ok(ItemFile {
-            id: self.id,
-            object: "item_file",
-            item_id: item,
-            name: self.name,
-            mime_type: self.mime_type,
-            size: self.size,
-            sha256: self.sha256,
-            attached_by: self.created_by.parse()?,
-            attached_at: self.created_at,
-        })
-    }
-}
-
 /// Files attached to the item
 ///
 /// Those that were uploaded last come first.
@@ -88,9 +63,11 @@ pub fn list_item_files(
 ) -> Result<OptInList<ItemFile>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let item = rows::live(read, &shape, item_id)?;
-    let found = attached(read, &item, page.page())?;
-    let found = found.into_iter().map(|file| file.file(item.id)).collect::<Result<Vec<_>>>()?;
-    Ok(page.answer(found, |file| file.id.to_string()))
+    let after = page.page().after::<FileId>()?;
+    let most = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
+    let found = attached(read, &item)?;
+    let found = found.into_iter().filter(|file| after.is_none_or(|after| file.id < after)).take(most);
+    Ok(page.answer(found.collect(), |file| file.id.to_string()))
 }
 
 /// Attach a file
@@ -108,7 +85,7 @@ pub fn attach_item_file(
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let item = rows::locked(tx, &editor.shape, item_id)?;
     rows::refuse_locked(&item)?;
-    if live_files(tx, item.workspace_id, &[new.file_id])?.is_empty() {
+    if usable(tx, item.workspace_id, &[new.file_id])?.is_empty() {
         return Err(Error::not_found("file").param("file_id"));
     }
     let count: i64 =
@@ -160,14 +137,9 @@ pub fn detach_item_file(
 }
 
 /// Those of `ids` that are files of the workspace and can be read.
-fn live_files(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileId>> {
-    Ok(files::table
-        .filter(files::workspace_id.eq(workspace))
-        .filter(files::id.eq_any(ids))
-        .filter(files::status.eq("ready"))
-        .filter(files::trashed_at.is_null())
-        .select(files::id)
-        .load(read.connection())?)
+fn usable(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileId>> {
+    let found = files::among(read, workspace, ids)?;
+    Ok(found.into_iter().filter(FileRow::is_ready).map(|file| file.id).collect())
 }
 
 /// Refuses files that are not there to be used.
@@ -178,57 +150,44 @@ pub(crate) fn check_all(read: &mut Read, workspace: WorkspaceId, ids: &[FileId],
     if ids.is_empty() {
         return Ok(());
     }
-    let found = live_files(read, workspace, ids)?;
+    let found = usable(read, workspace, ids)?;
     let missing = ids.iter().enumerate().filter(|(_, id)| !found.contains(id));
     let errors = missing
         .map(|(place, _)| FieldError::new(format!("{path}[{place}]"), "is not a file of this workspace"));
     Error::all_invalid(errors.collect()).map_or(Ok(()), Err)
 }
 
-const COLUMNS: (
-    files::id,
-    files::name,
-    files::mime_type,
-    files::size,
-    files::sha256,
-    item_files::created_by,
-    item_files::created_at,
-) = (
-    files::id,
-    files::name,
-    files::mime_type,
-    files::size,
-    files::sha256,
-    item_files::created_by,
-    item_files::created_at,
-);
-
-fn attached(read: &mut Read, item: &ItemRow, page: &OptInPage) -> Result<Vec<Attached>> {
-    let mut query = item_files::table
-        .inner_join(files::table.on(files::id.eq(item_files::file_id)))
+/// The files of an item, those that were uploaded last first. There are few, so all of them are read.
+fn attached(read: &mut Read, item: &ItemRow) -> Result<Vec<ItemFile>> {
+    let rows: Vec<(FileId, JsonText, Timestamp)> = item_files::table
         .filter(item_files::item_id.eq(item.id))
         .filter(item_files::workspace_id.eq(item.workspace_id))
-        .filter(files::trashed_at.is_null())
         .order(item_files::file_id.desc())
-        .limit(page.fetch())
-        .select(COLUMNS)
-        .into_boxed();
-    if let Some(after) = page.after::<FileId>()? {
-        query = query.filter(item_files::file_id.lt(after));
+        .select((item_files::file_id, item_files::created_by, item_files::created_at))
+        .load(read.connection())?;
+    let ids: Vec<FileId> = rows.iter().map(|(id, ..)| *id).collect();
+    let mut files: HashMap<FileId, FileRow> =
+        files::among(read, item.workspace_id, &ids)?.into_iter().map(|file| (file.id, file)).collect();
+    let mut attached = Vec::with_capacity(rows.len());
+    for (id, attached_by, attached_at) in rows {
+        let Some(file) = files.remove(&id) else { continue };
+        attached.push(ItemFile {
+            id,
+            object: "item_file",
+            item_id: item.id,
+            name: file.name,
+            mime_type: file.mime_type,
+            size: file.size,
+            sha256: file.sha256,
+            attached_by: attached_by.parse()?,
+            attached_at,
+        });
     }
-    Ok(query.load(read.connection())?)
+    Ok(attached)
 }
 
 fn one(read: &mut Read, item: &ItemRow, file: FileId) -> Result<Option<ItemFile>> {
-    let found = item_files::table
-        .inner_join(files::table.on(files::id.eq(item_files::file_id)))
-        .filter(item_files::item_id.eq(item.id))
-        .filter(item_files::file_id.eq(file))
-        .filter(item_files::workspace_id.eq(item.workspace_id))
-        .filter(files::trashed_at.is_null())
-        .select(COLUMNS)
-        .get_result::<Attached>(read.connection());
-    found.optional()?.map(|file| file.file(item.id)).transpose()
+    Ok(attached(read, item)?.into_iter().find(|attached| attached.id == file))
 }
 
 fn tell(

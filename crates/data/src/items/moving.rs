@@ -22,11 +22,11 @@ use records::rows::Editor;
 use records::rows::ItemRow;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
+use records::schema::item_links;
 use records::shape::{Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use store::schema::item_links;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -260,7 +260,7 @@ fn unlink(tx: &mut Tx, row: &ItemRow) -> Result<()> {
 
 /// Takes comments, files and free links along.
 fn follow(tx: &mut Tx, row: &ItemRow) -> Result<()> {
-    use store::schema::{item_comments, item_files};
+    use records::schema::{item_comments, item_files};
     let home = row.collection_id;
     diesel::update(item_comments::table.filter(item_comments::item_id.eq(row.id)))
         .set(item_comments::collection_id.eq(home))

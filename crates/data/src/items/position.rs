@@ -11,9 +11,9 @@ use records::rows::Editor;
 use records::rows::natural_place;
 use records::rows::place;
 use records::rows::write::Draft;
+use records::schema::items;
 use records::shape::Shapes;
 use store::Tx;
-use store::schema::items;
 
 /// Places are ordered by their first 256 bytes; longer ones than this are not given out.
 const LONGEST: usize = 200;

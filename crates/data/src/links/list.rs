@@ -9,14 +9,15 @@ use super::model::{
 use super::targets;
 use diesel::prelude::*;
 use model::{Caller, Code, CollectionId, FieldId, ItemId, LinkId, Result, WorkspaceId};
+use operation::ports::LinkDirectory;
 use operation::{OptIn, OptInList, Path, Query, Rows, State, operation};
 use records::links::table::{self, FREE, ITEM, LinkRow};
 use records::rows;
+use records::schema::{item_links, items as items_table};
 use records::shape::{self, Shape, Shapes};
 use std::collections::HashMap;
 use std::str::FromStr;
 use store::Read;
-use store::schema::{item_links, items as items_table};
 
 /// The place of a link in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,7 @@ impl Fields {
 ///
 /// Relation fields and free links, each with enough of the object at its other end to show it. First those that leave
 /// from the item, field by field and in the order of links.
+#[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 #[operation(get "/collections/{collectionId}/items/{itemId}/links", scope = "items:read", ceiling = 200)]
 pub fn list_item_links(
     read: &mut Read,
@@ -76,12 +78,20 @@ pub fn list_item_links(
     Query(query): Query<LinkQuery>,
     page: OptIn,
     shapes: State<Shapes>,
+    directory: State<LinkDirectory>,
 ) -> Result<OptInList<ItemLink>> {
     let workspace = caller.workspace_id();
     let shape = shape::for_read(read, &shapes.0, workspace, collection_id)?;
     rows::live(read, &shape, item_id)?;
     let after = page.page().after()?;
-    let list = List { workspace, shape: &shape, shapes: &shapes.0, item: item_id, query: &query };
+    let list = List {
+        workspace,
+        shape: &shape,
+        shapes: &shapes.0,
+        directory: &directory.0,
+        item: item_id,
+        query: &query,
+    };
     let (mut fields, most) = (Fields::default(), page.page().fetch());
     let mut links = list.leading_out(read, after, most, &mut fields)?;
     let left = most - i64::try_from(links.len()).unwrap_or(most);
@@ -95,6 +105,7 @@ struct List<'a> {
     workspace: WorkspaceId,
     shape: &'a Shape,
     shapes: &'a Shapes,
+    directory: &'a LinkDirectory,
     item: ItemId,
     query: &'a LinkQuery,
 }
@@ -143,7 +154,7 @@ impl List<'_> {
             .limit(most)
             .select(LinkRow::as_select())
             .load(read.connection())?;
-        let linked = targets::pointed_to(read, self.workspace, &rows)?;
+        let linked = targets::pointed_to(read, self.directory, self.workspace, &rows)?;
         let show = |row: LinkRow| {
             fields.of_link.insert(row.id, row.field_id);
             let key = self.shape.field_by_id(row.field_id).map(|field| field.key.clone());
@@ -229,7 +240,7 @@ impl List<'_> {
 ///
 /// What links can point to, and which of it this service keeps already.
 #[operation(get "/item-links/kinds", scope = any_key)]
-pub fn list_item_link_kinds(_caller: &Caller) -> Result<Rows<ItemLinkKind>> {
+pub fn list_item_link_kinds(_caller: &Caller, directory: State<LinkDirectory>) -> Result<Rows<ItemLinkKind>> {
     let kind = |kind: LinkTargetType| ItemLinkKind {
         kind,
         object: "item_link_kind",
@@ -242,7 +253,7 @@ pub fn list_item_link_kinds(_caller: &Caller) -> Result<Rows<ItemLinkKind>> {
             LinkTargetType::Run => "Run",
         },
         id_type: if kind.has_numbers() { "integer" } else { "string" },
-        available: kind.is_available(),
+        available: kind == LinkTargetType::Item || directory.0.of(kind.as_str()).is_some(),
         relation: kind == LinkTargetType::Item,
     };
     Ok(Rows(LinkTargetType::ALL.map(kind).into()))

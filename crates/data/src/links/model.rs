@@ -46,11 +46,6 @@ impl LinkTargetType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Whether such objects exist in this service so far.
-    pub fn is_available(self) -> bool {
-        matches!(self, Self::Item | Self::File | Self::Run)
-    }
-
     /// Whether their ids are numbers.
     pub fn has_numbers(self) -> bool {
         self != Self::Run

@@ -1,18 +1,19 @@
 //! Making and removing links one by one.
 
 use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink, told};
-use super::targets::{self, Found};
+use super::targets::{self, Found, LinkWriter};
 use diesel::prelude::*;
 use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result};
+use operation::ports::LinkDirectory;
 use operation::{Body, Created, Deleted, Path, State, operation};
 use records::activity::{self, Action, Changes, change};
 use records::links::locks::{self, Grip, Grips, hold};
 use records::links::relation::{self, New, Others};
 use records::links::table::{self, Ends, FREE, ITEM, LinkRow, NewLink};
 use records::rows::{self, Editor, ItemRow, Writer};
+use records::schema::item_links;
 use records::shape::{self, Shape, Shapes};
-use store::schema::item_links;
 use store::{Read, Tx};
 
 /// The event that tells of a new link. Links that are written as values of items are told of by `item.updated`.
@@ -33,9 +34,10 @@ pub fn create_item_link(
     Path(item_id): Path<ItemId>,
     Body(new): Body<NewItemLink>,
     shapes: State<Shapes>,
+    directory: State<LinkDirectory>,
 ) -> Result<Created<ItemLink>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = editor.writer();
+    let writer = LinkWriter { writer: editor.writer(), directory: &directory.0 };
     hold(tx, editor.shape.workspace, |tx| ends_of_new(tx, &writer, item_id, &new))?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     rows::refuse_locked(&row)?;
@@ -43,13 +45,13 @@ pub fn create_item_link(
         Some(key) => relate(tx, &writer, &row, relation_field(&editor.shape, key, "field_key")?, &new)?,
         None => link_freely(tx, &writer, &row, &new)?,
     };
-    let link = shown(tx, &editor.shape, link)?;
+    let link = shown(tx, &writer, link)?;
     emit(tx, &writer, CREATED, &link)?;
     Ok(Created(link))
 }
 
 /// The items that a new link concerns, and those of links that it takes the place of.
-fn ends_of_new(tx: &mut Tx, writer: &Writer<'_>, item: ItemId, new: &NewItemLink) -> Result<Grips> {
+fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItemLink) -> Result<Grips> {
     let mut grips = Grips::default();
     grips.add([item], Grip::Changing);
     let Some(to) = new.to.item() else { return Ok(grips) };
@@ -84,7 +86,7 @@ pub(super) fn relation_field<'a>(shape: &'a Shape, key: &str, at: &str) -> Resul
 /// Finds the item that a relation field is to point to.
 pub(super) fn related(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     ends: &Ends,
     to: &LinkTarget,
@@ -93,7 +95,7 @@ pub(super) fn related(
     if to.kind != LinkTargetType::Item {
         return Err(Error::invalid(format!("{at}.type"), "must be `item` for a link of a relation field"));
     }
-    let found = targets::find(tx, writer.author.workspace, to, at)?;
+    let found = targets::find(tx, writer.directory, writer.author.workspace, to, at)?;
     match found.item() {
         Some((collection, id)) if collection == ends.target => {
             refuse_self(row, id, at)?;
@@ -116,7 +118,7 @@ pub(super) fn refuse_self(row: &ItemRow, to: ItemId, at: &str) -> Result<()> {
 /// Makes a link of a relation field.
 fn relate(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     field: &Field,
     new: &NewItemLink,
@@ -147,7 +149,7 @@ fn relate(
 /// `link_exists` where none is to be replaced, `item_locked`.
 fn make_room(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     ends: &Ends,
     to: ItemId,
@@ -179,8 +181,8 @@ fn in_the_way(read: &mut Read, item: ItemId, ends: &Ends, to: ItemId) -> Result<
 }
 
 /// Makes a link that belongs to no field.
-fn link_freely(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, new: &NewItemLink) -> Result<LinkRow> {
-    let found = targets::find(tx, writer.author.workspace, &new.to, "to")?;
+fn link_freely(tx: &mut Tx, writer: &LinkWriter<'_>, row: &ItemRow, new: &NewItemLink) -> Result<LinkRow> {
+    let found = targets::find(tx, writer.directory, writer.author.workspace, &new.to, "to")?;
     if let Some((_, id)) = found.item() {
         refuse_self(row, id, "to")?;
     }
@@ -197,7 +199,7 @@ fn link_freely(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, new: &NewItemLin
 /// Stores a free link, and tells both ends' logs of it.
 pub(super) fn insert_free(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     found: &Found,
     (role, note): (Option<&str>, Option<&str>),
@@ -228,11 +230,11 @@ pub(super) fn insert_free(
 }
 
 /// Writes to the activity log of both ends of a free link.
-fn record(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow, action: Action) -> Result<()> {
+fn record(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow, action: Action) -> Result<()> {
     let what = serde_json::json!({
         "id": link.id,
         "from": { "collection_id": link.collection_id, "item_id": link.item_id },
-        "to": LinkTarget::of(&link),
+        "to": LinkTarget::of(link),
         "role": link.role,
     });
     let entry = match action {
@@ -258,9 +260,10 @@ pub fn delete_item_link(
     Path(item_id): Path<ItemId>,
     Path(link_id): Path<LinkId>,
     shapes: State<Shapes>,
+    directory: State<LinkDirectory>,
 ) -> Result<Deleted<LinkId>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = editor.writer();
+    let writer = LinkWriter { writer: editor.writer(), directory: &directory.0 };
     let missing = || Error::not_found("link");
     hold(tx, editor.shape.workspace, |tx| {
         let mut grips = Grips::default();
@@ -282,7 +285,7 @@ pub fn delete_item_link(
 ///
 /// # Errors
 /// `not_found` where it leaves from or leads to the trash, `item_locked`, `invalid_state` for an archived collection.
-pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<()> {
+pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Result<()> {
     let workspace = writer.author.workspace;
     let missing = || Error::not_found("link");
     let home = shape::for_write(tx, writer.shapes, workspace, link.collection_id)
@@ -291,8 +294,8 @@ pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<
         .filter(|row| row.trashed_at.is_none())
         .ok_or_else(missing)?;
     rows::refuse_locked(&owner)?;
-    let writer = Writer { shape: &home, ..*writer };
-    let told = shown(tx, &home, link.clone())?;
+    let writer = LinkWriter { writer: Writer { shape: &home, ..writer.writer }, ..*writer };
+    let told = shown(tx, &writer, link.clone())?;
     match home.field_by_id(link.field_id) {
         Some(field) => {
             let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
@@ -310,21 +313,22 @@ pub(super) fn unlink(tx: &mut Tx, writer: &Writer<'_>, link: LinkRow) -> Result<
 }
 
 /// Removes a free link, and tells both ends' logs of it.
-pub(super) fn remove_free(tx: &mut Tx, writer: &Writer<'_>, link: &LinkRow) -> Result<()> {
+pub(super) fn remove_free(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow) -> Result<()> {
     diesel::delete(item_links::table.find(link.id)).execute(tx.connection())?;
     record(tx, writer, link, Action::Unlinked)
 }
 
 /// A link that leaves from an item of this shape, with what it points to.
-pub(super) fn shown(tx: &mut Tx, shape: &Shape, link: LinkRow) -> Result<ItemLink> {
-    let linked = targets::pointed_to(tx, shape.workspace, std::slice::from_ref(&link))?;
-    let key = shape.field_by_id(link.field_id).map(|field| field.key.clone());
+pub(super) fn shown(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Result<ItemLink> {
+    let linked =
+        targets::pointed_to(tx, writer.directory, writer.shape.workspace, std::slice::from_ref(&link))?;
+    let key = writer.shape.field_by_id(link.field_id).map(|field| field.key.clone());
     let other = LinkTarget::of(&link).and_then(|target| linked.get(&target).cloned());
     ItemLink::of(link, LinkDirection::Out, key, other)
 }
 
 /// Tells of a link.
-pub(super) fn emit(tx: &mut Tx, writer: &Writer<'_>, kind: &'static str, link: &ItemLink) -> Result<()> {
+pub(super) fn emit(tx: &mut Tx, writer: &LinkWriter<'_>, kind: &'static str, link: &ItemLink) -> Result<()> {
     if !writer.author.emits {
         return Ok(());
     }

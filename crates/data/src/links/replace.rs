@@ -5,16 +5,17 @@ use super::model::{
     ReplacedLinksSummary, ReplacingLink,
 };
 use super::operations::{self, CREATED, DELETED};
-use super::targets::{self, Found};
+use super::targets::{self, Found, LinkWriter};
 use fields::Field;
 use fields::value::MOST_RELATED;
 use model::{Caller, CollectionId, Error, ItemId, Result};
+use operation::ports::LinkDirectory;
 use operation::{Body, Json, Path, State, operation};
 use records::activity::Action;
 use records::links::locks::{self, Grip, Grips, hold};
 use records::links::relation::{self, New, Others};
 use records::links::table::{self, Ends, FREE, ITEM, LinkRow};
-use records::rows::{self, Editor, ItemRow, Writer};
+use records::rows::{self, Editor, ItemRow};
 use records::shape::Shapes;
 use std::collections::HashSet;
 use store::Tx;
@@ -31,9 +32,10 @@ pub fn replace_item_links(
     Path(item_id): Path<ItemId>,
     Body(wanted): Body<ItemLinkReplacement>,
     shapes: State<Shapes>,
+    directory: State<LinkDirectory>,
 ) -> Result<Json<ReplacedLinks>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
-    let writer = editor.writer();
+    let writer = LinkWriter { writer: editor.writer(), directory: &directory.0 };
     hold(tx, editor.shape.workspace, |tx| ends_of(tx, &writer, item_id, &wanted))?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     rows::refuse_locked(&row)?;
@@ -55,7 +57,12 @@ pub fn replace_item_links(
 }
 
 /// The items that a replacement concerns: those that are linked, and those that are to be.
-fn ends_of(tx: &mut Tx, writer: &Writer<'_>, item: ItemId, wanted: &ItemLinkReplacement) -> Result<Grips> {
+fn ends_of(
+    tx: &mut Tx,
+    writer: &LinkWriter<'_>,
+    item: ItemId,
+    wanted: &ItemLinkReplacement,
+) -> Result<Grips> {
     let mut grips = Grips::default();
     grips.add([item], Grip::Changing);
     let field = wanted.field_key.as_deref().and_then(|key| writer.shape.field(key));
@@ -88,7 +95,7 @@ fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
 /// Sets the links of a relation field.
 fn of_field(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     field: &Field,
     links: &[ReplacingLink],
@@ -116,7 +123,7 @@ fn of_field(
 /// Sets free links to objects of a type.
 fn free(
     tx: &mut Tx,
-    writer: &Writer<'_>,
+    writer: &LinkWriter<'_>,
     row: &ItemRow,
     kind: LinkTargetType,
     request: &ItemLinkReplacement,
@@ -135,7 +142,7 @@ fn free(
         if request.role.is_some() && role != request.role.as_deref() {
             return Err(Error::invalid(format!("links[{place}].role"), "must be the role of the request"));
         }
-        let found = targets::find(tx, writer.author.workspace, &link.to, &at)?;
+        let found = targets::find(tx, writer.directory, writer.author.workspace, &link.to, &at)?;
         if let Some((_, id)) = found.item() {
             operations::refuse_self(row, id, &at)?;
         }
@@ -158,7 +165,7 @@ struct Wanted<'a> {
 
 /// All links of one kind, as they are and as they are to be.
 struct Set<'a> {
-    writer: &'a Writer<'a>,
+    writer: &'a LinkWriter<'a>,
     row: &'a ItemRow,
     /// The relation field; `None` for free links.
     ends: Option<Ends>,
@@ -195,7 +202,7 @@ impl Set<'_> {
         }
         for wanted in added {
             if let Some(link) = self.stored(tx, &wanted.found)? {
-                let link = operations::shown(tx, self.writer.shape, link)?;
+                let link = operations::shown(tx, self.writer, link)?;
                 operations::emit(tx, self.writer, CREATED, &link)?;
             }
         }
@@ -222,7 +229,7 @@ impl Set<'_> {
 
     fn remove(&self, tx: &mut Tx, removed: &[&LinkRow]) -> Result<()> {
         for link in removed {
-            let told = operations::shown(tx, self.writer.shape, (*link).clone())?;
+            let told = operations::shown(tx, self.writer, (*link).clone())?;
             match (&self.ends, link.item()) {
                 (Some(ends), Some(to)) => table::delete(tx, self.row.id, ends.field, ends.back(), &[to])?,
                 _ => operations::remove_free(tx, self.writer, link)?,

@@ -2,11 +2,29 @@
 
 use super::model::{LinkTarget, LinkTargetType, LinkedObject, TargetId};
 use diesel::prelude::*;
-use model::{Code, CollectionId, Error, FileId, ItemId, Result, RunId, WorkspaceId};
+use model::{Code, CollectionId, Error, ItemId, Result, WorkspaceId};
+use operation::ports::{LinkDirectory, LinkedTarget};
 use records::links::table::{LinkRow, NewLink};
+use records::rows::Writer;
+use records::schema::items;
 use std::collections::HashMap;
-use store::schema::{files, items, runs};
+use std::ops::Deref;
 use store::{LockLevel, LockMode, Read, Tx};
+
+/// Everything that writing links of one collection takes.
+pub(crate) struct LinkWriter<'a> {
+    /// Writes the items at their ends.
+    pub(crate) writer: Writer<'a>,
+    /// What links may point at beside items.
+    pub(crate) directory: &'a LinkDirectory,
+}
+
+impl<'a> Deref for LinkWriter<'a> {
+    type Target = Writer<'a>;
+    fn deref(&self) -> &Writer<'a> {
+        &self.writer
+    }
+}
 
 /// A target that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,41 +55,37 @@ impl Found {
 ///
 /// # Errors
 /// `not_found`, and `validation_error` for an id of the wrong form or an object of an area that is not there yet.
-pub(crate) fn find(tx: &mut Tx, workspace: WorkspaceId, to: &LinkTarget, at: &str) -> Result<Found> {
-    if !to.kind.is_available() {
+pub(crate) fn find(
+    tx: &mut Tx,
+    directory: &LinkDirectory,
+    workspace: WorkspaceId,
+    to: &LinkTarget,
+    at: &str,
+) -> Result<Found> {
+    let missing = || Error::not_found(to.kind.as_str()).param(format!("{at}.id"));
+    if to.kind == LinkTargetType::Item {
+        let TargetId::Number(id) = &to.id else { return Err(wrong_id(to.kind, at)) };
+        let collection = live_item(tx, workspace, ItemId(*id))?.ok_or_else(missing)?;
+        return Ok(Found { kind: to.kind, collection: Some(collection), id: id.to_string() });
+    }
+    let Some(targets) = directory.of(to.kind.as_str()) else {
         let rule = format!("cannot be `{}` yet: this service keeps no such objects", to.kind.as_str());
         return Err(Error::invalid(format!("{at}.type"), rule));
-    }
-    let missing = || Error::not_found(to.kind.as_str()).param(format!("{at}.id"));
-    let found = match (to.kind, &to.id) {
-        (LinkTargetType::Item, TargetId::Number(id)) => {
-            let collection = live_item(tx, workspace, ItemId(*id))?.ok_or_else(missing)?;
-            Found { kind: to.kind, collection: Some(collection), id: id.to_string() }
-        }
-        (LinkTargetType::File, TargetId::Number(id)) => {
-            let file = files::table
-                .filter(files::id.eq(FileId(*id)))
-                .filter(files::workspace_id.eq(workspace))
-                .filter(files::trashed_at.is_null())
-                .select(files::id);
-            let file: FileId = file.get_result(tx.connection()).optional()?.ok_or_else(missing)?;
-            Found { kind: to.kind, collection: None, id: file.to_string() }
-        }
-        (LinkTargetType::Run, TargetId::Text(id)) => {
-            let run = RunId::parse(id).ok_or_else(missing)?;
-            let run = runs::table
-                .filter(runs::workspace_id.eq(workspace))
-                .filter(runs::id.eq(run))
-                .select(runs::id);
-            let run: RunId = run.get_result(tx.connection()).optional()?.ok_or_else(missing)?;
-            Found { kind: to.kind, collection: None, id: run.to_string() }
-        }
-        (kind, _) => {
-            let rule = if kind.has_numbers() { "must be a whole number" } else { "must be a string" };
-            return Err(Error::invalid(format!("{at}.id"), rule));
-        }
     };
-    Ok(found)
+    let id = match &to.id {
+        TargetId::Number(id) if to.kind.has_numbers() => id.to_string(),
+        TargetId::Text(id) if !to.kind.has_numbers() => id.clone(),
+        _ => return Err(wrong_id(to.kind, at)),
+    };
+    if !targets.hold(tx, workspace, &id)? {
+        return Err(missing());
+    }
+    Ok(Found { kind: to.kind, collection: None, id })
+}
+
+fn wrong_id(kind: LinkTargetType, at: &str) -> Error {
+    let rule = if kind.has_numbers() { "must be a whole number" } else { "must be a string" };
+    Error::invalid(format!("{at}.id"), rule)
 }
 
 /// The collection of a live item that nobody moves to the trash meanwhile.
@@ -93,34 +107,24 @@ fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<C
 pub(crate) type Linked = HashMap<LinkTarget, LinkedObject>;
 
 /// Enough of everything that links point to, in one query for each type.
-pub(crate) fn pointed_to(read: &mut Read, workspace: WorkspaceId, links: &[LinkRow]) -> Result<Linked> {
+pub(crate) fn pointed_to(
+    read: &mut Read,
+    directory: &LinkDirectory,
+    workspace: WorkspaceId,
+    links: &[LinkRow],
+) -> Result<Linked> {
     let of = |kind: LinkTargetType| links.iter().filter(move |link| link.to_kind == kind.as_str());
     let items = of(LinkTargetType::Item).filter_map(LinkRow::item).collect::<Vec<_>>();
     let mut linked = shown_items(read, workspace, &items)?;
-    let wanted: Vec<FileId> =
-        of(LinkTargetType::File).filter_map(|link| link.to_id.parse().ok()).map(FileId).collect();
-    if !wanted.is_empty() {
-        let rows: Vec<(FileId, String, String)> = files::table
-            .filter(files::id.eq_any(wanted))
-            .filter(files::workspace_id.eq(workspace))
-            .filter(files::trashed_at.is_null())
-            .select((files::id, files::name, files::mime_type))
-            .load(read.connection())?;
-        for (id, name, mime_type) in rows {
-            let object = object(LinkTargetType::File, TargetId::Number(id.0), Some(name));
-            put(&mut linked, LinkedObject { mime_type: Some(mime_type), ..object });
-        }
-    }
-    let wanted: Vec<RunId> = of(LinkTargetType::Run).filter_map(|link| RunId::parse(&link.to_id)).collect();
-    if !wanted.is_empty() {
-        let rows: Vec<(RunId, String)> = runs::table
-            .filter(runs::workspace_id.eq(workspace))
-            .filter(runs::id.eq_any(wanted))
-            .select((runs::id, runs::status))
-            .load(read.connection())?;
-        for (id, status) in rows {
-            let object = object(LinkTargetType::Run, TargetId::Text(id.to_string()), None);
-            put(&mut linked, LinkedObject { status: Some(status), ..object });
+    for kind in LinkTargetType::ALL.into_iter().filter(|kind| *kind != LinkTargetType::Item) {
+        let wanted: Vec<&str> = of(kind).map(|link| link.to_id.as_str()).collect();
+        let Some(targets) = directory.of(kind.as_str()).filter(|_| !wanted.is_empty()) else { continue };
+        for LinkedTarget { id, title, mime_type, status } in targets.show(read, workspace, &wanted)? {
+            let id = match id.parse() {
+                Ok(number) if kind.has_numbers() => TargetId::Number(number),
+                _ => TargetId::Text(id),
+            };
+            put(&mut linked, LinkedObject { mime_type, status, ..object(kind, id, title) });
         }
     }
     Ok(linked)

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use diesel::prelude::*;
+use files::schema::files as table;
 use files::{FileRow, Files, NewFile, sweep};
 use futures::stream;
 use model::{Cause, WorkspaceId};
 use std::sync::Arc;
-use store::schema::files as table;
 use testkit::{Answer, TestApp};
 
 fn store_of(app: &TestApp) -> Arc<Files> {

@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText};
+use records::schema::{collection_fields as f, collection_indexes as i, collections as c};
 use records::shape::IndexKind;
 use serde_json::{Value, json};
 use store::Tx;
-use store::schema::{collection_fields as f, collection_indexes as i, collections as c};
 use testkit::{Key, TestApp};
 
 /// A collection with `fields`, each `{"key", "type"}` and perhaps `required`, `unique`, `indexed`, `default`,

@@ -6,6 +6,7 @@ use crate::Author;
 use crate::activity::Action;
 use crate::links::table;
 use crate::rows::Writer;
+use crate::schema::items;
 use crate::shape::{self, Shape, Shapes};
 use ::jobs::JobContext;
 use diesel::prelude::*;
@@ -13,7 +14,6 @@ use model::{Code, CollectionId, FieldId, ItemId, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::Tx;
-use store::schema::items;
 
 /// The job that brings computed values up to date.
 pub const RECOMPUTE: &str = "data.recompute";

@@ -14,6 +14,7 @@ pub use rollup::Extent;
 pub use spread::{renew, spread};
 
 use crate::rows::ItemRow;
+use crate::schema::collection_fields;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::ComputedErrors;
@@ -21,7 +22,6 @@ use fields::Data;
 use fields::computed;
 use fields::{Field, FieldType};
 use model::{JsonText, Result};
-use store::schema::collection_fields;
 use store::{Tx, each};
 
 /// Gives a new item its numbers.

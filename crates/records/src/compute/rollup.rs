@@ -5,6 +5,7 @@
 use super::jobs;
 use crate::links::table;
 use crate::rows::ItemRow;
+use crate::schema::{item_links, items};
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use fields::ComputedError;
@@ -17,7 +18,6 @@ use fields::{Cardinality, Family, Field, FieldOptions, FieldType, RollupAggregat
 use model::{Code, ItemId, JsonText, LinkId, Result};
 use serde_json::Value;
 use std::collections::HashSet;
-use store::schema::{item_links, items};
 use store::{Read, Tx};
 
 /// Links of a relation that are looked at in passing. An item with more is computed by a job of its own, once for all
@@ -341,7 +341,7 @@ fn summed(
 
 /// Whether a rollup is made of values that are computed themselves.
 fn is_of_computed(read: &mut Read, relation: &Field, field: &Field) -> Result<bool> {
-    use store::schema::collection_fields as f;
+    use crate::schema::collection_fields as f;
     let (Some(target), Some(key)) = (relation.options.target_collection_id, &field.options.field) else {
         return Ok(false);
     };

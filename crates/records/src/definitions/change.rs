@@ -17,6 +17,7 @@ use crate::publish::{News, differences, tell};
 use fields::convert;
 use fields::option_rules::{as_map, restricted};
 
+use crate::schema::collection_fields;
 use crate::shape::{self, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
 use fields::{Choice, Field, FieldOptions, FieldType};
@@ -25,13 +26,14 @@ use operation::{Cx, ExpectedVersion, read_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use store::schema::collection_fields;
 use store::{Read, Tx};
 
 /// Which field to change.
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
+    /// The collection.
     pub collection: CollectionId,
+    /// Its field.
     pub field: FieldId,
     /// The version that the request expects the field to have.
     pub expected: ExpectedVersion,
@@ -168,7 +170,7 @@ fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
         .with("details", json!({ "conversion": report })))
 }
 
-pub fn stored(read: &mut Read, shape: &Shape, id: FieldId) -> Result<FieldRow> {
+pub(crate) fn stored(read: &mut Read, shape: &Shape, id: FieldId) -> Result<FieldRow> {
     collection_fields::table
         .filter(collection_fields::id.eq(id))
         .filter(collection_fields::workspace_id.eq(shape.workspace))
@@ -373,7 +375,7 @@ fn apply(
 }
 
 /// The event and the activity of a field that was just changed, as it was `before`.
-pub fn tell_of_change(
+pub(crate) fn tell_of_change(
     tx: &mut Tx,
     author: &Author,
     collection: CollectionId,
@@ -422,7 +424,7 @@ fn refuse_in_unique_key(shape: &Shape, field: &Field, kind: FieldType) -> Result
     Err(Error::new(Code::FieldInUse, message).param("type").with("details", json!({ "used_by": users })))
 }
 
-pub fn seen_field(
+pub(crate) fn seen_field(
     shape: &Shape,
     id: FieldId,
     converting: Option<rewrite::Progress>,

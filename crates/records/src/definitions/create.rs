@@ -8,6 +8,7 @@ use crate::Author;
 use crate::count;
 use crate::indexes::uniques;
 
+use crate::schema::collections;
 use crate::shape;
 use crate::shape::FieldRow;
 use diesel::prelude::*;
@@ -15,7 +16,6 @@ use fields::{FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Result};
 use serde_json::json;
 use store::Tx;
-use store::schema::collections;
 
 /// Creates a field and tells of it; gives with it what items that are there already still lack
 /// ([`rewrite::finish_soon`]).

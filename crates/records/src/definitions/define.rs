@@ -1,6 +1,7 @@
 //! From what a caller says of a field to what is stored.
 
 use super::model::NewField;
+use crate::schema::collection_fields;
 use crate::shape::FieldRow;
 use diesel::prelude::*;
 use fields::field_keys;
@@ -10,7 +11,6 @@ use fields::{Field, FieldOptions, FieldType};
 use model::{CollectionId, FieldError, FieldId, JsonText, Result, WorkspaceId};
 use serde_json::Value;
 use store::Tx;
-use store::schema::collection_fields;
 
 /// A field that was checked, as far as it can be without looking at others.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,13 +8,13 @@ use crate::Author;
 use crate::indexes::table;
 use crate::indexes::uniques;
 use crate::publish::{News, tell};
+use crate::schema::{collection_fields, collections};
 use crate::shape::{self, CollectionSettings, Shape};
 use diesel::prelude::*;
 use fields::Field;
 use model::{Code, CollectionId, Error, FieldId, JsonText, Result};
 use serde_json::{Value, json};
 use store::Tx;
-use store::schema::{collection_fields, collections};
 
 /// Deletes a field with its values, and gives the work that follows. `other_users` are what else would miss it, such as
 /// views.

@@ -5,6 +5,7 @@ use super::model::{CollectionField, NewField};
 use crate::Author;
 use crate::compute::{self, Candidate};
 use crate::publish::{News, tell};
+use crate::schema::{collection_fields, collections};
 use crate::shape::{self, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
 use fields::Problem;
@@ -12,7 +13,6 @@ use fields::field_keys;
 use fields::{Cardinality, FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Result};
 use std::sync::Arc;
-use store::schema::{collection_fields, collections};
 use store::{Read, Tx};
 
 /// The most fields of a collection.

@@ -13,6 +13,7 @@ use fields::convert;
 
 use crate::links::{self, Grip, Grips};
 use crate::rows::{ItemRow, Writer};
+use crate::schema::{collection_fields, collection_rewrites, item_links, items};
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use fields::Data;
@@ -23,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::schema::{collection_fields, collection_rewrites, item_links, items};
 use store::{AnyConnection, Db, LockLevel, LockMode, Read, Tx};
 use utoipa::ToSchema;
 

@@ -2,6 +2,7 @@
 
 use super::rewrite::{self, Plan};
 use crate::rows::ItemRow;
+use crate::schema::items;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::Field;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use store::Db;
-use store::schema::items;
 use utoipa::ToSchema;
 
 /// So many items are looked at; of more, the oldest.

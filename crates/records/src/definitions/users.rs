@@ -1,5 +1,6 @@
 //! What needs a field: told before it is deleted or changed, so that somebody can decide.
 
+use crate::schema::{collection_fields, collections};
 use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::formula::Formula;
@@ -7,7 +8,6 @@ use fields::{Field, FieldOptions, FieldType};
 use model::{CollectionId, FieldId, Result};
 use serde_json::{Value, json};
 use store::Tx;
-use store::schema::{collection_fields, collections};
 
 /// The computed fields that look at a field, in all collections of the workspace.
 pub fn computed(tx: &mut Tx, shape: &Shape, field: &Field) -> Result<Vec<Value>> {

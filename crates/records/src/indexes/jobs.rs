@@ -10,16 +10,16 @@ use super::{create, drop_index};
 use crate::count;
 use crate::query::{Due, LARGE, Wish};
 use crate::rows::{ItemRow, digest, index_keys};
+use crate::schema::{collection_indexes, item_keys, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
+use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use jobs::{JobContext, JobError, Runner};
 use model::{Cause, IndexId, ItemId, NewEvent, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::{collection_indexes, item_keys, item_unique, items};
 use store::{AnyConnection, Db, Read, Tx, each};
 
 /// The job that makes an index which queries wished for.
@@ -34,37 +34,42 @@ const MOST_EXAMPLES: usize = 5;
 /// Days without use after which an index goes that the service made by itself.
 const IDLE_DAYS: i64 = 60;
 
-/// Gives a runner the handlers of these jobs.
-#[must_use]
-pub fn handle_index_jobs(runner: Runner, shapes: &Arc<Shapes>) -> Runner {
+/// The jobs of indexes.
+pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     #[derive(Deserialize)]
     struct Payload {
         index_id: IndexId,
     }
-    let (shapes, wishing) = (shapes.clone(), shapes.clone());
-    runner
-        .handle(JOB, move |job| {
-            let shapes = shapes.clone();
+    let (building, wishing) = (shapes.clone(), shapes.clone());
+    vec![
+        Job::after(JOB, "an index is made", "builds it", move |job| {
+            let shapes = building.clone();
             async move {
                 let Payload { index_id } = job.payload.parse().map_err(JobError::give_up)?;
                 let whole = build(&job, &shapes, index_id).await?;
                 if whole { Ok(()) } else { Err(JobError::hand_back()) }
             }
-        })
-        .handle(WISH, move |job| {
+        }),
+        Job::after(WISH, "queries wish for an index", "makes it", move |job| {
             let shapes = wishing.clone();
             async move {
                 let wish: Wish = job.payload.parse().map_err(JobError::give_up)?;
                 job.db.write(move |tx| grant(tx, &shapes, &wish)).await?;
                 Ok(())
             }
-        })
-        .every("data.index.retire", Duration::from_secs(24 * 3600), |job| async move {
-            for row in job.db.read(idle).await? {
-                job.db.write(move |tx| retire(tx, &row)).await?;
-            }
-            Ok(())
-        })
+        }),
+        Job::every(
+            "data.index.retire",
+            Duration::from_secs(24 * 3600),
+            "drops automatic indexes that nobody uses",
+            |job| async move {
+                for row in job.db.read(idle).await? {
+                    job.db.write(move |tx| retire(tx, &row)).await?;
+                }
+                Ok(())
+            },
+        ),
+    ]
 }
 
 /// Asks for indexes that queries wished for, and notes that others are used.

@@ -2,12 +2,12 @@
 //! modules' business.
 
 use crate::count::{self, EXACT};
+use crate::schema::collection_indexes;
 use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape};
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
 use serde_json::json;
-use store::schema::collection_indexes;
 use store::{Read, Tx};
 
 /// The job that builds an index, or empties one that was dropped or has failed.

@@ -2,13 +2,13 @@
 
 use super::table;
 use crate::rows::{ItemRow, digest};
+use crate::schema::{item_unique, items};
 use crate::shape::{Index, IndexKind, IndexOrigin, IndexStatus, Shape};
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldError, FieldId, IndexId, ItemId, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use store::schema::{item_unique, items};
 use store::{Read, Tx};
 
 /// Up to so many items are checked and indexed while the caller waits; more by a job.

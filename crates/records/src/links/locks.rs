@@ -7,11 +7,11 @@
 //! The one writer of SQLite holds everything.
 
 use super::table::{CHUNK, ITEM};
+use crate::schema::{item_links, items};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, ItemId, JsonText, Result, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
-use store::schema::{item_links, items};
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx};
 
 /// What is kept from others until the transaction ends. The later is the stronger.

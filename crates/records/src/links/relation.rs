@@ -5,15 +5,13 @@ use super::table::{self, Ends, ITEM, NewLink};
 use crate::activity::{Changes, change};
 use crate::rows::{ItemRow, Writer};
 use crate::shape::{self, Shape, Shapes};
-use diesel::prelude::*;
 use fields::Data;
 use fields::Problem;
 use fields::value::MOST_RELATED;
 use fields::{Cardinality, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, Result};
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
-use store::schema::files;
+use std::collections::HashMap;
 use store::{Read, Tx};
 
 /// What a write says of relation fields.
@@ -201,17 +199,10 @@ fn refuse_missing(
     let at = format!("data.{}", field.key);
     let what = match field.kind {
         FieldType::File => {
-            let files: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
-            let found: HashSet<FileId> = files::table
-                .filter(files::id.eq_any(&files))
-                .filter(files::workspace_id.eq(shape.workspace))
-                .filter(files::trashed_at.is_null())
-                .select(files::id)
-                .load(read.connection())?
-                .into_iter()
-                .collect();
-            let missing: Vec<i64> =
-                files.into_iter().filter(|id| !found.contains(id)).map(|id| id.0).collect();
+            let named: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
+            let found = files::among(read, shape.workspace, &named)?;
+            let is_missing = |id: &FileId| !found.iter().any(|file| file.id == *id);
+            let missing: Vec<i64> = named.into_iter().filter(is_missing).map(|id| id.0).collect();
             return Ok(Some(missing)
                 .filter(|missing| !missing.is_empty())
                 .map(|missing| no_such(&missing, "workspace's files").at(at)));

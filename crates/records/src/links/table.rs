@@ -6,6 +6,7 @@
 //! A link stays in the table while an end is in the trash, and is left out of whatever is shown.
 
 use super::locks::Grip;
+use crate::schema::{collection_fields, item_links, items};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -13,7 +14,6 @@ use diesel::sql_types::{BigInt, Nullable};
 use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
-use store::schema::{collection_fields, item_links, items};
 use store::{Read, Tx, each};
 
 /// What stands in `to_kind` for a link to an item.
@@ -28,6 +28,7 @@ pub const CHUNK: usize = 500;
 /// A link as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = item_links)]
+#[expect(missing_docs, reason = "the columns are those of an item link as the API shows it")]
 pub struct LinkRow {
     pub id: LinkId,
     pub collection_id: CollectionId,
@@ -55,6 +56,7 @@ impl LinkRow {
 /// A link to be stored.
 #[derive(Debug, Clone, Insertable)]
 #[diesel(table_name = item_links)]
+#[expect(missing_docs, reason = "the columns are those of `LinkRow`")]
 pub struct NewLink<'a> {
     pub workspace_id: WorkspaceId,
     pub collection_id: CollectionId,

@@ -9,6 +9,7 @@ use crate::Author;
 use crate::activity::Action;
 use crate::compute;
 use crate::rows::{self, ItemRow, Writer};
+use crate::schema::item_links;
 use crate::shape::{self, Shape, Shapes};
 use diesel::prelude::*;
 use fields::OnDelete;
@@ -20,7 +21,6 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use store::Tx;
-use store::schema::item_links;
 
 /// As many items follow another into the trash in its own transaction; the rest in a job.
 const FOLLOW_AT_ONCE: usize = 1_000;

@@ -1,6 +1,7 @@
 //! What the query string says of filters, order and the like.
 
 use super::run::Query;
+use crate::schema::collection_views;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::Filter;
@@ -20,7 +21,6 @@ use operation::{Describe, FromInput, Input, parse_json};
 use serde::Deserialize;
 use serde_json::Value;
 use store::Read;
-use store::schema::collection_views;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};

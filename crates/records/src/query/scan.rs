@@ -5,6 +5,7 @@
 //! rest of the run of equal keys, and the keys behind.
 
 use crate::rows::ItemRow;
+use crate::schema::{item_keys, item_links, item_unique, items};
 use crate::shape::Shape;
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
@@ -12,7 +13,6 @@ use fields::filter::Range;
 use fields::filter::behind;
 use model::{FieldId, IndexId, ItemId, Result};
 use std::collections::{HashSet, VecDeque};
-use store::schema::{item_keys, item_links, item_unique, items};
 use store::{AnyConnection, Read};
 
 /// The first rows of a query. SQLite is stopped after them instead of being given a `LIMIT`, because one that is bound

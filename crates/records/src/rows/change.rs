@@ -14,10 +14,15 @@ use store::Tx;
 
 /// A change of an item's values, as a caller asks for it.
 pub struct Change<'a> {
+    /// The values that the request names.
     pub data: &'a Data,
+    /// What becomes of fields that it does not name.
     pub missing: Missing,
+    /// How willing to be with values of another type.
     pub mode: Mode,
+    /// The caller's own key.
     pub external_key: Patch<String>,
+    /// The version that the change was made for.
     pub expected: ExpectedVersion,
     /// What stands before the names of fields in errors, such as `rows[3].`.
     pub path: &'a str,

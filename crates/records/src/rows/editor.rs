@@ -14,7 +14,9 @@ use store::Tx;
 /// A collection that is open for writing, and who writes.
 pub struct Editor<'a> {
     shapes: &'a Shapes,
+    /// The collection's shape, held until the transaction ends.
     pub shape: Arc<Shape>,
+    /// Who writes.
     pub author: Author,
 }
 

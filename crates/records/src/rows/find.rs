@@ -2,12 +2,12 @@
 
 use super::row::ItemRow;
 use crate::print::Printer;
+use crate::schema::items;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use model::{Code, Error, ItemId, Result};
 use operation::ExpectedVersion;
 use serde_json::json;
-use store::schema::items;
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
 /// A live item of the collection.

@@ -1,5 +1,6 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
+use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, Shape};
 use diesel::prelude::*;
 use fields::Data;
@@ -8,7 +9,6 @@ use fields::text;
 use fields::{Part, Record, Subject};
 use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
-use store::schema::{item_keys, item_unique};
 use store::{Read, Tx, each};
 
 /// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique index.

@@ -4,6 +4,7 @@ use super::keys;
 use super::row::ItemRow;
 use super::{holder_of_key, values};
 use crate::query::{self, in_range};
+use crate::schema::items;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use diesel::prelude::*;
 use fields::Data;
@@ -17,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::Read;
-use store::schema::items;
 use utoipa::ToSchema;
 
 /// The most fields to match by.

@@ -6,6 +6,7 @@ use super::find;
 use super::write::Writer;
 use crate::Author;
 use crate::links;
+use crate::schema::{collections, item_activity, items};
 use crate::shape::{self, CollectionSettings, Shapes};
 use ::jobs::{JobContext, JobError};
 use diesel::prelude::*;
@@ -13,7 +14,6 @@ use model::{Code, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::schema::{collections, item_activity, items};
 use store::{Read, Tx};
 
 /// Deletes what was in the trash for 30 days, every hour.

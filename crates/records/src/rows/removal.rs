@@ -7,12 +7,12 @@ use super::values;
 use super::write::{Draft, Writer, sized, store, store_with_key};
 use crate::activity::{Action, Changes};
 use crate::compute::Extent;
+use crate::schema::{item_comments, item_files, items};
 use crate::{compute, links, search};
 use diesel::prelude::*;
 use fields::ComputedErrors;
 use model::Result;
 use store::Tx;
-use store::schema::{item_comments, item_files, items};
 
 impl Writer<'_> {
     /// Moves a live, locked item to the trash.

@@ -1,5 +1,6 @@
 //! An item as it is stored, and as it goes out.
 
+use crate::schema::items;
 use diesel::prelude::*;
 use fields::ComputedError;
 use fields::ComputedErrors;
@@ -9,7 +10,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write;
-use store::schema::items;
 use utoipa::ToSchema;
 
 /// An item as it is stored.

@@ -9,6 +9,7 @@ use crate::Author;
 use crate::activity::{self, Action, Changes, change};
 use crate::compute::Extent;
 use crate::print::Printer;
+use crate::schema::items;
 use crate::shape::{Shape, Shapes};
 use crate::{compute, links, search};
 use diesel::dsl::sql;
@@ -20,7 +21,6 @@ use fields::FieldType;
 use fields::computed;
 use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
 use serde_json::{Value, json};
-use store::schema::items;
 use store::{AnyConnection, CachedChange, Tx, each};
 
 /// The most bytes of an item's values as JSON.
@@ -425,7 +425,7 @@ pub fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
     changed
 }
 
-pub fn sized(data: &Data) -> Result<JsonText> {
+pub(super) fn sized(data: &Data) -> Result<JsonText> {
     let text = JsonText::of(data);
     if text.as_str().len() > MOST_DATA {
         return Err(Error::invalid("data", "must have at most 256 KB of JSON"));

@@ -17,7 +17,7 @@ mod fts5 {
 }
 use fts5::item_search;
 
-pub fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
+pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
     match tx.connection() {
         AnyConnection::Sqlite(connection) => diesel::insert_into(item_search::table)
             .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms.fts5())))

@@ -1,9 +1,9 @@
 //! A field as it is stored.
 
+use crate::schema::collection_fields;
 use diesel::prelude::*;
 use fields::{Compiled, Field, FieldType};
 use model::{CollectionId, FieldId, JsonText, Result, Timestamp, WorkspaceId};
-use store::schema::collection_fields;
 
 /// A field as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]

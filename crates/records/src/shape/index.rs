@@ -1,10 +1,10 @@
 //! Indexes of a collection's items.
 
+use crate::schema::collection_indexes;
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use store::schema::collection_indexes;
 use utoipa::ToSchema;
 
 /// An index as it is stored.

@@ -1,11 +1,11 @@
 //! Loading shapes, and keeping them.
 
 use super::{ARCHIVED, CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Shape};
+use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
 use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
-use store::schema::{collection_fields, collection_indexes, collections};
 use store::{LockLevel, LockMode, Read, Tx, each};
 
 /// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what

@@ -15,6 +15,7 @@ pub use load::{
     Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
 };
 
+use crate::schema::collections;
 use diesel::prelude::*;
 use fields::{Field, FieldSet};
 use model::{
@@ -22,7 +23,6 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
-use store::schema::collections;
 use utoipa::ToSchema;
 
 /// A collection as it is stored.

@@ -124,7 +124,7 @@ fn product(number: usize) -> Value {
 /// The demo's collection, where it is still there.
 pub(super) fn find(read: &mut store::Read, workspace: WorkspaceId) -> Result<Option<CollectionId>> {
     use diesel::prelude::*;
-    use store::schema::collections as table;
+    use records::schema::collections as table;
     let found = table::table
         .filter(table::workspace_id.eq(workspace))
         .filter(table::slug.eq("products"))

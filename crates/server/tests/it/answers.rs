@@ -136,7 +136,7 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
     let workspace = WorkspaceId(walk.workspace.parse().unwrap());
     let made = app.db().write(move |tx| {
         use diesel::{ExpressionMethods, RunQueryDsl};
-        use store::schema::files as f;
+        use files::schema::files as f;
         let now = tx.now();
         let row = (
             (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),

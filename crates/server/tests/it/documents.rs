@@ -46,9 +46,12 @@ async fn every_job_stands_in_the_house() {
     let (_, section) =
         include_str!("../../../../docs/architecture.md").split_once("## Work in the background").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    let first_cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('|').next());
-    let documented: BTreeSet<&str> =
-        first_cells.flat_map(|cell| cell.trim().trim_matches('`').split("`, `")).collect();
-    let known: BTreeSet<&str> = app.service.jobs.kinds().collect();
-    assert_eq!(documented, known);
+    let documented: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |job: &jobs::Job| {
+        assert!(!job.does().is_empty(), "{} does not say what it does", job.kind());
+        assert!(!job.when().to_string().is_empty(), "{} does not say when it runs", job.kind());
+        format!("| `{}` | {} | {} |", job.kind(), job.when(), job.does())
+    };
+    let declared: Vec<String> = app.service.jobs.jobs().map(row).collect();
+    assert_eq!(documented, declared, "write this into docs/architecture.md:\n{}\n", declared.join("\n"));
 }

@@ -3,12 +3,14 @@
 //!
 //! `SVC_TEST_IMPORT_ROWS` says how many rows, 3,000 if not set.
 
+use data::schema::item_imports;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
+use records::schema::items;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use store::Db;
-use store::schema::{events, item_imports, items, jobs};
+use store::schema::{events, jobs};
 use testkit::{Program, until};
 
 /// Every so many rows there is one that cannot be taken.

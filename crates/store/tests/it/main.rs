@@ -1,10 +1,5 @@
 //! What the store promises, on both databases.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that fails must say where"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails must say where")]
 
 // The name that every other crate calls it by.
 extern crate svc_store as store;

@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 use fields::saved::SavedQuery;
 use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId};
+use records::schema::collection_views;
 use records::shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::schema::collection_views;
 use utoipa::ToSchema;
 
 /// How a view shows items. For whoever draws it: what items it holds does not depend on it.

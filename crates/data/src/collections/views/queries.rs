@@ -7,9 +7,9 @@ use fields::Part;
 use fields::saved::SavedQuery;
 use model::{Code, CollectionId, Error, FieldId, JsonText, Result, ViewId};
 use records::indexes::table;
+use records::schema::collection_views;
 use records::shape::{IndexKind, IndexOrigin, Shape};
 use serde_json::{Value, json};
-use store::schema::collection_views;
 use store::{OptInPage, Read, Tx};
 
 /// The most views of a collection.

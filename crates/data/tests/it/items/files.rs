@@ -3,9 +3,9 @@
 use super::Shop;
 use crate::{events, full};
 use diesel::prelude::*;
+use files::schema::files as f;
 use model::{FileId, WorkspaceId};
 use serde_json::{Value, json};
-use store::schema::files as f;
 use testkit::TestApp;
 
 /// A file as an upload leaves it.

@@ -10,9 +10,9 @@ mod trash;
 use crate::{full, seed};
 use diesel::prelude::*;
 use model::{CollectionId, JsonText};
+use records::schema::collection_fields;
 use records::shape;
 use serde_json::{Value, json};
-use store::schema::collection_fields;
 use testkit::{Answer, Key, Kind, TestApp};
 
 /// A service with authors and books that know of each other.

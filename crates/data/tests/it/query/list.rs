@@ -240,7 +240,7 @@ testkit::on_both! {
         let workspace = key.workspace;
         let stored = app.db().write(move |tx| {
             use diesel::{ExpressionMethods, RunQueryDsl};
-            use store::schema::collection_views as v;
+            use records::schema::collection_views as v;
             let now = tx.now();
             let shape = records::shape::for_read(tx, &Default::default(), workspace, collection)?;
             let text = SavedQueryText {

@@ -1,17 +1,4 @@
-//! Tables of the data engine. `item_search` is not here: it is a full-text index, of another kind on each database.
-
-diesel::table! {
-    collection_groups (id) {
-        id -> BigInt,
-        workspace_id -> BigInt,
-        name -> Text,
-        name_key -> Text,
-        position -> BigInt,
-        version -> BigInt,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-    }
-}
+//! The tables of this crate, as diesel sees them on both databases.
 
 diesel::table! {
     collections (id) {
@@ -209,25 +196,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    files (id) {
-        id -> BigInt,
-        workspace_id -> BigInt,
-        name -> Text,
-        mime_type -> Text,
-        size -> BigInt,
-        sha256 -> Text,
-        storage_key -> Text,
-        path_token -> Text,
-        status -> Text,
-        uploaded_by -> Text,
-        version -> BigInt,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-        trashed_at -> Nullable<Timestamp>,
-    }
-}
-
-diesel::table! {
     item_files (item_id, file_id) {
         item_id -> BigInt,
         file_id -> BigInt,
@@ -239,7 +207,6 @@ diesel::table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(
-    collection_groups,
     collections,
     collection_fields,
     collection_views,
@@ -251,6 +218,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     item_links,
     item_comments,
     item_activity,
-    files,
     item_files
 );

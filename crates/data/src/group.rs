@@ -1,0 +1,57 @@
+//! What this group adds to the service.
+
+use crate::exports::Exporter;
+use crate::imports::{self, Importer};
+use crate::{Collections, ItemLinks, Items, collections};
+use ::jobs::Job;
+use files::{DownloadRoute, FileTargets, Files, PermanentRoute, sweep};
+use model::Result;
+use operation::{Group, Registry};
+use records::query::Planner;
+use records::shape::Shapes;
+use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
+
+/// Adds the areas.
+///
+/// # Errors
+/// When two operations claim the same address or id.
+pub fn areas(registry: Registry) -> Result<Registry> {
+    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()
+}
+
+/// Collections, items and links, with the engine and the files that they stand on.
+pub fn group(db: &Db, files: &Arc<Files>) -> Group {
+    let shapes = Arc::new(Shapes::default());
+    let importer = Arc::new(Importer { files: files.clone(), shapes: shapes.clone() });
+    let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone()));
+    let sweeping = files.clone();
+    Group::default()
+        .jobs(records::jobs(&shapes))
+        .jobs(collections::jobs(&shapes))
+        .job(Job::every(
+            "files.sweep",
+            Duration::from_secs(3600),
+            "gives up uploads that did not end within a day",
+            move |job| {
+                let files = sweeping.clone();
+                async move {
+                    sweep(&job.db, &files).await?;
+                    Ok(())
+                }
+            },
+        ))
+        .job(
+            Job::after(imports::JOB, "an import is confirmed", "imports", move |job| {
+                imports::run(job, importer.clone())
+            })
+            .up_to(imports::ATTEMPTS),
+        )
+        .raw_route(PermanentRoute { db: db.clone(), files: files.clone() })
+        .raw_route(DownloadRoute { db: db.clone(), files: files.clone(), generator: exporter })
+        .link_target(FileTargets)
+        .shared_service(files.clone())
+        .shared_service(shapes)
+        .service(Planner::new(db.clone()))
+}

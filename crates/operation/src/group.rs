@@ -1,0 +1,97 @@
+//! A group of areas: what it adds to the service, declared once.
+
+use crate::ports::LinkTargets;
+use crate::{RawRoute, Registry, Services};
+use jobs::Job;
+use model::Result;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Adds a group's areas to a registry, in the order of the published documents.
+pub type Areas = fn(Registry) -> Result<Registry>;
+
+/// What a group adds to the service beside its areas. A function of the group makes it, of the ports and settings that the
+/// group needs; the composition puts all groups together.
+#[derive(Default)]
+pub struct Group {
+    /// What it does in the background.
+    pub jobs: Vec<Job>,
+    /// What it serves beside the API. No prefix may begin that of another.
+    pub raw_routes: Vec<Arc<dyn RawRoute>>,
+    /// What its operations ask for by type.
+    pub services: Services,
+    /// Its objects that links may point at.
+    pub link_targets: Vec<Arc<dyn LinkTargets>>,
+}
+
+impl Group {
+    /// Adds a job.
+    #[must_use]
+    pub fn job(mut self, job: Job) -> Self {
+        self.jobs.push(job);
+        self
+    }
+
+    /// Adds jobs.
+    #[must_use]
+    pub fn jobs(mut self, jobs: impl IntoIterator<Item = Job>) -> Self {
+        self.jobs.extend(jobs);
+        self
+    }
+
+    /// Adds something that is served beside the API.
+    #[must_use]
+    pub fn raw_route(mut self, route: impl RawRoute + 'static) -> Self {
+        self.raw_routes.push(Arc::new(route));
+        self
+    }
+
+    /// Adds something that operations ask for by its type.
+    #[must_use]
+    pub fn service<T: Any + Send + Sync>(self, service: T) -> Self {
+        self.shared_service(Arc::new(service))
+    }
+
+    /// Adds something that operations ask for by its type, and that is shared with somebody else already.
+    #[must_use]
+    pub fn shared_service<T: Any + Send + Sync>(mut self, service: Arc<T>) -> Self {
+        self.services = self.services.with_shared(service);
+        self
+    }
+
+    /// Adds objects that links may point at.
+    #[must_use]
+    pub fn link_target(mut self, targets: impl LinkTargets + 'static) -> Self {
+        self.link_targets.push(Arc::new(targets));
+        self
+    }
+}
+
+/// What the crates below the groups do in the background.
+pub fn foundation() -> Group {
+    let seconds = Duration::from_secs;
+    Group::default()
+        .job(Job::every(
+            "idempotency.purge",
+            seconds(600),
+            "forgets outcomes after 24 hours",
+            |job| async move {
+                while job.db.write(auth::idempotency::purge).await? > 0 {}
+                Ok(())
+            },
+        ))
+        .job(Job::every(
+            "request_logs.purge",
+            seconds(3600),
+            "deletes rows after 30 days",
+            |job| async move {
+                while job.db.write(crate::purge_request_logs).await? > 0 {}
+                Ok(())
+            },
+        ))
+        .job(Job::every("database.tidy", seconds(3600), "SQLite: folds the log back", |job| async move {
+            job.db.tidy().await?;
+            Ok(())
+        }))
+}
