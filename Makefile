@@ -9,6 +9,9 @@ MODEL_FILE := $(CURDIR)/.cache/models/smollm2-135m-instruct.gguf
 AREAS ?= Identity,Runs,Agents,Billing,Collections,Items,Item Links,Events,Webhooks
 PARTNER_AREAS ?= none
 
+# Where the tests of `make test` note which types of events they emit.
+EMITTED_EVENTS := $(CURDIR)/target/emitted-events
+
 # One set of compiler flags for every command, the one in Cargo's own files: another one rebuilds everything.
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS
 
@@ -38,7 +41,8 @@ test: ## run every test, beside a PostgreSQL and a Redis started for it
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests; fi; \
-	set -x; exec scripts/with-services "$$@" --workspace --locked
+	rm -rf $(EMITTED_EVENTS); export SVC_EMITTED_EVENTS=$(EMITTED_EVENTS); \
+	set -x; scripts/with-services "$$@" --workspace --locked && scripts/check-emitted-events $(EMITTED_EVENTS)
 
 check: ## formatting, lints, layers, licences, the published contracts
 	scripts/setup --check

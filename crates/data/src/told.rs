@@ -5,7 +5,7 @@ use crate::collections::views::CollectionView;
 use crate::imports::Import;
 use crate::items::{ItemComment, ItemFile};
 use crate::links::{self, ItemLink};
-use model::{CollectionId, ItemId};
+use model::{CollectionId, ItemId, Scope, schema_of};
 use operation::EventType;
 use records::definitions::CollectionField;
 use records::rows::Item;
@@ -55,14 +55,17 @@ struct ImportTold {
 /// A change of an item: the item as it then is, and what changed of it.
 pub(crate) fn item_types() -> Vec<EventType> {
     let of = |name, description, changed| {
-        let kind = EventType::of::<Item>(name, description, "items:read").about("item", "item.id");
+        let kind = EventType::untyped(name, description, Scope::ItemsRead, schema_of::<Item>())
+            .about("item", "item.id");
         EventType { schema: around(kind.schema, changed), ..kind }
     };
     let comment = |name, description| {
-        EventType::of::<CommentTold>(name, description, "items:read").about("item", "item_id")
+        EventType::untyped(name, description, Scope::ItemsRead, schema_of::<CommentTold>())
+            .about("item", "item_id")
     };
     let file = |name, description| {
-        EventType::of::<FileTold>(name, description, "items:read").about("item", "item_id")
+        EventType::untyped(name, description, Scope::ItemsRead, schema_of::<FileTold>())
+            .about("item", "item_id")
     };
     vec![
         of("item.created", "An item was created.", false),
@@ -87,7 +90,8 @@ pub(crate) fn item_types() -> Vec<EventType> {
 /// Links that were made and removed by the operations on links; values of relation fields are changes of their items.
 pub(crate) fn link_types() -> Vec<EventType> {
     let link = |name, description| {
-        EventType::of::<LinkTold>(name, description, "items:read").about("item", "link.from.item_id")
+        EventType::untyped(name, description, Scope::ItemsRead, schema_of::<LinkTold>())
+            .about("item", "link.from.item_id")
     };
     vec![
         link(links::CREATED, "An item was linked to something."),
@@ -98,7 +102,7 @@ pub(crate) fn link_types() -> Vec<EventType> {
 /// Imports that ended.
 fn import_types() -> [EventType; 2] {
     let import = |name, description| {
-        EventType::of::<ImportTold>(name, description, "items:read")
+        EventType::untyped(name, description, Scope::ItemsRead, schema_of::<ImportTold>())
             .about("collection", "import.collection_id")
     };
     [
@@ -122,15 +126,17 @@ fn around(mut item: Value, changed: bool) -> Value {
 /// A change of a collection, or of its fields and views: the object as callers see it, and what changed of it.
 pub(crate) fn collection_types() -> Vec<EventType> {
     let collection = |name, description, changed| {
-        let kind = EventType::of::<Collection>(name, description, "collections:read");
+        let kind = EventType::untyped(name, description, Scope::CollectionsRead, schema_of::<Collection>());
         within(kind, "collection", "collection.id", changed)
     };
     let field = |name, description, changed| {
-        let kind = EventType::of::<CollectionField>(name, description, "collections:read");
+        let kind =
+            EventType::untyped(name, description, Scope::CollectionsRead, schema_of::<CollectionField>());
         within(kind, "field", "collection_id", changed)
     };
     let view = |name, description, changed| {
-        let kind = EventType::of::<CollectionView>(name, description, "collections:read");
+        let kind =
+            EventType::untyped(name, description, Scope::CollectionsRead, schema_of::<CollectionView>());
         within(kind, "view", "collection_id", changed)
     };
     vec![
@@ -145,10 +151,10 @@ pub(crate) fn collection_types() -> Vec<EventType> {
         view("view.created", "A view was saved.", false),
         view("view.updated", "A view was changed.", true),
         view("view.deleted", "A view was deleted.", false),
-        EventType::with_schema(
+        EventType::untyped(
             "index.ready",
             "An index was built; queries use it.",
-            "collections:read",
+            Scope::CollectionsRead,
             json!({ "type": "object", "required": ["index"], "properties": { "index": { "type": "object" } } }),
         )
         .about("collection", "index.collection_id"),

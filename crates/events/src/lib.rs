@@ -45,8 +45,8 @@ impl Domain for Webhooks {
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut all = outbound::event_types();
-        all.extend(inbound::event_types());
+        let mut all = EventType::of::<outbound::EndpointEvent<'_>>();
+        all.extend(EventType::of::<inbound::InboundEvent>());
         all
     }
 }

@@ -11,11 +11,17 @@
 //! expands to the function as it is and `pub struct CreateContactNote` with an `impl Operation` that could have
 //! been written by hand. The first line of the doc comment is the summary, the rest the description.
 
+mod event;
+
 use proc_macro::TokenStream;
+use proc_macro2::Span;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitInt, LitStr, Meta, Pat, Result, Token, Type};
+use syn::{
+    Attribute, DeriveInput, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitInt, LitStr, Meta, Pat,
+    Result, Token, Type,
+};
 
 /// What stands in the attribute's brackets.
 struct Declaration {
@@ -130,6 +136,27 @@ pub fn operation(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(&declaration, &function).unwrap_or_else(Error::into_compile_error).into()
 }
 
+/// Declares a type of event, or one in each variant of an enum.
+///
+/// ```ignore
+/// #[derive(Event)]
+/// #[event(scope = "runs:read", subject = "run", id = "run_id")]
+/// enum RunEvent<'a> {
+///     /// A run ended with an answer.
+///     #[event(name = "run.completed")]
+///     Completed(RunEnded<'a>),
+///     …
+/// }
+/// ```
+/// The first paragraph of a doc comment is the description. What a variant holds, or a struct, is the event's data and
+/// derives `Serialize` and `ToSchema`. `id` is the path in it to the subject's id, and `contact = "…"` names the field with the
+/// contact that the event is about.
+#[proc_macro_derive(Event, attributes(event))]
+pub fn derive_event(item: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(item as DeriveInput);
+    event::expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
 fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::TokenStream> {
     let Declaration { path, ceiling, energy, .. } = declaration;
     let name = &function.sig.ident;
@@ -137,7 +164,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
     let structure = format_ident!("{}", pascal(&name.to_string()));
     let id = camel(&name.to_string());
     let method = format_ident!("{}", pascal(&declaration.method.to_string()));
-    let (summary, description) = doc_text(function)?;
+    let (summary, description) = doc_text(&function.attrs, name.span())?;
     let scope = match &declaration.scope {
         Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
         None => quote!(::std::option::Option::None),
@@ -277,9 +304,9 @@ fn answer_type(function: &ItemFn) -> Result<Type> {
 }
 
 /// The first paragraph of the doc comment, and the rest.
-fn doc_text(function: &ItemFn) -> Result<(String, String)> {
+fn doc_text(attributes: &[Attribute], span: Span) -> Result<(String, String)> {
     let mut lines = Vec::new();
-    for attribute in &function.attrs {
+    for attribute in attributes {
         let Meta::NameValue(pair) = &attribute.meta else { continue };
         let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
         if pair.path.is_ident("doc") {
@@ -289,10 +316,7 @@ fn doc_text(function: &ItemFn) -> Result<(String, String)> {
     let text = lines.join("\n");
     let (summary, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     if summary.trim().is_empty() {
-        return Err(Error::new(
-            function.sig.ident.span(),
-            "an operation needs a doc comment: it is the contract's text",
-        ));
+        return Err(Error::new(span, "a doc comment is needed: it is the contract's text"));
     }
     Ok((summary.replace('\n', " ").trim().to_owned(), rest.trim().to_owned()))
 }

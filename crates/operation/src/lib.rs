@@ -35,7 +35,7 @@ pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
 pub use deprecation::Deprecated;
 pub use describe::Describe;
-pub use events::{EventType, object_schema, schema_of};
+pub use events::EventType;
 pub use face::{Head, Limits, Response, ResponseBody};
 pub use fields::json_errors::{parse_json, read_json};
 pub use fields::text::comma_list;
@@ -45,7 +45,9 @@ pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination
 pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
-pub use operation_macros::operation;
+// The derive and the trait that it implements, under one name.
+pub use model::Event;
+pub use operation_macros::{Event, operation};
 pub use paging::OptIn;
 pub use pipeline::{Admitted, Pipeline, error_reply};
 pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};

@@ -16,7 +16,7 @@ pub trait Domain {
     /// Its operations, in the contract's order.
     fn operations() -> Operations;
 
-    /// The events that it tells.
+    /// The events that it publishes, and those that it announces.
     fn event_types() -> Vec<EventType> {
         Vec::new()
     }
@@ -85,15 +85,26 @@ impl Registry {
     /// When two operations have the same method and path, or the same id, or two events the same name.
     pub fn with<D: Domain>(mut self) -> Result<Self> {
         for kind in D::event_types() {
-            if self.event_types.iter().any(|other| other.name == kind.name) {
-                return Err(Error::internal(format!("two events are called {}", kind.name)));
-            }
-            self.event_types.push(kind);
+            self.add_event_type(kind)?;
         }
         for operation in D::operations() {
             self.add(operation, D::AREA)?;
         }
         Ok(self)
+    }
+
+    /// An event that an area publishes takes the place of an announced one of its name, whichever comes first.
+    fn add_event_type(&mut self, kind: EventType) -> Result<()> {
+        match self.event_types.iter().position(|other| other.name == kind.name) {
+            None => self.event_types.push(kind),
+            Some(place) if self.event_types.get(place).is_some_and(|other| other.announced) => {
+                self.event_types.remove(place);
+                self.event_types.push(kind);
+            }
+            Some(_) if kind.announced => {}
+            Some(_) => return Err(Error::internal(format!("two events are called {}", kind.name))),
+        }
+        Ok(())
     }
 
     fn add(&mut self, operation: Box<dyn Operation>, area: &'static str) -> Result<()> {
@@ -169,4 +180,37 @@ fn positional(path: &str) -> String {
         }
     });
     parts.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Scope;
+
+    fn kind(description: &'static str) -> EventType {
+        EventType::untyped("a.b", description, Scope::EventsRead, serde_json::json!({}))
+    }
+
+    fn announced() -> EventType {
+        EventType::announced("a.b", "announced", Scope::EventsRead, serde_json::json!({}))
+    }
+
+    #[test]
+    fn an_announced_event_gives_way_to_the_real_one() {
+        for order in [[announced(), kind("real")], [kind("real"), announced()]] {
+            let mut registry = Registry::new();
+            for kind in order {
+                registry.add_event_type(kind).unwrap();
+            }
+            let descriptions: Vec<_> = registry.event_types().iter().map(|kind| kind.description).collect();
+            assert_eq!(descriptions, ["real"]);
+        }
+    }
+
+    #[test]
+    fn two_real_events_of_one_name_are_refused() {
+        let mut registry = Registry::new();
+        registry.add_event_type(kind("one")).unwrap();
+        registry.add_event_type(kind("two")).unwrap_err();
+    }
 }

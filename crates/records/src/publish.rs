@@ -53,7 +53,7 @@ pub fn tell(
     if let Some(changed) = changed {
         data.insert("changed".to_owned(), Value::Object(changed.clone()));
     }
-    tx.emit(author.workspace, &author.cause, &NewEvent::new(news.event, author.livemode, &data))?;
+    tx.emit_untyped(author.workspace, &author.cause, NewEvent::new(news.event, author.livemode, &data))?;
     Ok(())
 }
 

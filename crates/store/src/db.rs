@@ -2,7 +2,7 @@
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::threads::Threads;
-use crate::tx::{Held, Read, Tx, run_hooks};
+use crate::tx::{EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
 use crate::{Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
@@ -52,7 +52,7 @@ struct Inner {
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    emitted: Arc<Notify>,
+    events: Arc<Events>,
     reads: AtomicU64,
     writes: AtomicU64,
     retries: AtomicU64,
@@ -84,10 +84,10 @@ impl Db {
             Backend::Sqlite(path) => migrations::check_sqlite(&mut open_sqlite(path, Role::Writer)?)?,
             Backend::Postgres(url) => migrations::check_postgres(&mut open_postgres(url)?)?,
         }
-        let emitted = Arc::new(Notify::new());
+        let events = Arc::new(Events::default());
         let writer = match &backend {
             Backend::Sqlite(path) => {
-                Some(writer::start(path, clock.clone(), random.clone(), emitted.clone())?)
+                Some(writer::start(path, clock.clone(), random.clone(), events.clone())?)
             }
             Backend::Postgres(_) => None,
         };
@@ -106,7 +106,7 @@ impl Db {
             writer,
             clock,
             random,
-            emitted,
+            events,
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -142,9 +142,15 @@ impl Db {
         self.inner.random.clone()
     }
 
-    /// Wakes the one who waits for it after every commit of this process that told an event.
+    /// Shows every event that is emitted from now on to `observer`, in the transaction that emits it. Gives whether it is
+    /// the first observer; a second one sees nothing.
+    pub fn observe_events(&self, observer: EventObserver) -> bool {
+        self.inner.events.set_observer(observer)
+    }
+
+    /// Wakes the one who waits for it after every commit of this process that published an event.
     pub fn emitted(&self) -> Arc<Notify> {
-        self.inner.emitted.clone()
+        self.inner.events.emitted.clone()
     }
 
     /// How often the database was asked.
@@ -251,7 +257,7 @@ impl Inner {
     }
 
     fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
-        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.emitted.clone());
+        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut tx)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));

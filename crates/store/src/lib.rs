@@ -21,7 +21,7 @@ pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
 pub use lock_order::{LockLevel, LockMode};
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
-pub use tx::{Read, Tx};
+pub use tx::{EventObserver, Read, Tx};
 
 /// Runs one diesel expression on whichever database it is: upserts, many-row inserts and row locks compile only
 /// against a concrete connection.

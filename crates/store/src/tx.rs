@@ -6,10 +6,10 @@ use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{Cause, Clock, EventId, JsonText, NewEvent, Random, Result, Timestamp, WorkspaceId};
+use model::{Cause, Clock, Event, EventId, JsonText, NewEvent, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 /// A connection that is owned (SQLite's writer) or borrowed from a pool.
@@ -60,11 +60,35 @@ pub(crate) fn run_hooks(hooks: Vec<AfterCommit>) {
     }
 }
 
+/// Sees what events are emitted, by their names and data.
+pub type EventObserver = Box<dyn Fn(&str, &JsonText) + Send + Sync>;
+
+/// What a database does with events beside storing them.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// Woken by those that are durable.
+    pub(crate) emitted: Arc<Notify>,
+    observer: OnceLock<EventObserver>,
+}
+
+impl Events {
+    /// Whether it is the first observer.
+    pub(crate) fn set_observer(&self, observer: EventObserver) -> bool {
+        self.observer.set(observer).is_ok()
+    }
+
+    fn observe(&self, kind: &str, data: &JsonText) {
+        if let Some(observer) = self.observer.get() {
+            observer(kind, data);
+        }
+    }
+}
+
 /// One transaction: the change, its events and its jobs commit together or not at all.
 pub struct Tx {
     read: Read,
     random: Arc<dyn Random>,
-    emitted: Arc<Notify>,
+    events: Arc<Events>,
     after_commit: Vec<AfterCommit>,
     locks: LockOrder,
 }
@@ -114,21 +138,17 @@ struct JobRow<'a> {
     created_at: Timestamp,
 }
 
-/// The contact that an event is about. Few are about one, so most are not parsed.
-fn contact_of(data: &JsonText) -> Option<i64> {
-    #[derive(serde::Deserialize)]
-    struct About {
-        contact_id: Option<i64>,
-    }
-    if !data.as_str().contains("\"contact_id\"") {
-        return None;
-    }
-    data.parse::<About>().ok()?.contact_id
+/// An event as it is written.
+struct Emitted<'a> {
+    kind: &'a str,
+    livemode: bool,
+    data: JsonText,
+    contact_id: Option<i64>,
 }
 
 impl Tx {
-    pub(crate) fn new(read: Read, random: Arc<dyn Random>, emitted: Arc<Notify>) -> Self {
-        Self { read, random, emitted, after_commit: Vec::new(), locks: LockOrder::default() }
+    pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
+        Self { read, random, events, after_commit: Vec::new(), locks: LockOrder::default() }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
@@ -148,11 +168,38 @@ impl Tx {
     }
 
     /// Records an event with the change that caused it, and wakes whoever waits for [`crate::Db::emitted`] once it is
-    /// durable. Its place in the log is given then, in the order of commits.
+    /// durable. Its place in the log is given then, in the order of commits. `livemode` says whether the effects were
+    /// real: `false` for whatever a test key's run caused.
     ///
     /// # Errors
     /// When the database fails.
-    pub fn emit(&mut self, workspace: WorkspaceId, cause: &Cause, event: &NewEvent) -> Result<EventId> {
+    pub fn emit(
+        &mut self,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        livemode: bool,
+        event: &impl Event,
+    ) -> Result<EventId> {
+        let (kind, data, contact_id) = (event.meta().name, event.data()?, event.contact_id());
+        self.insert_event(workspace, cause, Emitted { kind, livemode, data, contact_id })
+    }
+
+    /// As [`Self::emit`], of an event whose type only its name says.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn emit_untyped(
+        &mut self,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        event: NewEvent,
+    ) -> Result<EventId> {
+        let NewEvent { kind, livemode, data } = event;
+        self.insert_event(workspace, cause, Emitted { kind, livemode, data, contact_id: None })
+    }
+
+    fn insert_event(&mut self, workspace: WorkspaceId, cause: &Cause, event: Emitted<'_>) -> Result<EventId> {
+        self.events.observe(event.kind, &event.data);
         let now = self.now();
         let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref());
         let id = EventId::new(now, &*self.random);
@@ -164,7 +211,7 @@ impl Tx {
             data: &event.data,
             request_id: request.map(|request| request.id.as_str()),
             created_at: now,
-            contact_id: contact_of(&event.data),
+            contact_id: event.contact_id,
             key_id: request.map(|request| request.key_id.as_str()),
             idempotency_key: request.and_then(|request| request.idempotency_key.as_deref()),
             actor: &cause.actor,
@@ -174,8 +221,8 @@ impl Tx {
         each!(self.connection(), |connection| diesel::insert_into(events::table)
             .values(row)
             .execute(connection))?;
-        let emitted = self.emitted.clone();
-        self.after_commit(move || emitted.notify_one());
+        let events = self.events.clone();
+        self.after_commit(move || events.emitted.notify_one());
         Ok(id)
     }
 

@@ -6,7 +6,7 @@
 
 use crate::AnyConnection;
 use crate::connection::{Role, open_sqlite};
-use crate::tx::{AfterCommit, Held, Read, Tx, run_hooks};
+use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -14,7 +14,7 @@ use diesel::sql_types::BigInt;
 use model::{Clock, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 /// The most transactions that share a commit: bounds how long the first of them waits.
 const MOST: usize = 128;
@@ -68,12 +68,12 @@ pub(crate) fn start(
     path: &str,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    emitted: Arc<Notify>,
+    events: Arc<Events>,
 ) -> Result<mpsc::Sender<Box<dyn Work>>> {
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
-    let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, emitted);
+    let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, events);
     let writer = Writer { path, tx, receiver, careful: 0 };
     std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || writer.serve())?;
     Ok(sender)

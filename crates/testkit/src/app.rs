@@ -12,9 +12,7 @@ use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
-use model::{
-    Cause, Env, EventId, KeyId, KeyOwner, NewEvent, PartnerId, Scope, SubscriptionStatus, WorkspaceId,
-};
+use model::{Cause, Env, Event, EventId, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
@@ -268,9 +266,19 @@ impl TestApp {
         self.ask("DELETE", path).key(key).send().await
     }
 
-    /// Tells an event of a workspace, as an operation would.
-    pub async fn emit(&self, workspace: WorkspaceId, event: NewEvent) -> EventId {
-        self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), &event)).await.unwrap()
+    /// Emits a live event of a workspace, as an operation would.
+    pub async fn emit(&self, workspace: WorkspaceId, event: impl Event + Send + Sync + 'static) -> EventId {
+        self.emit_in(workspace, true, event).await
+    }
+
+    /// The same, live or for a test key.
+    pub async fn emit_in(
+        &self,
+        workspace: WorkspaceId,
+        livemode: bool,
+        event: impl Event + Send + Sync + 'static,
+    ) -> EventId {
+        self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), livemode, &event)).await.unwrap()
     }
 
     /// Places events and makes every delivery that is due; says how many attempts that were.

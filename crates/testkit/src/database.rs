@@ -29,6 +29,8 @@ pub struct TestDb {
     pub clock: Arc<ManualClock>,
     /// Where it is, for tests that open it a second time.
     pub backend: Backend,
+    #[cfg(feature = "app")]
+    events: crate::emitted::EmittedEvents,
     _place: Place,
 }
 
@@ -50,23 +52,36 @@ impl TestDb {
             Kind::Sqlite => sqlite(),
             Kind::Postgres => postgres(),
         };
+        Self::around(backend, clock, place)
+    }
+
+    fn around(backend: Backend, clock: Arc<ManualClock>, place: Place) -> Self {
         let db = open(&backend, clock.clone());
-        Self { db, clock, backend, _place: place }
+        #[cfg(feature = "app")]
+        let events = crate::emitted::EmittedEvents::default();
+        #[cfg(feature = "app")]
+        events.observe(&db);
+        Self {
+            db,
+            clock,
+            backend,
+            #[cfg(feature = "app")]
+            events,
+            _place: place,
+        }
     }
 
     /// Opens the same database once more, as another process would.
     pub fn reopen(&self) -> Db {
-        open(&self.backend, self.clock.clone())
+        let db = open(&self.backend, self.clock.clone());
+        #[cfg(feature = "app")]
+        self.events.observe(&db);
+        db
     }
 
     /// The same database for a second process. It is gone when the first is dropped.
     pub fn share(&self) -> Self {
-        Self {
-            db: self.reopen(),
-            clock: self.clock.clone(),
-            backend: self.backend.clone(),
-            _place: Place::Elsewhere,
-        }
+        Self::around(self.backend.clone(), self.clock.clone(), Place::Elsewhere)
     }
 
     /// How many deadlocks the database has resolved: transactions that ran again for them pass unseen otherwise. On

@@ -17,7 +17,11 @@ mod app;
 mod client;
 mod database;
 #[cfg(feature = "app")]
+mod emitted;
+#[cfg(feature = "app")]
 mod energy;
+#[cfg(feature = "app")]
+mod events;
 #[cfg(feature = "app")]
 mod listening;
 #[cfg(feature = "app")]
@@ -34,6 +38,8 @@ pub use app::{Key, TestApp};
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, until};
 pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use events::{ContactUpdated, ConversionSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]

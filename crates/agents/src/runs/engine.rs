@@ -1,13 +1,13 @@
-//! What runs need to run, and what is told of their ends.
+//! What runs need to run, and what is published of their ends.
 
 use super::active::ActiveRuns;
+use super::events::RunEvent;
 use super::model::RunRow;
 use crate::providers::Tiers;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, NewEvent, RequestRef, Result};
+use model::{Cause, Error, RequestRef, Result};
 use operation::ports::EnergyMeter;
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -89,22 +89,11 @@ impl RunEngine {
     }
 }
 
-/// Tells of a run's end, with the change that ends it. The texts are left out: events outlive ephemeral
-/// conversations.
+/// Publishes a run's end, with the change that ends it.
 pub(super) fn emit_end(tx: &mut Tx, row: &RunRow) -> Result<()> {
-    let Some(kind) = row.status()?.event() else { return Ok(()) };
-    let data = json!({
-        "run_id": row.id,
-        "status": row.status,
-        "agent_id": row.agent_id,
-        "agent_version": row.agent_version,
-        "conversation_id": row.conversation_id,
-        "energy": row.energy,
-        "incomplete_reason": row.incomplete_reason,
-        "error": row.failure(),
-        "metadata": row.metadata,
-    });
-    tx.emit(row.workspace_id, &cause_of(row)?, &NewEvent::new(kind, row.livemode, &data))?;
+    if let Some(event) = RunEvent::of_end(row)? {
+        tx.emit(row.workspace_id, &cause_of(row)?, row.livemode, &event)?;
+    }
     Ok(())
 }
 

@@ -15,6 +15,7 @@ mod drive;
 mod ending;
 mod engine;
 mod evaluate;
+mod events;
 mod failure;
 mod finder;
 mod finish;
@@ -35,7 +36,6 @@ mod rows;
 mod step;
 mod stream;
 mod submit;
-mod told;
 mod tools;
 mod trace;
 mod turn;
@@ -64,6 +64,6 @@ impl Domain for Runs {
     }
 
     fn event_types() -> Vec<EventType> {
-        told::event_types()
+        EventType::of::<events::RunEvent<'_>>()
     }
 }

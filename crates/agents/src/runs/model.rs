@@ -60,18 +60,6 @@ impl RunStatus {
         }
     }
 
-    /// The event that tells of this end, where there is one.
-    pub(super) fn event(self) -> Option<&'static str> {
-        match self {
-            Self::Completed => Some("run.completed"),
-            Self::Incomplete => Some("run.incomplete"),
-            Self::Failed => Some("run.failed"),
-            Self::Cancelled => Some("run.cancelled"),
-            Self::Expired => Some("run.expired"),
-            Self::Queued | Self::InProgress | Self::RequiresAction => None,
-        }
-    }
-
     /// Whether nothing more will happen.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::InProgress | Self::RequiresAction)

@@ -21,20 +21,27 @@ use utoipa::{IntoParams, ToSchema};
 /// `requires_action`. With a live key it spends Energy, which is held before each step and settled after it. The run is
 /// bound to no contact: it sees only the given input and the memory of its conversation.
 #[operation(post "/runs", scope = "runs:execute", energy)]
-pub async fn create_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
-    submit(cx, new).await
+pub async fn create_run(
+    cx: &Cx,
+    Body(new): Body<NewRun>,
+    State(engine): State<RunEngine>,
+) -> Result<RunAnswer> {
+    submit(cx, new, &engine).await
 }
 
 /// Run the agent of the named workspace
 ///
 /// The same as `POST /runs`, with the workspace in the path.
 #[operation(post "/workspaces/{workspaceId}/runs", scope = "runs:execute", energy)]
-pub async fn create_workspace_run(cx: &Cx, Body(new): Body<NewRun>) -> Result<RunAnswer> {
-    submit(cx, new).await
+pub async fn create_workspace_run(
+    cx: &Cx,
+    Body(new): Body<NewRun>,
+    State(engine): State<RunEngine>,
+) -> Result<RunAnswer> {
+    submit(cx, new, &engine).await
 }
 
-async fn submit(cx: &Cx, new: NewRun) -> Result<RunAnswer> {
-    let engine = cx.services.get::<RunEngine>()?;
+async fn submit(cx: &Cx, new: NewRun, engine: &RunEngine) -> Result<RunAnswer> {
     let submitted = engine.submit(&cx.caller, new, cx.claim.clone()).await?;
     cx.mark_answered();
     Ok(RunAnswer(match submitted {

@@ -54,7 +54,7 @@ impl Domain for Billing {
     }
 
     fn event_types() -> Vec<EventType> {
-        crate::ledger::event_types()
+        EventType::of::<crate::ledger::BudgetEvent<'_>>()
     }
 }
 

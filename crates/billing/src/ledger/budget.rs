@@ -4,14 +4,14 @@ use super::money;
 use crate::schema::{budget_thresholds, key_months};
 use auth::keys::{self, Budget, StoredKey};
 use diesel::prelude::*;
-use model::{Cause, Error, KeyId, KeyOwner, NewEvent, Result, Timestamp, WorkspaceId};
-use operation::EventType;
+use model::{Cause, Error, KeyId, KeyOwner, Result, Timestamp, WorkspaceId};
+use operation::Event;
 use serde::Serialize;
 use store::Cached;
 use store::{Read, Tx, each};
 use utoipa::ToSchema;
 
-/// The steps that are told, in per cent.
+/// The steps that are published, in per cent.
 const THRESHOLDS: [i64; 3] = [50, 80, 100];
 
 /// A key's month: money spent, and money set aside for running work, both in micros.
@@ -55,9 +55,18 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
     Ok(KeyMonth { spent, reserved })
 }
 
+/// What happened to a key's budget.
+#[derive(Event)]
+#[event(scope = "billing:read", subject = "key", id = "key_id")]
+pub(crate) enum BudgetEvent<'a> {
+    /// A key's Energy budget reached 50, 80 or 100 per cent.
+    #[event(name = "billing.threshold")]
+    Threshold(Threshold<'a>),
+}
+
 /// A budget was reached by some per cent.
 #[derive(Serialize, ToSchema)]
-struct Threshold<'a> {
+pub(crate) struct Threshold<'a> {
     /// The key.
     key_id: &'a KeyId,
     /// The step that was reached: 50, 80 or 100 per cent.
@@ -74,15 +83,6 @@ struct Threshold<'a> {
     cutoff_enabled: bool,
     /// The workspace that spent last.
     workspace_id: WorkspaceId,
-}
-
-/// The events that budgets tell.
-pub(crate) fn event_types() -> Vec<EventType> {
-    let description = "A key's Energy budget reached 50, 80 or 100 per cent.";
-    vec![
-        EventType::of::<Threshold<'_>>("billing.threshold", description, "billing:read")
-            .about("key", "key_id"),
-    ]
 }
 
 /// The money at which a budget cuts off, in micros. `None` where it only warns.
@@ -111,7 +111,7 @@ pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) ->
         if !claim(tx, spender, budget.version, threshold)? {
             continue;
         }
-        let data = Threshold {
+        let event = BudgetEvent::Threshold(Threshold {
             key_id: spender.key,
             threshold,
             percent,
@@ -120,8 +120,8 @@ pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) ->
             period: spender.month,
             cutoff_enabled: budget.cutoff,
             workspace_id: spender.workspace,
-        };
-        tx.emit(spender.workspace, spender.cause, &NewEvent::new("billing.threshold", true, &data))?;
+        });
+        tx.emit(spender.workspace, spender.cause, true, &event)?;
     }
     Ok(())
 }

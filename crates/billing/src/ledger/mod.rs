@@ -25,8 +25,8 @@ mod sweep;
 
 pub use account::{EnergyState, MOST_BALANCE};
 pub(crate) use account::{find as find_account, open as open_account};
+pub(crate) use budget::{BudgetEvent, month_of};
 pub use budget::{budget_changed, spent_micros};
-pub(crate) use budget::{event_types, month_of};
 pub use entries::EntryKind;
 pub use expiry::sweep_expired_grants;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};

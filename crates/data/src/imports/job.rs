@@ -301,7 +301,7 @@ fn tell(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
         _ => "import.failed",
     };
     let event = NewEvent::new(kind, author.livemode, &BTreeMap::from([("import", &import)]));
-    tx.emit(author.workspace, &author.cause, &event)?;
+    tx.emit_untyped(author.workspace, &author.cause, event)?;
     Ok(())
 }
 

@@ -339,7 +339,7 @@ fn tell(
     let data =
         json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
     let event = NewEvent::new(kind, editor.author.livemode, &data);
-    tx.emit(row.workspace_id, &editor.author.cause, &event)?;
+    tx.emit_untyped(row.workspace_id, &editor.author.cause, event)?;
     Ok(())
 }
 

@@ -202,6 +202,6 @@ fn tell(
     activity::record(tx, author, item.collection_id, Some(item.id), action, &changes)?;
     let kind = if matches!(action, Action::Attached) { "item.file.attached" } else { "item.file.detached" };
     let data = json!({ "file": file, "item_id": item.id, "collection_id": item.collection_id });
-    tx.emit(item.workspace_id, &author.cause, &NewEvent::new(kind, author.livemode, &data))?;
+    tx.emit_untyped(item.workspace_id, &author.cause, NewEvent::new(kind, author.livemode, &data))?;
     Ok(())
 }

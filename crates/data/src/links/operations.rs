@@ -334,6 +334,6 @@ pub(super) fn emit(tx: &mut Tx, writer: &LinkWriter<'_>, kind: &'static str, lin
         return Ok(());
     }
     let event = NewEvent::new(kind, writer.author.livemode, &told(link));
-    tx.emit(writer.author.workspace, &writer.author.cause, &event)?;
+    tx.emit_untyped(writer.author.workspace, &writer.author.cause, event)?;
     Ok(())
 }

@@ -1,15 +1,14 @@
 //! From a request to what is to be kept of it: verification, handshake, mapping. No I/O.
 
+use super::events::{InboundEvent, Received};
 use super::hook::Hook;
 use super::mapping::{Mapped, Outcome};
 use super::request::{Form, Incoming, read_body};
 use super::scheme::Refusal;
-use model::{
-    FieldError, InboundWebhookId, JsonText, NewEvent, Random, ReceivedRequestId, Timestamp, WorkspaceId,
-};
+use model::{FieldError, InboundWebhookId, JsonText, Random, ReceivedRequestId, Timestamp, WorkspaceId};
 use operation::RawAnswer;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Bodies up to this many bytes, printed as JSON, stand in the event; of longer ones the event says that they are left out.
 const EVENT_BODY: usize = 24 * 1024;
@@ -79,8 +78,8 @@ pub(super) struct Ending {
     pub(super) status: RequestStatus,
     pub(super) error: Option<JsonText>,
     pub(super) result: Option<JsonText>,
-    /// What is told of it; nothing where it did not match or fit.
-    pub(super) event: Option<NewEvent>,
+    /// What is published of it; nothing where it did not match or fit.
+    pub(super) event: Option<InboundEvent>,
 }
 
 /// A request, judged.
@@ -142,25 +141,7 @@ fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {
     }
 }
 
-/// The data of `webhook.received`.
-#[derive(Serialize)]
-struct Received<'a> {
-    inbound_webhook_id: &'a InboundWebhookId,
-    name: &'a str,
-    request_id: &'a ReceivedRequestId,
-    received_at: Timestamp,
-    content_type: Option<String>,
-    event_type: Option<String>,
-    vars: Map<String, Value>,
-    contact: Option<Value>,
-    /// JSON and forms as they are, other text as text, the rest as base64.
-    body: Option<Value>,
-    body_encoding: Option<&'static str>,
-    /// Whether the body was too long to stand here. It is in the log.
-    body_truncated: bool,
-}
-
-/// Maps a request and says what is told of it.
+/// Maps a request and says what is published of it.
 pub(super) fn ending(
     hook: &Hook,
     request: &Incoming<'_>,
@@ -181,20 +162,21 @@ pub(super) fn ending(
         return quiet(RequestStatus::Failed, Some(FieldError::new("mapping", message)));
     }
     let is_short = fits_event(request.body.len(), &body);
-    let data = Received {
-        inbound_webhook_id: &hook.id,
-        name: &hook.name,
-        request_id: id,
+    let event = Received {
+        inbound_webhook_id: hook.id.clone(),
+        name: hook.name.clone(),
+        request_id: id.clone(),
         received_at: request.now,
         content_type: request.media_type(),
         event_type: mapped.event_type,
         vars: mapped.vars,
         contact: mapped.contact,
-        body: is_short.then_some(body),
+        // Printed here, so that the transaction does not wait for it.
+        body: is_short.then(|| JsonText::of(&body)),
         body_encoding: (is_short && form == Form::Binary).then_some("base64"),
         body_truncated: !is_short,
     };
-    let event = Some(NewEvent::new("webhook.received", true, &data));
+    let event = Some(InboundEvent::Received(Box::new(event)));
     Ending { status, error: None, result, event }
 }
 

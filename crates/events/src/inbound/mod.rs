@@ -9,6 +9,7 @@ mod again;
 mod answer;
 mod bucket;
 mod dedupe;
+mod events;
 mod handshake;
 mod hook;
 pub mod jobs;
@@ -27,11 +28,10 @@ mod scheme;
 mod scheme_tests;
 mod source;
 mod token;
-mod told;
 mod verification;
 
+pub(crate) use events::InboundEvent;
 pub use receiver::{Receiver, ReceiverParts};
-pub(crate) use told::event_types;
 
 use operation::Operations;
 

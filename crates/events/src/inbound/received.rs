@@ -1,5 +1,6 @@
 //! Received requests in the database.
 
+use super::events::{Failing, InboundEvent};
 use super::judge::{Ending, Kept, RequestStatus, Taken};
 use super::model::FAILURE_WINDOW_SECONDS;
 use super::scheme::Refusal;
@@ -7,8 +8,7 @@ use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{
-    ActorType, Cause, EventId, InboundWebhookId, JsonText, NewEvent, ReceivedRequestId, Result, Timestamp,
-    WorkspaceId,
+    ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
 };
 use serde_json::json;
 use store::{AnyConnection, Cached, OffsetPage, Read, Tx, each};
@@ -47,7 +47,7 @@ pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8]) -> Result<Appended
     let event = ending
         .event
         .as_ref()
-        .map(|event| tx.emit(kept.workspace, &sender(&kept.webhook), event))
+        .map(|event| tx.emit(kept.workspace, &sender(&kept.webhook), true, event))
         .transpose()?;
     insert_request(tx, kept, ending, body, None, event)?;
     Ok(Appended::New)
@@ -145,15 +145,13 @@ pub(super) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result
         .get_result(tx.connection())
         .optional()?;
     if counted == Some(ALERT_AFTER) {
-        let data = json!({
-            "inbound_webhook_id": kept.webhook, "failures": ALERT_AFTER, "window_seconds": FAILURE_WINDOW_SECONDS,
-            "last_reason": refusal.as_str(),
+        let event = InboundEvent::Failing(Failing {
+            inbound_webhook_id: kept.webhook.clone(),
+            failures: ALERT_AFTER,
+            window_seconds: FAILURE_WINDOW_SECONDS,
+            last_reason: refusal.as_str(),
         });
-        tx.emit(
-            kept.workspace,
-            &Cause::system("inbound_webhooks"),
-            &NewEvent::new("inbound_webhook.failing", true, &data),
-        )?;
+        tx.emit(kept.workspace, &Cause::system("inbound_webhooks"), true, &event)?;
     }
     Ok(())
 }
@@ -268,7 +266,7 @@ pub(super) fn end_again(
         .optional()?;
     let Some(webhook) = webhook else { return Ok(()) };
     let event =
-        ending.event.as_ref().map(|event| tx.emit(workspace, &sender(&webhook), event)).transpose()?;
+        ending.event.as_ref().map(|event| tx.emit(workspace, &sender(&webhook), true, event)).transpose()?;
     diesel::update(row())
         .set((
             inbound_requests::status.eq(ending.status.as_str()),

@@ -1,5 +1,6 @@
 //! The event log: what is kept of an event, in which order, and how it is read.
 
+mod announced;
 mod live;
 mod model;
 mod operations;
@@ -11,9 +12,10 @@ pub use live::Feed;
 pub use sequencer::Sequencer;
 pub use types::Catalogue;
 
+pub(crate) use announced::announced;
 pub(crate) use queries::{placed_between, placed_event, placed_since};
 pub(crate) use sequencer::{Place, Placed, hour, last_place};
-pub(crate) use types::{announced, matches};
+pub(crate) use types::matches;
 
 use serde_json::{Value, json};
 

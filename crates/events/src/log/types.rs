@@ -1,8 +1,8 @@
-//! The table of all types of events, and those whose areas are announced by the specification.
+//! The catalogue of all types of events: who may see them, and which a pattern means.
 
 use model::{Code, Error, Result, Scope, ScopeSet};
-use operation::{EventType, object_schema};
-use serde_json::{Value, json};
+use operation::EventType;
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// All types of events of the service, found by name.
@@ -30,7 +30,7 @@ impl Catalogue {
 
     /// Whether a key with these scopes may see events of this type. Types that nobody registered are for nobody.
     pub fn may_see(&self, scopes: ScopeSet, name: &str) -> bool {
-        self.find(name).is_some_and(|kind| kind.scope.is_none_or(|scope| scopes.contains(scope)))
+        self.find(name).is_some_and(|kind| scopes.contains(kind.scope))
     }
 
     /// Refuses patterns that match no type, and types that `scopes` may not see.
@@ -48,15 +48,14 @@ impl Catalogue {
             }
             let meant: Vec<&EventType> =
                 self.types.iter().filter(|kind| matches(pattern, kind.name)).collect();
-            if meant.is_empty() {
+            let Some(first) = meant.first() else {
                 return Err(Error::invalid(
                     param,
                     format_args!("names no event; GET /webhook-endpoints/event-types lists them"),
                 ));
-            }
+            };
             if !meant.iter().any(|kind| self.may_see(scopes, kind.name)) {
-                let missing = meant.iter().find_map(|kind| kind.scope);
-                return Err(missing_scope(missing));
+                return Err(missing_scope(first.scope));
             }
         }
         Ok(())
@@ -72,8 +71,9 @@ impl Catalogue {
 
     /// The object that an event is about, as a text such as `contact:7`.
     pub(crate) fn entity(&self, name: &str, data: &Value) -> Option<String> {
-        let (kind, path) = self.find(name)?.entity?;
-        match path.split('.').try_fold(data, |value, word| value.get(word))? {
+        let of = self.find(name)?;
+        let (kind, _) = of.entity?;
+        match of.entity_id(data)? {
             Value::String(id) => Some(format!("{kind}:{id}")),
             Value::Number(id) => Some(format!("{kind}:{id}")),
             _ => None,
@@ -81,10 +81,9 @@ impl Catalogue {
     }
 }
 
-fn missing_scope(scope: Option<Scope>) -> Error {
-    let scope = scope.map_or("", Scope::as_str);
+fn missing_scope(scope: Scope) -> Error {
     let message = format!("The key lacks the scope `{scope}` behind the event.");
-    Error::new(Code::MissingScope, message).param(scope)
+    Error::new(Code::MissingScope, message).param(scope.as_str())
 }
 
 /// Whether a pattern of a subscription means this type: its name, `contact.*`, or `*`.
@@ -96,51 +95,12 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The events of the specification (part 6) whose areas do not tell them yet. They can be subscribed to already.
-pub(crate) fn announced() -> Vec<EventType> {
-    let integer = || json!({ "type": "integer" });
-    let text = || json!({ "type": "string" });
-    let contact = || object_schema(&[("contact_id", integer()), ("app_url", text())], &[]);
-    let attachment = object_schema(&[("type", text()), ("url", text())], &[("transcript", text())]);
-    let received = object_schema(
-        &[
-            ("contact_id", integer()),
-            ("message_id", integer()),
-            ("channel_id", integer()),
-            ("channel_type", text()),
-            ("content", text()),
-            ("attachments", json!({ "type": "array", "items": attachment })),
-            ("app_url", text()),
-        ],
-        &[],
-    );
-    let sent = object_schema(
-        &[("contact_id", integer()), ("message_id", integer()), ("app_url", text())],
-        &[("channel_id", integer()), ("content", text())],
-    );
-    let conversion = || object_schema(&[("conversion_id", text())], &[("contact_id", integer())]);
-    let of = |name, description, schema| {
-        EventType::with_schema(name, description, "conversations:read", schema).about("contact", "contact_id")
-    };
-    let reported =
-        |name, description| EventType::with_schema(name, description, "conversions:read", conversion());
-    vec![
-        of("contact.created", "A contact was created.", contact()),
-        of("contact.updated", "A contact was changed.", contact()),
-        of("contact.message.received", "A contact sent a message.", received),
-        of("contact.message.sent", "A message was sent to a contact.", sent),
-        of("conversation.handoff", "A conversation was handed to a person, or back.", contact()),
-        reported("conversion.sent", "A conversion was reported to an advertising platform."),
-        reported("conversion.discarded", "A conversion was not reported."),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn catalogue() -> Catalogue {
-        Catalogue::new(announced())
+        Catalogue::new(crate::log::announced())
     }
 
     #[test]

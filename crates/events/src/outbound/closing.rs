@@ -1,11 +1,11 @@
-//! Endpoints that are switched off by the service and not by their owners, which the others are told.
+//! Endpoints that are switched off by the service and not by their owners, which the others hear of.
 //!
 //! A subscription stands on its key. Nothing is delivered from the moment on in which the key may no longer have it;
 //! [`close_lapsed`] then switches the endpoint off, once, whoever notices first: the engine that holds it, or the job
 //! `webhooks.check`, which looks at all endpoints, because a key without events to deliver makes nobody look.
 
 use super::model::{DisabledReason, EndpointRow, EndpointStatus};
-use super::{endpoints, told};
+use super::{EndpointEvent, endpoints};
 use crate::log::Catalogue;
 use crate::schema::{webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
@@ -28,7 +28,7 @@ pub(crate) fn stands(catalogue: &Catalogue, events: &[String], scopes: ScopeSet)
     scopes.contains(Scope::WebhooksManage) && !catalogue.lost_scope(events, scopes)
 }
 
-/// Switches an endpoint off that is locked, and tells the others.
+/// Switches an endpoint off that is locked, and lets the others know.
 pub(crate) fn switch_off(
     tx: &mut Tx,
     row: &mut EndpointRow,
@@ -36,7 +36,7 @@ pub(crate) fn switch_off(
     failing_since: Option<Timestamp>,
 ) -> Result<()> {
     endpoints::switch_off(tx, row, reason)?;
-    told::disabled(tx, row, reason, failing_since)
+    EndpointEvent::disabled(row, reason, failing_since).emit(tx, row)
 }
 
 /// Switches an endpoint off whose key does not stand behind it any more, unless that was done or is no longer so. A

@@ -10,6 +10,7 @@ mod deliveries;
 mod endpoints;
 mod engine;
 mod envelope;
+mod events;
 mod fanout;
 mod filter;
 mod model;
@@ -19,19 +20,18 @@ mod replay;
 mod rotate;
 pub mod signing;
 mod test_delivery;
-mod told;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
 pub(crate) use deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
 pub(crate) use endpoints::SKIP;
 pub(crate) use engine::Parts;
 pub use engine::{Deliveries, Delivering};
+pub(crate) use events::EndpointEvent;
 pub(crate) use fanout::fan_out;
 pub(crate) use operations::{EventTypeInfo, all_types};
 pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;
-pub(crate) use told::event_types;
 
 use operation::Operations;
 

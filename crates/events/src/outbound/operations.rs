@@ -297,7 +297,7 @@ pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
             name: kind.name,
             object: "event_type",
             description: kind.description,
-            scope: kind.scope.map(model::Scope::as_str),
+            scope: Some(kind.scope.as_str()),
             entity: kind.entity.map(|(entity, _)| entity),
             schema: kind.schema.clone(),
         })

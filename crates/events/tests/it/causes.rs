@@ -66,7 +66,7 @@ testkit::on_both! {
         let (workspace, root) = (key.workspace, first.clone());
         let follow = app.db().write(move |tx| -> model::Result<EventId> {
             let chain = Some(Chain { root: root.clone(), depth: 2 });
-            tx.emit(workspace, &Cause { chain, ..Cause::system("test") }, &contact(2, "b"))
+            tx.emit(workspace, &Cause { chain, ..Cause::system("test") }, true, &contact(2, "b"))
         });
         let second = follow.await.unwrap();
         let event = newest(&app, &key, "contact.updated").await;

@@ -3,7 +3,7 @@
 use crate::{contact, deliveries, is_signed, key, subscribe};
 use chrono::Duration;
 use diesel::prelude::*;
-use model::{Env, NewEvent};
+use model::Env;
 use serde_json::{Value, json};
 use svc_events::schema::webhook_queues as queues;
 use testkit::{Answering, Receiver, TestApp, until};
@@ -91,7 +91,7 @@ testkit::on_both! {
         let receiver = Receiver::start().await;
         subscribe(&app, &key, &receiver.url("/"), json!({})).await;
         receiver.answer(|_| Answering::HangUp);
-        app.emit(key.workspace, NewEvent::new("contact.updated", false, &json!({ "contact_id": 1 }))).await;
+        app.emit_in(key.workspace, false, contact(1, "a")).await;
         for seconds in [0, 6, 3594, 86_400] {
             app.data.clock.advance(Duration::seconds(seconds));
             app.deliver().await;

@@ -22,7 +22,7 @@ async fn emit(app: &TestApp, key: &Key, count: i64) {
     let workspace = key.workspace;
     let told = app.db().write(move |tx| {
         for number in 0..count {
-            tx.emit(workspace, &Cause::system("test"), &contact(number, "a"))?;
+            tx.emit(workspace, &Cause::system("test"), true, &contact(number, "a"))?;
         }
         Ok(())
     });

@@ -2,10 +2,10 @@
 
 use crate::{contact, key};
 use chrono::Duration;
-use model::{Env, NewEvent};
+use model::Env;
 use serde_json::{Value, json};
 use std::time::Instant;
-use testkit::{Kind, TestApp};
+use testkit::{ConversionSent, Kind, TestApp};
 
 testkit::on_both! {
     async fn the_log_is_filtered_and_paged(kind: Kind) {
@@ -15,7 +15,7 @@ testkit::on_both! {
         for number in 1..=5 {
             app.emit(key.workspace, contact(number, "a")).await;
         }
-        app.emit(key.workspace, NewEvent::new("conversion.sent", false, &json!({ "conversion_id": "c" }))).await;
+        app.emit_in(key.workspace, false, ConversionSent::new("c")).await;
         app.data.clock.advance(Duration::hours(2));
         let last = app.emit(key.workspace, contact(5, "b")).await;
         app.deliver().await;

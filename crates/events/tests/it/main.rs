@@ -23,9 +23,9 @@ mod standing;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use model::{Env, NewEvent};
+use model::Env;
 use serde_json::{Value, json};
-use testkit::{Delivered, Key, TestApp};
+use testkit::{ContactUpdated, Delivered, Key, TestApp};
 
 /// A live key with all scopes of a workspace without agents.
 pub async fn key(app: &TestApp) -> Key {
@@ -34,9 +34,8 @@ pub async fn key(app: &TestApp) -> Key {
 }
 
 /// An event about a contact.
-pub fn contact(id: i64, text: &str) -> NewEvent {
-    let data = json!({ "contact_id": id, "app_url": "https://svc.example/c", "text": text });
-    NewEvent::new("contact.updated", true, &data)
+pub fn contact(id: i64, text: &str) -> ContactUpdated {
+    ContactUpdated::new(id, text)
 }
 
 /// Subscribes an endpoint to contacts' events, with what else is said.

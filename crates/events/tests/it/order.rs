@@ -89,7 +89,7 @@ async fn an_event_that_commits_late_is_not_passed() {
     let (db, workspace) = (app.db().clone(), key.workspace);
     let late = tokio::spawn(async move {
         db.write(move |tx| {
-            let id = tx.emit(workspace, &Cause::system("test"), &contact(1, "late"))?;
+            let id = tx.emit(workspace, &Cause::system("test"), true, &contact(1, "late"))?;
             wrote.send(()).unwrap();
             may_commit.lock().unwrap().recv().unwrap();
             Ok(id)

@@ -3,7 +3,7 @@
 use crate::{contact, deliveries, key, subscribe};
 use chrono::Duration;
 use serde_json::{Value, json};
-use testkit::{Answering, Key, Receiver, TestApp};
+use testkit::{Answering, ConversionSent, Key, Receiver, TestApp};
 
 /// Waits out the spacing of a replay.
 async fn wait_out(app: &TestApp) {
@@ -84,7 +84,7 @@ testkit::on_both! {
         let receiver = Receiver::start().await;
         let since = app.db().now().rfc3339();
         let before = app.emit(key.workspace, contact(1, "before")).await;
-        app.emit(key.workspace, model::NewEvent::new("conversion.sent", true, &json!({ "conversion_id": "c" }))).await;
+        app.emit(key.workspace, ConversionSent::new("c")).await;
         app.deliver().await;
         let endpoint = subscribe(&app, &key, &receiver.url("/"), json!({})).await;
         app.emit(key.workspace, contact(2, "after")).await;

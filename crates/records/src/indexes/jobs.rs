@@ -355,7 +355,7 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
         "origin": row.origin, "status": IndexStatus::Ready,
     } });
     let event = NewEvent::printed("index.ready", true, data.to_string());
-    tx.emit(row.workspace_id, &Cause::system("indexes"), &event)?;
+    tx.emit_untyped(row.workspace_id, &Cause::system("indexes"), event)?;
     Ok(())
 }
 

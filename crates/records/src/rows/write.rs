@@ -345,7 +345,7 @@ impl Writer<'_> {
         }
         data.push('}');
         let event = NewEvent::printed(kind, self.author.livemode, data);
-        tx.emit(self.author.workspace, &self.author.cause, &event)?;
+        tx.emit_untyped(self.author.workspace, &self.author.cause, event)?;
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ pub fn events_document(registry: &Registry) -> String {
     let mut text = String::from(HEAD);
     text.push_str("\n| Type | Scope | Order by |\n|---|---|---|\n");
     for kind in registry.event_types() {
-        let scope = kind.scope.map_or("-", |scope| scope.as_str());
+        let scope = kind.scope.as_str();
         let entity = kind.entity.map_or("-", |(entity, _)| entity);
         let _ = writeln!(text, "| `{}` | `{scope}` | {entity} |", kind.name);
     }

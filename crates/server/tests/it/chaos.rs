@@ -5,12 +5,12 @@
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use events::schema::{webhook_deliveries, webhook_queues};
-use model::{Cause, NewEvent, Timestamp, WorkspaceId};
+use model::{Cause, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
-use testkit::{Answering, Delivered, Kind, Program, Receiver, TestDb};
+use testkit::{Answering, ContactUpdated, Delivered, Kind, Program, Receiver, TestDb};
 
 const ENTITIES: i64 = 200;
 
@@ -23,7 +23,7 @@ fn weather(one: &Delivered) -> Answering {
     let event = one.json();
     // Hashed, because five neighbours that fail open the breaker, which then waits for minutes.
     let mut hasher = DefaultHasher::new();
-    event["data"]["text"].as_i64().unwrap().hash(&mut hasher);
+    event["data"]["text"].as_str().unwrap().hash(&mut hasher);
     let lot = hasher.finish() % 1000;
     if one.headers["x-svc-attempt"] != "1" {
         return Answering::status(200);
@@ -64,8 +64,8 @@ async fn tell(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
         let numbers = start..(start + 100).min(to);
         let told = data.db.write(move |tx| {
             for number in numbers.clone() {
-                let about = json!({ "contact_id": number % ENTITIES, "text": number });
-                tx.emit(workspace, &Cause::system("test"), &NewEvent::new("contact.updated", true, &about))?;
+                let event = ContactUpdated::new(number % ENTITIES, number.to_string());
+                tx.emit(workspace, &Cause::system("test"), true, &event)?;
             }
             Ok(())
         });
@@ -79,7 +79,9 @@ fn accepted(receiver: &Receiver, path: &str) -> Vec<(i64, i64)> {
     let all = receiver.delivered();
     let here = all.iter().filter(|one| one.path == path && one.accepted);
     here.map(|one| one.json()["data"].clone())
-        .map(|about| (about["contact_id"].as_i64().unwrap(), about["text"].as_i64().unwrap()))
+        .map(|about| {
+            (about["contact_id"].as_i64().unwrap(), about["text"].as_str().unwrap().parse().unwrap())
+        })
         .filter(|(_, number)| seen.insert(*number))
         .collect()
 }

@@ -1,17 +1,19 @@
 //! Every event that the code emits is in the table of types, and docs/events.md shows that table.
 
 use crate::contract::repository_file;
+use model::{Cause, WorkspaceId};
+use operation::Event;
+use serde::Serialize;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use testkit::{Kind, TestDb};
+use utoipa::ToSchema;
 
 /// Files that emit events whose names are chosen elsewhere in them, and those names.
 const BY_VARIABLE: &[(&str, &[&str])] = &[
     (
-        "agents/src/runs/engine.rs",
-        &["run.completed", "run.incomplete", "run.failed", "run.cancelled", "run.expired"],
-    ),
-    (
-        "data/src/collections/tell.rs",
+        "records/src/publish.rs",
         &[
             "collection.created",
             "collection.updated",
@@ -31,7 +33,7 @@ const BY_VARIABLE: &[(&str, &[&str])] = &[
     ("data/src/links/operations.rs", &["item.link.created", "item.link.deleted"]),
     ("data/src/items/files.rs", &["item.file.attached", "item.file.detached"]),
     (
-        "data/src/items/write.rs",
+        "records/src/rows/write.rs",
         &[
             "item.created",
             "item.updated",
@@ -80,11 +82,17 @@ fn what_is_emitted_is_registered() {
             sources(&source, &mut files);
         }
     }
+    // Everybody else's are types, which `testkit` looks at.
+    let by_name = ["data/", "records/"];
     let mut seen = 0;
     for file in files {
         let place = file.strip_prefix(&crates).unwrap().display().to_string();
         for name in emitted(&std::fs::read_to_string(&file).unwrap()) {
             seen += 1;
+            assert!(
+                by_name.iter().any(|folder| place.starts_with(folder)),
+                "{place} emits by name: derive `Event`"
+            );
             let listed = BY_VARIABLE.iter().find(|(path, _)| *path == place);
             let names = match (&name, listed) {
                 (Some(name), _) => vec![name.as_str()],
@@ -107,4 +115,35 @@ fn the_document_of_events_is_up_to_date() {
         server::cli::events_document(&registry),
         "run `make openapi`"
     );
+}
+
+/// What is published of this type has a `conversion_id`.
+#[derive(Serialize, ToSchema, Event)]
+#[event(name = "conversion.sent", scope = "conversions:read")]
+struct Misshapen {
+    conversion: i64,
+}
+
+/// No area has it.
+#[derive(Serialize, ToSchema, Event)]
+#[event(name = "conversion.lost", scope = "conversions:read")]
+struct Unregistered {
+    conversion_id: &'static str,
+}
+
+/// What a test dies of that emits this.
+async fn said_of(event: impl Event + Send + Sync + 'static) -> String {
+    let test = TestDb::new(Kind::Sqlite);
+    let emitted = test.db.write(move |tx| tx.emit(WorkspaceId(1), &Cause::system("test"), true, &event));
+    emitted.await.unwrap();
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(test))).unwrap_err();
+    panic.downcast_ref::<String>().unwrap().clone()
+}
+
+#[tokio::test]
+async fn an_event_that_does_not_fit_what_is_published_fails_its_test() {
+    let said = said_of(Misshapen { conversion: 1 }).await;
+    assert!(said.starts_with("conversion.sent does not fit its schema"), "{said}");
+    let said = said_of(Unregistered { conversion_id: "c" }).await;
+    assert_eq!(said, "no area registers the event conversion.lost");
 }

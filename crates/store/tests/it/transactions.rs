@@ -3,7 +3,7 @@
 use crate::{mark, marks};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use model::{Cause, Error, NewEvent, Result, Timestamp, WorkspaceId};
+use model::{Cause, Error, Event, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -12,6 +12,29 @@ use store::schema::{events, jobs};
 use store::{Backend, Db, LockLevel, LockMode, Tx, dialect, each};
 use testkit::{Kind, TestDb};
 use tokio::task::JoinSet;
+
+/// An event of these tests.
+struct Changed {
+    name: &'static str,
+}
+
+impl Event for Changed {
+    const TYPES: &'static [EventMeta] = &[EventMeta {
+        name: "test.changed",
+        description: "Something was changed.",
+        scope: Scope::EventsRead,
+        subject: None,
+        schema: || serde_json::json!({ "type": "object" }),
+    }];
+
+    fn meta(&self) -> &'static EventMeta {
+        &Self::TYPES[0]
+    }
+
+    fn data(&self) -> Result<JsonText> {
+        Ok(JsonText::of(&serde_json::json!({ "name": self.name })))
+    }
+}
 
 fn broken() -> Error {
     Error::internal("on purpose")
@@ -363,8 +386,7 @@ testkit::on_both! {
     async fn events_and_jobs_commit_with_the_change(kind: Kind) {
         let test = TestDb::new(kind);
         let change = |tx: &mut Tx| {
-            let event = NewEvent::new("thing.changed", true, &serde_json::json!({ "name": "é\"" }));
-            tx.emit(WorkspaceId(7), &Cause::system("test"), &event)?;
+            tx.emit(WorkspaceId(7), &Cause::system("test"), true, &Changed { name: "é\"" })?;
             tx.enqueue(None, "things.tell", Some("thing-1"), &serde_json::json!([1]), tx.now())
         };
         let result: Result<()> = test.db.write(move |tx| change(tx).and(Err(broken()))).await;

@@ -3,14 +3,14 @@
 use super::super::action::Question;
 use super::super::ending::{Ended, Ending};
 use super::super::engine::{RunEngine, cause_of};
+use super::super::events::RunEvent;
 use super::super::model::RunRow;
 use super::super::rows::{APPROVED, ASKED};
 use super::super::step::write_finished;
 use super::super::work::Work;
 use super::queries;
 use auth::idempotency::Claim;
-use model::{Error, NewEvent, Result, Timestamp};
-use serde_json::{Value, json};
+use model::{Error, Result};
 use std::sync::Arc;
 use store::Tx;
 
@@ -46,25 +46,8 @@ fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
     for step in work.pending.iter().filter(|step| step.status == APPROVED) {
         queries::decide_step(tx, step)?;
     }
-    tell(tx, work, &row, question.expires_at())?;
-    Ok(Some(row))
-}
-
-/// Tells that a run waits. Neither texts nor arguments, and not the link: events go to more places than it may.
-fn tell(tx: &mut Tx, work: &Work, row: &RunRow, expires_at: Timestamp) -> Result<()> {
     let asked = work.pending.iter().filter(|step| step.status == ASKED);
-    let calls: Vec<Value> = asked.map(|step| json!({ "step_id": step.id, "tool": step.name })).collect();
-    let data = json!({
-        "run_id": row.id,
-        "status": row.status,
-        "agent_id": row.agent_id,
-        "agent_version": row.agent_version,
-        "conversation_id": row.conversation_id,
-        "calls": calls,
-        "expires_at": expires_at,
-        "metadata": row.metadata,
-    });
-    let event = NewEvent::new("run.requires_action", row.livemode, &data);
-    tx.emit(row.workspace_id, &cause_of(row)?, &event)?;
-    Ok(())
+    let event = RunEvent::of_waiting(&row, asked, question.expires_at());
+    tx.emit(row.workspace_id, &cause_of(&row)?, row.livemode, &event)?;
+    Ok(Some(row))
 }

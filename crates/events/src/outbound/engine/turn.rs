@@ -8,7 +8,7 @@
 use super::super::deliveries::Status;
 use super::super::fanout::lock_queues;
 use super::super::model::{DisabledReason, EndpointRow};
-use super::super::{closing, endpoints, told};
+use super::super::{EndpointEvent, closing, endpoints};
 use super::health::{ABREAST, Health};
 use super::settle::{Finished, Parcel, let_next_go, settle};
 use crate::log::Catalogue;
@@ -216,7 +216,7 @@ fn go_on(
         diesel::update(webhook_queues::table.find(&held.id)).set(change).execute(tx.connection())?;
     }
     if held.warn {
-        told::failing(tx, row, &held.health)?;
+        EndpointEvent::failing(row, &held.health).emit(tx, row)?;
     }
     if let Some(reason) = held.off.filter(|_| row.is_enabled()) {
         closing::switch_off(tx, &mut row.clone(), reason, held.health.failing_since)?;

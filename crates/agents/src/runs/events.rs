@@ -1,0 +1,131 @@
+//! The events of runs.
+
+use super::model::{RunFailure, RunRow, RunStatus};
+use super::rows::StepRow;
+use model::{AgentId, JsonText, Metadata, Result, RunId, StepId, Timestamp};
+use operation::Event;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What happened to a run.
+#[derive(Event)]
+#[event(scope = "runs:read", subject = "run", id = "run_id")]
+pub(super) enum RunEvent<'a> {
+    /// A run ended with an answer.
+    #[event(name = "run.completed")]
+    Completed(RunEnded<'a>),
+    /// A run ended before its answer was complete; `incomplete_reason` says why.
+    #[event(name = "run.incomplete")]
+    Incomplete(RunEnded<'a>),
+    /// A run failed; `error` says why. What it cost was given back.
+    #[event(name = "run.failed")]
+    Failed(RunEnded<'a>),
+    /// A run was cancelled.
+    #[event(name = "run.cancelled")]
+    Cancelled(RunEnded<'a>),
+    /// A run waited too long; `incomplete_reason` says for what.
+    #[event(name = "run.expired")]
+    Expired(RunEnded<'a>),
+    /// A run wants to make calls that a person must allow.
+    #[event(name = "run.requires_action")]
+    RequiresAction(RunWaits<'a>),
+}
+
+impl<'a> RunEvent<'a> {
+    /// The end of a run; `None` for one that has not ended.
+    pub(super) fn of_end(row: &'a RunRow) -> Result<Option<Self>> {
+        let event = match row.status()? {
+            RunStatus::Completed => Self::Completed,
+            RunStatus::Incomplete => Self::Incomplete,
+            RunStatus::Failed => Self::Failed,
+            RunStatus::Cancelled => Self::Cancelled,
+            RunStatus::Expired => Self::Expired,
+            RunStatus::Queued | RunStatus::InProgress | RunStatus::RequiresAction => return Ok(None),
+        };
+        Ok(Some(event(RunEnded {
+            run_id: &row.id,
+            status: &row.status,
+            agent_id: row.agent_id,
+            agent_version: row.agent_version,
+            conversation_id: &row.conversation_id,
+            energy: row.energy,
+            incomplete_reason: row.incomplete_reason.as_deref(),
+            error: row.failure(),
+            metadata: &row.metadata,
+        })))
+    }
+
+    /// A run that waits for a person to decide on these calls until `expires_at`.
+    pub(super) fn of_waiting(
+        row: &'a RunRow,
+        calls: impl Iterator<Item = &'a StepRow>,
+        expires_at: Timestamp,
+    ) -> Self {
+        Self::RequiresAction(RunWaits {
+            run_id: &row.id,
+            status: &row.status,
+            agent_id: row.agent_id,
+            agent_version: row.agent_version,
+            conversation_id: &row.conversation_id,
+            calls: calls.map(|step| WaitingCall { step_id: &step.id, tool: &step.name }).collect(),
+            expires_at,
+            metadata: &row.metadata,
+        })
+    }
+}
+
+/// A run has ended. Its texts are left out: events outlive ephemeral conversations.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RunEnded<'a> {
+    /// The run.
+    run_id: &'a RunId,
+    /// How it ended.
+    status: &'a str,
+    /// The agent.
+    agent_id: AgentId,
+    /// The agent's version.
+    agent_version: i64,
+    /// The conversation.
+    conversation_id: &'a str,
+    /// Energy that it cost.
+    energy: i64,
+    /// Why it is incomplete, cancelled or expired.
+    incomplete_reason: Option<&'a str>,
+    /// Why it failed.
+    error: Option<RunFailure>,
+    /// The caller's own notes.
+    #[schema(value_type = Metadata)]
+    metadata: &'a JsonText,
+}
+
+/// A run waits for a person. Arguments are left out as texts are, and so is the link under which the person answers:
+/// whoever has it may answer.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RunWaits<'a> {
+    /// The run.
+    run_id: &'a RunId,
+    /// Always `requires_action`.
+    status: &'a str,
+    /// The agent.
+    agent_id: AgentId,
+    /// The agent's version.
+    agent_version: i64,
+    /// The conversation.
+    conversation_id: &'a str,
+    /// The calls that it wants to make.
+    calls: Vec<WaitingCall<'a>>,
+    /// Until when a person can answer.
+    expires_at: Timestamp,
+    /// The caller's own notes.
+    #[schema(value_type = Metadata)]
+    metadata: &'a JsonText,
+}
+
+/// A call that a person must allow.
+#[derive(Serialize, ToSchema)]
+struct WaitingCall<'a> {
+    /// The step.
+    step_id: &'a StepId,
+    /// The tool.
+    tool: &'a str,
+}

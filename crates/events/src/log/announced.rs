@@ -1,0 +1,59 @@
+//! The events of the specification (part 6) whose areas do not exist yet. They can be subscribed to already; the area that
+//! publishes one defines it as its own, and its row here gives way.
+
+use model::Scope;
+use operation::EventType;
+use serde_json::{Map, Value, json};
+
+pub(crate) fn announced() -> Vec<EventType> {
+    let contact = || object(&[("contact_id", integer()), ("app_url", text())], &[]);
+    let attachment = object(&[("type", text()), ("url", text())], &[("transcript", text())]);
+    let received = object(
+        &[
+            ("contact_id", integer()),
+            ("message_id", integer()),
+            ("channel_id", integer()),
+            ("channel_type", text()),
+            ("content", text()),
+            ("attachments", json!({ "type": "array", "items": attachment })),
+            ("app_url", text()),
+        ],
+        &[],
+    );
+    let sent = object(
+        &[("contact_id", integer()), ("message_id", integer()), ("app_url", text())],
+        &[("channel_id", integer()), ("content", text())],
+    );
+    let conversion = || object(&[("conversion_id", text())], &[("contact_id", integer())]);
+    let of = |name, description, schema| {
+        let kind = EventType::announced(name, description, Scope::ConversationsRead, schema);
+        kind.about("contact", "contact_id")
+    };
+    let reported =
+        |name, description| EventType::announced(name, description, Scope::ConversionsRead, conversion());
+    vec![
+        of("contact.created", "A contact was created.", contact()),
+        of("contact.updated", "A contact was changed.", contact()),
+        of("contact.message.received", "A contact sent a message.", received),
+        of("contact.message.sent", "A message was sent to a contact.", sent),
+        of("conversation.handoff", "A conversation was handed to a person, or back.", contact()),
+        reported("conversion.sent", "A conversion was reported to an advertising platform."),
+        reported("conversion.discarded", "A conversion was not reported."),
+    ]
+}
+
+fn integer() -> Value {
+    json!({ "type": "integer" })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// A schema of an object: its required fields, and others that may be there.
+fn object(required: &[(&str, Value)], optional: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
+    let fields: Map<String, Value> =
+        required.iter().chain(optional).map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "required": names, "properties": fields })
+}

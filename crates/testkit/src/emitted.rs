@@ -1,0 +1,105 @@
+//! Every event that a test emits is held against the schema that is published of its type, and its type is noted.
+//!
+//! A test whose event does not fit fails when its database is dropped. Where `SVC_EMITTED_EVENTS` names a folder, it gets a
+//! file for each type that was emitted and `declared` with all that should be: `scripts/check-emitted-events` compares them
+//! after a whole run, whose tests are processes of their own.
+
+use jsonschema::Validator;
+use model::JsonText;
+use operation::EventType;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex};
+use store::Db;
+
+/// What was wrong with events of a database. Fails the test that drops it, where there is something.
+#[derive(Clone, Default)]
+pub(crate) struct EmittedEvents {
+    mistakes: Arc<Mutex<Vec<String>>>,
+}
+
+impl EmittedEvents {
+    /// Looks at what this handle's transactions emit.
+    pub(crate) fn observe(&self, db: &Db) {
+        let mistakes = self.mistakes.clone();
+        let is_first = db.observe_events(Box::new(move |name, data| {
+            if let Err(mistake) = check(name, data) {
+                mistakes.lock().unwrap().push(mistake);
+            }
+        }));
+        assert!(is_first, "somebody else looks at the events of a test");
+    }
+}
+
+impl Drop for EmittedEvents {
+    fn drop(&mut self) {
+        let mistakes = std::mem::take(&mut *self.mistakes.lock().unwrap());
+        // A test that fails already says why.
+        assert!(mistakes.is_empty() || std::thread::panicking(), "{}", mistakes.join("\n"));
+    }
+}
+
+/// A type of event and the check of its data.
+struct Known {
+    kind: EventType,
+    validator: Validator,
+}
+
+static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
+    let registry = server::registry().unwrap();
+    declare(registry.event_types());
+    let known = registry.event_types().iter().map(|kind| {
+        let validator = jsonschema::validator_for(&kind.schema).unwrap();
+        (kind.name, Known { kind: kind.clone(), validator })
+    });
+    known.collect()
+});
+
+/// Says what is wrong with an event. Those of tests alone are called `test.…`.
+fn check(name: &str, data: &JsonText) -> Result<(), String> {
+    if name.starts_with("test.") {
+        return Ok(());
+    }
+    let Known { kind, validator } =
+        KNOWN.get(name).ok_or_else(|| format!("no area registers the event {name}"))?;
+    note(name);
+    let text = data.as_str();
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("{name}: {error}: {text}"))?;
+    let errors: Vec<String> = validator
+        .iter_errors(&value)
+        .map(|error| {
+            format!("{name} does not fit its schema at `{}`: {error}: {text}", error.instance_path())
+        })
+        .collect();
+    if !errors.is_empty() {
+        return Err(errors.join("\n"));
+    }
+    if kind.entity.is_some() && kind.entity_id(&value).is_none() {
+        return Err(format!("{name} has no id of what it is about: {text}"));
+    }
+    Ok(())
+}
+
+fn folder() -> Option<String> {
+    std::env::var("SVC_EMITTED_EVENTS").ok().filter(|folder| !folder.is_empty())
+}
+
+/// Writes down all types that an area publishes. Those that are announced have no area yet.
+fn declare(kinds: &[EventType]) {
+    let Some(folder) = folder() else { return };
+    let names = kinds.iter().filter(|kind| !kind.announced).map(|kind| format!("{}\n", kind.name));
+    let path = Path::new(&folder).join("declared");
+    if !path.exists() {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(path, names.collect::<String>()).unwrap();
+    }
+}
+
+fn note(name: &str) {
+    let Some(folder) = folder() else { return };
+    let path = Path::new(&folder).join(format!("{name}.emitted"));
+    if !path.exists() {
+        std::fs::write(path, "").unwrap();
+    }
+}
