@@ -70,7 +70,7 @@ impl CollectionRow {
     }
 }
 
-/// The settings of a collection.
+/// What a collection can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {

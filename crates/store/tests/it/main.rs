@@ -1,13 +1,19 @@
 //! What the store promises, on both databases.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails must say where")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that fails must say where"
+)]
 
 // The name that every other crate calls it by.
 extern crate svc_store as store;
 
+mod locks;
 mod transactions;
 
 use diesel::prelude::*;
-use model::{Result, Timestamp};
+use model::{Error, Result, Timestamp};
 use store::schema::jobs;
 use store::{Db, Tx};
 
@@ -19,4 +25,8 @@ fn mark(tx: &mut Tx, name: &str) -> Result<()> {
 /// The marks that are there, in order.
 async fn marks(db: &Db) -> Vec<String> {
     db.read(|read| Ok(jobs::table.select(jobs::kind).order(jobs::id).load(read.connection())?)).await.unwrap()
+}
+
+fn broken() -> Error {
+    Error::internal("on purpose")
 }
