@@ -50,6 +50,16 @@ pub struct Key {
     pub workspace: WorkspaceId,
 }
 
+/// Limits within which a test need not wait for long.
+fn short_limits() -> Limits {
+    Limits {
+        duplicate_wait: Duration::from_millis(400),
+        keep_alive: Duration::from_millis(100),
+        key_check: Duration::from_millis(100),
+        ..Limits::default()
+    }
+}
+
 impl TestApp {
     /// A service on a fresh database.
     pub async fn new(kind: Kind) -> Self {
@@ -73,7 +83,15 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
     ) -> Self {
-        Self::start_with(data, db, rates, provider, objects_in_memory())
+        Self::start_with(data, db, rates, provider, objects_in_memory(), short_limits())
+    }
+
+    /// A service in which a duplicate waits so long for the first request with its `Idempotency-Key`; 400 ms in others.
+    pub async fn with_duplicate_wait(kind: Kind, duplicate_wait: Duration) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let limits = Limits { duplicate_wait, ..short_limits() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), limits)
     }
 
     fn start_with(
@@ -82,6 +100,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
+        limits: Limits,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let provider = provider.unwrap_or_else(|| model.clone());
@@ -103,12 +122,7 @@ impl TestApp {
             objects: objects.clone(),
             rates,
             base_url: "https://svc.example".to_owned(),
-            limits: Limits {
-                duplicate_wait: Duration::from_millis(400),
-                keep_alive: Duration::from_millis(100),
-                key_check: Duration::from_millis(100),
-                ..Limits::default()
-            },
+            limits,
             runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();
@@ -129,7 +143,7 @@ impl TestApp {
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
-        Self::start_with(data, db, rates, None, self.objects.clone())
+        Self::start_with(data, db, rates, None, self.objects.clone(), short_limits())
     }
 
     /// The database.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
 /// What a scripted model says next.
@@ -165,6 +166,7 @@ pub struct OpenAiServer {
     bodies: Arc<Mutex<Vec<Value>>>,
     heads: Arc<Mutex<Vec<String>>>,
     requests: Arc<AtomicUsize>,
+    hang_up: Arc<Notify>,
 }
 
 impl OpenAiServer {
@@ -177,15 +179,18 @@ impl OpenAiServer {
             bodies: Arc::default(),
             heads: Arc::default(),
             requests: Arc::default(),
+            hang_up: Arc::default(),
         };
         let (script, bodies, requests) =
             (server.script.clone(), server.bodies.clone(), server.requests.clone());
-        let heads = server.heads.clone();
+        let (heads, hang_up) = (server.heads.clone(), server.hang_up.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, bodies, requests) = (script.clone(), bodies.clone(), requests.clone());
-                let heads = heads.clone();
-                tokio::spawn(async move { serve(stream, &script, &bodies, &heads, &requests).await });
+                let (heads, hang_up) = (heads.clone(), hang_up.clone());
+                tokio::spawn(
+                    async move { serve(stream, &script, &bodies, &heads, &requests, &hang_up).await },
+                );
             }
         });
         server
@@ -221,6 +226,11 @@ impl OpenAiServer {
         self.then(SILENCE, None, Value::Null)
     }
 
+    /// Ends one request that hangs, without an answer.
+    pub fn hang_up(&self) {
+        self.hang_up.notify_one();
+    }
+
     /// The bodies it was sent.
     pub fn bodies(&self) -> Vec<Value> {
         self.bodies.lock().unwrap().clone()
@@ -246,6 +256,7 @@ async fn serve(
     bodies: &Mutex<Vec<Value>>,
     heads: &Mutex<Vec<String>>,
     requests: &AtomicUsize,
+    hang_up: &Notify,
 ) {
     let mut buffer = Vec::new();
     loop {
@@ -265,8 +276,12 @@ async fn serve(
             }
         };
         if status == SILENCE {
-            // Until the other side gives up.
-            let _ = stream.read(&mut [0]).await;
+            // Until the other side gives up, or the test.
+            let mut end = [0];
+            tokio::select! {
+                _ = stream.read(&mut end) => {}
+                () = hang_up.notified() => {}
+            }
             return;
         }
         let body = body.to_string();

@@ -181,8 +181,8 @@ testkit::on_both! {
     }
 
     async fn an_interrupt_in_the_middle_of_a_tool_call_closes_the_run(kind: Kind) {
-        let (app, key, _, server) = set_up(kind, json!({ "http": {}, "timeout_seconds": 1 })).await;
-        server.then(0, None, Value::Null);
+        let (app, key, _, server) = set_up(kind, json!({ "http": {}, "timeout_seconds": 60 })).await;
+        server.then_silence();
         app.model.usage(100, 50).then(both(json!({ "n": 1 }), json!({ "n": 2 })));
         let run = |input: &str| json!({ "input": input, "conversation_id": "c" });
         let first = begin(&app, &key, run("one")).await;
@@ -191,6 +191,7 @@ testkit::on_both! {
         newer["on_busy"] = "interrupt".into();
         ask(&app, &key, newer).await.expect(200);
         asked(&app, 2).await;
+        server.hang_up();
         app.service.engine.idle().await;
         let first = awaited(&app, &key, &first, "cancelled").await;
         // What was paid stays paid, the call that went on is recorded, and the next one was not made.

@@ -1,8 +1,7 @@
 //! From a file that was looked through to rows that can be taken: the columns are settled, the fields that they need are
 //! there, and so is the index that rows find their items by.
 
-use super::look::Looked;
-use super::model::{Column, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
+use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
 use records::Author;
@@ -23,7 +22,7 @@ pub(super) fn begin(
     shapes: &Shapes,
     id: &ImportId,
     settings: &ImportSettings,
-    looked: &Looked,
+    looked: &FileSummary,
 ) -> Result<Result<ImportRow, ImportError>> {
     let Some(row) = queries::by_id(tx, id)? else { return Err(Error::not_found("import")) };
     let (workspace, collection) = (row.workspace_id, row.collection_id);

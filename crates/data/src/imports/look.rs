@@ -1,7 +1,7 @@
 //! Looking a file through: what it is, what its columns are called and look like, how much there is.
 
 use super::detect::{self, Looks};
-use super::model::{Format, ImportError, ImportSettings, ImportSource};
+use super::model::{FileSummary, Format, ImportError, ImportSettings, ImportSource};
 use super::plan;
 use super::reader::{Opening, Record, Records};
 use encoding_rs::Encoding;
@@ -18,19 +18,6 @@ const SHOWN: i64 = 1_000;
 /// The most columns of a file.
 const MOST_COLUMNS: usize = 1_000;
 
-/// What is in a file.
-#[derive(Debug, Clone)]
-pub(super) struct Looked {
-    /// What it is. What becomes of its columns is not said yet.
-    pub(super) source: ImportSource,
-    /// Its columns, each with the narrowest type that its values fit.
-    pub(super) columns: Vec<(String, Option<FieldType>)>,
-    /// Its length, in bytes of the text as UTF-8.
-    pub(super) bytes: i64,
-    /// Its rows.
-    pub(super) rows: i64,
-}
-
 /// Looks a file through. Blocks. The inner error is the caller's to mend.
 ///
 /// # Errors
@@ -39,7 +26,7 @@ pub(super) fn look(
     opening: &Opening,
     settings: &ImportSettings,
     shape: &Shape,
-) -> Result<Result<Looked, ImportError>> {
+) -> Result<Result<FileSummary, ImportError>> {
     let encoding = match settings.encoding.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()))
     {
         Some(encoding) => encoding,
@@ -82,7 +69,7 @@ fn read_through(
     mut source: ImportSource,
     settings: &ImportSettings,
     shape: &Shape,
-) -> Result<Looked> {
+) -> Result<FileSummary> {
     let mut records = Records::new(text, &source, 0);
     let mut columns = Columns::default();
     // A field that is made for a column must fit all of its values, not those of the first rows only.
@@ -107,7 +94,7 @@ fn read_through(
             columns.show(&record);
         }
     }
-    Ok(Looked { source, columns: columns.found(), bytes: records.place(), rows })
+    Ok(FileSummary { source, columns: columns.found(), bytes: records.place(), rows })
 }
 
 /// The columns that were met so far: as many as a file may have, and one more to tell that there are too many.

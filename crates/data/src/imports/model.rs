@@ -357,3 +357,16 @@ impl ImportRow {
         })
     }
 }
+
+/// What is in a file.
+#[derive(Debug, Clone)]
+pub(super) struct FileSummary {
+    /// What it is. What becomes of its columns is not said yet.
+    pub(super) source: ImportSource,
+    /// Its columns, each with the narrowest type that its values fit.
+    pub(super) columns: Vec<(String, Option<FieldType>)>,
+    /// Its length, in bytes of the text as UTF-8.
+    pub(super) bytes: i64,
+    /// Its rows.
+    pub(super) rows: i64,
+}

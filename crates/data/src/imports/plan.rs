@@ -1,7 +1,8 @@
 //! Which column goes to which field, and what a record says of an item.
 
-use super::look::Looked;
-use super::model::{Column, FieldToMake, Format, ImportError, ImportSettings, ImportSource, RowError};
+use super::model::{
+    Column, FieldToMake, FileSummary, Format, ImportError, ImportSettings, ImportSource, RowError,
+};
 use super::reader::Record;
 use crate::exports::unguarded;
 use fields::Data;
@@ -117,7 +118,7 @@ fn is_known(shape: &Shape, name: &str) -> bool {
 pub(super) fn columns(
     shape: &Shape,
     settings: &ImportSettings,
-    looked: &Looked,
+    looked: &FileSummary,
 ) -> Result<Vec<Column>, ImportError> {
     let found = &looked.columns;
     if let Some(missing) =

@@ -11,6 +11,7 @@ use model::{Env, SystemRandom};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::{Answer, Key, Kind, Script, TestApp, until};
 
 fn post<'a>(app: &'a TestApp, path: &str, key: &Key, value: &str, body: &Value) -> testkit::Asking<'a> {
@@ -229,7 +230,20 @@ testkit::on_both! {
             assert_eq!(busy.headers["retry-after"], "2");
             let other = post(&app, "/runs", &key, "once", &json!({ "input": "Bye" })).send().await;
             other.expect_error(400, "idempotency_key_reused");
-            // One that comes while there is still patience gets the result.
+            app.model.release();
+        };
+        tokio::join!(first, others).0.expect(200);
+        assert_eq!(app.model.asked().len(), 1);
+    }
+
+    async fn a_duplicate_that_has_time_gets_the_first_result(kind: Kind) {
+        let app = TestApp::with_duplicate_wait(kind, Duration::from_secs(60)).await;
+        let key = app.full_key().await;
+        app.model.then(Script::Wait("Done.".into()));
+        let run = json!({ "input": "Hello" });
+        let first = post(&app, "/runs", &key, "once", &run).send();
+        let others = async {
+            until("the run begins", async || (app.model.asked().len() == 1).then_some(())).await;
             let waiting = post(&app, "/runs", &key, "once", &run).send();
             let release = async { app.model.release() };
             tokio::join!(waiting, release).0
