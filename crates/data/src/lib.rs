@@ -10,11 +10,13 @@ pub mod links;
 pub mod query;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-mod told;
 
 pub use group::{areas, group};
 
 use operation::{Domain, EventType, Operations};
+use records::definitions::FieldEvent;
+use records::indexes::IndexEvent;
+use records::rows::ItemEvent;
 
 /// Collections: their fields, views and indexes.
 pub struct Collections;
@@ -29,7 +31,11 @@ impl Domain for Collections {
     }
 
     fn event_types() -> Vec<EventType> {
-        told::collection_types()
+        let mut all = EventType::of::<collections::CollectionEvent<'_>>();
+        all.extend(EventType::of::<FieldEvent<'_>>());
+        all.extend(EventType::of::<collections::views::ViewEvent<'_>>());
+        all.extend(EventType::of::<IndexEvent<'_>>());
+        all
     }
 }
 
@@ -48,7 +54,11 @@ impl Domain for Items {
     }
 
     fn event_types() -> Vec<EventType> {
-        told::item_types()
+        let mut all = EventType::of::<ItemEvent<'_>>();
+        all.extend(EventType::of::<items::CommentEvent>());
+        all.extend(EventType::of::<items::FileEvent<'_>>());
+        all.extend(EventType::of::<imports::ImportEvent>());
+        all
     }
 }
 
@@ -63,6 +73,6 @@ impl Domain for ItemLinks {
     }
 
     fn event_types() -> Vec<EventType> {
-        told::link_types()
+        EventType::of::<links::LinkEvent<'_>>()
     }
 }

@@ -18,7 +18,7 @@ pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Worksp
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
 pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};
-pub use event::{Event, EventMeta, NewEvent, print_data, schema_of};
+pub use event::{Event, EventMeta, print_data, schema_of};
 pub use id::*;
 pub use json::JsonText;
 pub use metadata::Metadata;

@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Generics, Ident, LitStr, Result, Token};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Generics, Ident, LitStr, Path, Result, Token};
 
 /// What stands in `#[event(…)]`.
 #[derive(Default, Clone)]
@@ -15,6 +15,7 @@ struct Settings {
     subject: Option<LitStr>,
     id: Option<LitStr>,
     contact: Option<Ident>,
+    print_with: Option<Path>,
 }
 
 impl Parse for Settings {
@@ -32,8 +33,13 @@ impl Parse for Settings {
                     let field: LitStr = input.parse()?;
                     settings.contact = Some(field.parse()?);
                 }
+                "print_with" => {
+                    let function: LitStr = input.parse()?;
+                    settings.print_with = Some(function.parse()?);
+                }
                 _ => {
-                    return Err(Error::new(word.span(), "known here: name, scope, subject, id, contact"));
+                    let known = "known here: name, scope, subject, id, contact, print_with";
+                    return Err(Error::new(word.span(), known));
                 }
             }
             if !input.is_empty() {
@@ -58,6 +64,7 @@ impl Settings {
             subject: self.subject.or_else(|| all.subject.clone()),
             id: self.id.or_else(|| all.id.clone()),
             contact: self.contact.or_else(|| all.contact.clone()),
+            print_with: self.print_with.or_else(|| all.print_with.clone()),
         }
     }
 }
@@ -160,6 +167,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }),
         })
         .collect();
+    let printers = kinds.iter().map(|kind| match &kind.settings.print_with {
+        Some(function) => quote!(#function),
+        None => quote!(::model::print_data),
+    });
     let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
     Ok(quote! {
         // An associated constant is only looked at where it is used; a scope that does not exist must not wait for that.
@@ -179,7 +190,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             fn data(&self) -> ::model::Result<::model::JsonText> {
-                match self { #(#patterns => ::model::print_data(data)),* }
+                match self { #(#patterns => #printers(data)),* }
             }
 
             fn contact_id(&self) -> ::core::option::Option<i64> {

@@ -63,14 +63,9 @@ impl EventType {
         E::TYPES.iter().map(Self::from).collect()
     }
 
-    /// A type whose name nothing but the code around `emit_untyped` knows. [`Self::of`] takes its place.
-    pub fn untyped(name: &'static str, description: &'static str, scope: Scope, schema: Value) -> Self {
-        Self { name, description, scope, entity: None, schema, announced: false }
-    }
-
     /// A type of an area that does not exist yet. It gives way to the area's own event of that name.
     pub fn announced(name: &'static str, description: &'static str, scope: Scope, schema: Value) -> Self {
-        Self { announced: true, ..Self::untyped(name, description, scope, schema) }
+        Self { name, description, scope, entity: None, schema, announced: true }
     }
 
     /// Keeps the order of events about one object where a subscriber asks for that: `kind` is a word for the object,

@@ -188,7 +188,7 @@ mod tests {
     use model::Scope;
 
     fn kind(description: &'static str) -> EventType {
-        EventType::untyped("a.b", description, Scope::EventsRead, serde_json::json!({}))
+        EventType { description, announced: false, ..announced() }
     }
 
     fn announced() -> EventType {

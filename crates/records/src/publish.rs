@@ -1,60 +1,54 @@
-//! Telling of changes of a schema: an activity entry and an event, in the transaction of the change.
+//! Publishing changes of a schema: an activity entry and an event, in the transaction of the change.
 
 use crate::Author;
 use crate::activity::{self, Action, Changes, change};
-use model::{CollectionId, NewEvent, Result};
+use model::{CollectionId, Event, Result};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 use store::Tx;
+use utoipa::openapi::{Object, Type};
 
-/// What a change of the schema was about.
-#[derive(Debug, Clone, Copy)]
-pub struct News<'a> {
-    /// The collection.
-    pub collection: CollectionId,
-    /// The event's type.
-    pub event: &'static str,
-    /// The name of the changed object in the event's data: `collection`, `field` or `view`.
-    pub object: &'static str,
-    /// What the activity log puts before the names of what changed, such as `fields.price`; empty for the collection.
-    pub path: &'a str,
-}
-
-/// Writes the activity entry and the event of a change. `after` is the object as callers see it; `changed` what is
-/// different, where it was there before.
-pub fn tell(
+/// Writes the activity entry and the event of a change of a collection, of its fields or its views.
+///
+/// # Errors
+/// When the database fails.
+pub fn publish(
     tx: &mut Tx,
     author: &Author,
-    news: News<'_>,
-    after: &impl Serialize,
-    changed: Option<&Changes>,
+    collection: CollectionId,
+    entry: &Changes,
+    event: &impl Event,
 ) -> Result<()> {
-    let after = serde_json::to_value(after)?;
-    let mut entries = Changes::new();
-    match changed {
-        Some(changed) => {
-            for (name, entry) in changed {
-                let path = if news.path.is_empty() { name.clone() } else { format!("{}.{name}", news.path) };
-                entries.insert(path, entry.clone());
-            }
-        }
-        None => {
-            let path = if news.path.is_empty() { news.object } else { news.path };
-            let gone = news.event.ends_with(".deleted");
-            let entry = if gone { change(Some(&after), None) } else { change(None, Some(&after)) };
-            entries.insert(path.to_owned(), entry);
-        }
-    }
-    activity::record(tx, author, news.collection, None, Action::SchemaChanged, &entries)?;
-    let mut data = Map::from_iter([(news.object.to_owned(), after)]);
-    if news.object != "collection" {
-        data.insert("collection_id".to_owned(), json!(news.collection));
-    }
-    if let Some(changed) = changed {
-        data.insert("changed".to_owned(), Value::Object(changed.clone()));
-    }
-    tx.emit_untyped(author.workspace, &author.cause, NewEvent::new(news.event, author.livemode, &data))?;
+    activity::record(tx, author, collection, None, Action::SchemaChanged, entry)?;
+    tx.emit(author.workspace, &author.cause, author.livemode, event)?;
     Ok(())
+}
+
+/// The schema of an id that events have beside an object: published as an integer, without a format.
+pub fn plain_integer() -> Object {
+    Object::with_type(Type::Integer)
+}
+
+/// The activity entry of what was added at a path, such as `fields.price`.
+///
+/// # Errors
+/// When it cannot be JSON.
+pub fn added(path: &str, after: &impl Serialize) -> Result<Changes> {
+    let entry = change(None, Some(&serde_json::to_value(after)?));
+    Ok(Changes::from_iter([(path.to_owned(), entry)]))
+}
+
+/// The activity entry of what was removed at a path.
+///
+/// # Errors
+/// When it cannot be JSON.
+pub fn removed(path: &str, before: &impl Serialize) -> Result<Changes> {
+    let entry = change(Some(&serde_json::to_value(before)?), None);
+    Ok(Changes::from_iter([(path.to_owned(), entry)]))
+}
+
+/// The activity entry of what changed of an object at a path.
+pub fn changed_at(path: &str, changed: &Changes) -> Changes {
+    changed.iter().map(|(name, entry)| (format!("{path}.{name}"), entry.clone())).collect()
 }
 
 /// What differs between an object before and after, as callers see it. That it has a new version is no difference.

@@ -6,7 +6,7 @@ use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{Cause, Clock, Event, EventId, JsonText, NewEvent, Random, Result, Timestamp, WorkspaceId};
+use model::{Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -182,20 +182,6 @@ impl Tx {
     ) -> Result<EventId> {
         let (kind, data, contact_id) = (event.meta().name, event.data()?, event.contact_id());
         self.insert_event(workspace, cause, Emitted { kind, livemode, data, contact_id })
-    }
-
-    /// As [`Self::emit`], of an event whose type only its name says.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn emit_untyped(
-        &mut self,
-        workspace: WorkspaceId,
-        cause: &Cause,
-        event: NewEvent,
-    ) -> Result<EventId> {
-        let NewEvent { kind, livemode, data } = event;
-        self.insert_event(workspace, cause, Emitted { kind, livemode, data, contact_id: None })
     }
 
     fn insert_event(&mut self, workspace: WorkspaceId, cause: &Cause, event: Emitted<'_>) -> Result<EventId> {

@@ -1,5 +1,6 @@
 //! Copying a collection, with or without its items.
 
+use super::events::{CollectionData, CollectionEvent};
 use super::model::Collection;
 use super::{create, queries, views};
 use diesel::prelude::*;
@@ -14,7 +15,7 @@ use records::count;
 use records::definitions::{self, Definition, rewrite};
 use records::indexes::uniques;
 use records::links::{self, LockSet};
-use records::publish::{News, tell};
+use records::publish::{added, publish};
 use records::rows::{Draft, ItemRow, Writer};
 use records::schema::{collection_fields, collection_rewrites, collections, items};
 use records::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
@@ -95,9 +96,8 @@ fn begin(
     views::copy_all(tx, &original, &shape)?;
     shape::bump(tx, row.id)?;
     let collection = queries::after_change(tx, workspace, row.id)?;
-    let news =
-        News { collection: collection.id, event: "collection.created", object: "collection", path: "" };
-    tell(tx, author, news, &collection, None)?;
+    let event = CollectionEvent::Created(CollectionData { collection: &collection });
+    publish(tx, author, collection.id, &added("collection", &collection)?, &event)?;
     let work = if copy.include_items { ask(tx, author, &original, row.id)? } else { None };
     Ok((row.id, work))
 }

@@ -1,5 +1,6 @@
 //! Creating a collection with its fields.
 
+use super::events::{CollectionData, CollectionEvent};
 use super::model::{Collection, NewCollection};
 use super::{groups, queries};
 use diesel::prelude::*;
@@ -10,7 +11,7 @@ use records::Author;
 use records::count::Count;
 use records::definitions::{self, Definition, NewField};
 use records::indexes::uniques;
-use records::publish::{News, tell};
+use records::publish::{added, publish};
 use records::schema::collections;
 use records::shape::{self, CollectionRow, CollectionSettings};
 use std::collections::BTreeSet;
@@ -77,9 +78,8 @@ pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collec
     let row = queries::find(tx, workspace, row.id)?;
     let counted = Count { items: 0, exact_at: Some(now) };
     let collection = queries::with_count(tx, row, &shape, counted)?;
-    let news =
-        News { collection: collection.id, event: "collection.created", object: "collection", path: "" };
-    tell(tx, author, news, &collection, None)?;
+    let event = CollectionEvent::Created(CollectionData { collection: &collection });
+    publish(tx, author, collection.id, &added("collection", &collection)?, &event)?;
     Ok(collection)
 }
 

@@ -1,5 +1,6 @@
 //! Operations on the fields of collections.
 
+use super::events::{CollectionChanged, CollectionEvent};
 use super::field_options::ForceQuery;
 use super::queries;
 use super::rank::Rank;
@@ -16,7 +17,7 @@ use records::activity::{Changes, change};
 use records::definitions::change::{Change, run};
 use records::definitions::remove::delete;
 use records::definitions::{CollectionField, FieldPatch, NewField, create, read_field, rewrite};
-use records::publish::{News, tell};
+use records::publish::publish;
 use records::schema::collection_fields;
 use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
@@ -164,9 +165,8 @@ pub fn reorder_fields(
     if old != new {
         let collection = queries::after_change(tx, author.workspace, collection_id)?;
         let changed = Changes::from_iter([("fields".to_owned(), change(Some(&old), Some(&new)))]);
-        let news =
-            News { collection: collection_id, event: "collection.updated", object: "collection", path: "" };
-        tell(tx, &author, news, &collection, Some(&changed))?;
+        let data = CollectionChanged { collection: &collection, changed: &changed };
+        publish(tx, &author, collection_id, &changed, &CollectionEvent::Updated(data))?;
     }
     let progress = rewrite::progress(tx, collection_id)?;
     let of = |field: &Field| CollectionField::of(&after, field, progress.get(&field.id).copied());

@@ -1,12 +1,13 @@
 //! Archiving collections, and deleting them.
 
+use super::events::{CollectionChanged, CollectionData, CollectionEvent};
 use super::model::{Collection, CollectionStatus};
 use super::{purge, queries};
 use model::{Caller, Code, CollectionId, Error, Result};
 use operation::{Deleted, Json, Path, operation};
 use records::Author;
 use records::definitions;
-use records::publish::{News, differences, tell};
+use records::publish::{differences, publish, removed};
 use records::shape;
 use serde_json::json;
 use store::Tx;
@@ -20,7 +21,7 @@ pub fn archive_collection(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
 ) -> Result<Json<Collection>> {
-    switch(tx, caller, collection_id, CollectionStatus::Archived, "collection.archived")
+    switch(tx, caller, collection_id, CollectionStatus::Archived)
 }
 
 /// Bring an archived collection back
@@ -30,7 +31,7 @@ pub fn unarchive_collection(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
 ) -> Result<Json<Collection>> {
-    switch(tx, caller, collection_id, CollectionStatus::Active, "collection.unarchived")
+    switch(tx, caller, collection_id, CollectionStatus::Active)
 }
 
 fn switch(
@@ -38,7 +39,6 @@ fn switch(
     caller: &Caller,
     id: CollectionId,
     status: CollectionStatus,
-    event: &'static str,
 ) -> Result<Json<Collection>> {
     let author = Author::of(caller);
     let mut row = shape::for_change(tx, author.workspace, id)?;
@@ -51,13 +51,12 @@ fn switch(
     shape::bump(tx, id)?;
     let after = queries::after_change(tx, author.workspace, id)?;
     let changed = differences(&before, &after)?;
-    tell(
-        tx,
-        &author,
-        News { collection: id, event, object: "collection", path: "" },
-        &after,
-        Some(&changed),
-    )?;
+    let data = CollectionChanged { collection: &after, changed: &changed };
+    let event = match status {
+        CollectionStatus::Active => CollectionEvent::Unarchived(data),
+        CollectionStatus::Archived => CollectionEvent::Archived(data),
+    };
+    publish(tx, &author, id, &changed, &event)?;
     Ok(Json(after))
 }
 
@@ -85,8 +84,7 @@ pub fn delete_collection(
     queries::store(tx, &row)?;
     shape::bump(tx, collection_id)?;
     purge::ask(tx, author.workspace, collection_id, now)?;
-    let news =
-        News { collection: collection_id, event: "collection.deleted", object: "collection", path: "" };
-    tell(tx, &author, news, &before, None)?;
+    let event = CollectionEvent::Deleted(CollectionData { collection: &before });
+    publish(tx, &author, collection_id, &removed("collection", &before)?, &event)?;
     Ok(Deleted::of("collection", collection_id))
 }

@@ -1,12 +1,13 @@
 //! Collections: what shape items have, and how they are looked at.
 //!
 //! Whoever changes a schema holds the collection's row ([`records::shape::for_change`]), writes, raises the shape's version,
-//! and tells of it: an activity entry and an event in the same transaction. What that means for items that are there
+//! and publishes it: an activity entry and an event in the same transaction. What that means for items that are there
 //! already is [`records::definitions::rewrite`]'s.
 
 mod activity;
 mod copy;
 mod create;
+mod events;
 mod field_options;
 mod fields;
 mod groups;
@@ -23,6 +24,7 @@ mod stats;
 pub mod views;
 
 pub use create::create;
+pub(crate) use events::CollectionEvent;
 pub use jobs::jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
 

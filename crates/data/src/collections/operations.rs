@@ -1,6 +1,7 @@
 //! Listing, creating, reading and changing collections.
 
 use super::create;
+use super::events::{CollectionChanged, CollectionEvent};
 use super::groups;
 use super::model::{Collection, CollectionPatch, CollectionStatus, NewCollection};
 use super::queries::{self, Filter};
@@ -14,7 +15,7 @@ use records::Author;
 use records::definitions;
 use records::definitions::rewrite::{self, Begun, Plan};
 use records::indexes::uniques;
-use records::publish::{News, differences, tell};
+use records::publish::{differences, publish};
 use records::shape::{self, CollectionSettings, Shapes};
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -158,8 +159,8 @@ fn update(
     queries::store(tx, &row)?;
     let begun = follow(tx, author, &old, &row)?;
     let collection = queries::after_change(tx, workspace, id)?;
-    let news = News { collection: id, event: "collection.updated", object: "collection", path: "" };
-    tell(tx, author, news, &collection, Some(&changed))?;
+    let event = CollectionEvent::Updated(CollectionChanged { collection: &collection, changed: &changed });
+    publish(tx, author, id, &changed, &event)?;
     Ok(begun)
 }
 

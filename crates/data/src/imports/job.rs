@@ -1,6 +1,7 @@
 //! The job `data.import`: from a file to items, going on where it stopped.
 
 use super::begin::{begin, index_to_wait_for};
+use super::events::{ImportEnded, ImportEvent};
 use super::look::look;
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::queries;
@@ -10,14 +11,13 @@ use super::rows::{self, Batch, Seen, Taken, Task, ended};
 use encoding_rs::Encoding;
 use files::{self, Files, NewFile};
 use jobs::{JobContext, JobError};
-use model::{Error, FileId, ImportId, JsonText, NewEvent, Result, WorkspaceId};
+use model::{Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
 use records::rows::matching::Table;
 use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Db, Tx};
 use tokio::runtime::Handle;
@@ -280,14 +280,14 @@ impl Importer {
             let file = report.as_ref().map(|report| files::finish(tx, report)).transpose()?;
             queries::end(tx, &row.id, status, error.as_ref(), file.map(|file| file.id))?;
             queries::forget(tx, &row.id)?;
-            tell(tx, &author, &row.id)
+            publish_end(tx, &author, &row.id)
         })
         .await
     }
 }
 
 /// The activity entry and the event of an import that is over.
-fn tell(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
+fn publish_end(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
     let Some(row) = queries::by_id(tx, id)? else { return Ok(()) };
     let (status, collection, counts) = (row.status()?, row.collection_id, row.counts());
     let import = row.import(None, None)?;
@@ -296,12 +296,12 @@ fn tell(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
         let changes: Changes = [("counts".to_owned(), change(None, Some(&counts)))].into_iter().collect();
         activity::record(tx, author, collection, None, Action::Imported, &changes)?;
     }
-    let kind = match status {
-        ImportStatus::Completed | ImportStatus::CompletedWithErrors => "import.completed",
-        _ => "import.failed",
+    let data = ImportEnded { import };
+    let event = match status {
+        ImportStatus::Completed | ImportStatus::CompletedWithErrors => ImportEvent::Completed(data),
+        _ => ImportEvent::Failed(data),
     };
-    let event = NewEvent::new(kind, author.livemode, &BTreeMap::from([("import", &import)]));
-    tx.emit_untyped(author.workspace, &author.cause, event)?;
+    tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
     Ok(())
 }
 

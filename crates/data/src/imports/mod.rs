@@ -6,6 +6,7 @@
 
 mod begin;
 mod detect;
+mod events;
 mod job;
 mod look;
 mod model;
@@ -16,6 +17,7 @@ mod reader;
 mod report;
 mod rows;
 
+pub(crate) use events::ImportEvent;
 pub use job::{ATTEMPTS, Importer, KIND as JOB, run};
 pub use model::{Import, ImportStatus};
 

@@ -4,11 +4,12 @@
 //! Whoever speaks with an API key speaks for the workspace, so any key may change what any key of the workspace wrote; what
 //! a person, an agent or a flow wrote is theirs alone (`not_author`). Resolving is open to everybody.
 
-use super::model::{CommentPatch, CommentQuery, NewComment};
+use super::events::{CommentData, CommentEvent};
+use super::model::{CommentPatch, CommentQuery, ItemComment, NewComment};
 use diesel::prelude::*;
 use model::{
-    Actor, ActorType, Caller, Code, CollectionId, CommentId, Error, FileId, ItemId, JsonText, NewEvent,
-    Result, Timestamp, WorkspaceId,
+    Actor, ActorType, Caller, Code, CollectionId, CommentId, Error, ItemId, JsonText, Result, Timestamp,
+    WorkspaceId,
 };
 use operation::{Body, Created, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
 use records::activity::{self, Action, Changes, change};
@@ -17,10 +18,8 @@ use records::rows::Editor;
 use records::rows::ItemRow;
 use records::schema::{item_comments as table, items};
 use records::shape::{self, Shapes};
-use serde::Serialize;
 use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
-use utoipa::ToSchema;
 
 /// A comment as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -42,41 +41,6 @@ struct CommentRow {
     version: i64,
     created_at: Timestamp,
     updated_at: Timestamp,
-}
-
-/// A comment on an item.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ItemComment {
-    /// The comment.
-    pub id: CommentId,
-    /// Always `item_comment`.
-    pub object: &'static str,
-    /// The item that it is on.
-    pub item_id: ItemId,
-    /// The comment that it answers; `null` for the first of a thread.
-    pub parent_id: Option<CommentId>,
-    /// The key of the field that it is about; `null` where it is about the item.
-    pub field_key: Option<String>,
-    /// What it says, in Markdown. Empty for a deleted comment.
-    pub body: String,
-    /// The people whom it calls, by their ids.
-    pub mentions: Vec<i64>,
-    /// The files that come with it.
-    pub attachments: Vec<FileId>,
-    /// Who wrote it.
-    pub author: Actor,
-    /// When its thread was resolved; `null` while it is open, and for answers.
-    pub resolved_at: Option<Timestamp>,
-    /// When what it says was last changed.
-    pub edited_at: Option<Timestamp>,
-    /// Whether it was deleted. It stays for the sake of its thread.
-    pub deleted: bool,
-    /// Raised with every change.
-    pub version: i64,
-    /// When it was written.
-    pub created_at: Timestamp,
-    /// When anything of it last changed.
-    pub updated_at: Timestamp,
 }
 
 impl CommentRow {
@@ -162,7 +126,7 @@ pub fn create_item_comment(
         .returning(table::all_columns)
         .get_result(tx.connection())?;
     count(tx, item.id, 1)?;
-    tell(tx, &editor, "item.comment.created", &row, change(None, Some(&json!(row.id))))?;
+    publish(tx, &editor, CommentEvent::Created, &row, change(None, Some(&json!(row.id))))?;
     Ok(Created(row.comment()?))
 }
 
@@ -209,7 +173,7 @@ pub fn update_item_comment(
         return Ok(Json(old.comment()?));
     }
     let row = store(tx, &row, now)?;
-    tell(tx, &editor, "item.comment.updated", &row, change(Some(&json!(row.id)), Some(&json!(row.id))))?;
+    publish(tx, &editor, CommentEvent::Updated, &row, change(Some(&json!(row.id)), Some(&json!(row.id))))?;
     Ok(Json(row.comment()?))
 }
 
@@ -237,7 +201,7 @@ pub fn delete_item_comment(
     let now = tx.now();
     let row = store(tx, &row, now)?;
     count(tx, item.id, -1)?;
-    tell(tx, &editor, "item.comment.deleted", &row, change(Some(&json!(row.id)), None))?;
+    publish(tx, &editor, CommentEvent::Deleted, &row, change(Some(&json!(row.id)), None))?;
     Ok(Deleted::of("item_comment", comment_id))
 }
 
@@ -327,19 +291,21 @@ fn count(tx: &mut Tx, item: ItemId, by: i64) -> Result<()> {
 
 /// The activity entry and the event. What a comment says stands in neither of the two kept places twice: the entry
 /// names the comment only, so that a deleted one is gone.
-fn tell(
+fn publish(
     tx: &mut Tx,
     editor: &Editor<'_>,
-    kind: &'static str,
+    event: fn(CommentData) -> CommentEvent,
     row: &CommentRow,
     changed: Value,
 ) -> Result<()> {
     let changes = Changes::from_iter([("comment".to_owned(), changed)]);
     activity::record(tx, &editor.author, row.collection_id, Some(row.item_id), Action::Commented, &changes)?;
-    let data =
-        json!({ "comment": row.comment()?, "item_id": row.item_id, "collection_id": row.collection_id });
-    let event = NewEvent::new(kind, editor.author.livemode, &data);
-    tx.emit_untyped(row.workspace_id, &editor.author.cause, event)?;
+    let event = event(CommentData {
+        comment: row.comment()?,
+        item_id: row.item_id,
+        collection_id: row.collection_id,
+    });
+    tx.emit(row.workspace_id, &editor.author.cause, editor.author.livemode, &event)?;
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Attaching is no change of the item: its version stays. A file that is deleted is no longer shown.
 
-use super::model::NewAttachment;
+use super::events::{FileData, FileEvent};
+use super::model::{ItemFile, NewAttachment};
 use diesel::prelude::*;
 use files::FileRow;
 use model::{
-    Actor, Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, NewEvent, Result,
-    Timestamp, WorkspaceId,
+    Caller, Code, CollectionId, Error, FieldError, FileId, ItemId, JsonText, Result, Timestamp, WorkspaceId,
 };
 use operation::{Body, Created, Deleted, OptIn, OptInList, Path, State, operation};
 use records::Author;
@@ -17,37 +17,12 @@ use records::rows::Editor;
 use records::rows::ItemRow;
 use records::schema::item_files;
 use records::shape::{self, Shapes};
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::{Read, Tx, each};
-use utoipa::ToSchema;
 
 /// The most files of an item.
 const MOST: i64 = 100;
-
-/// A file that is attached to an item.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ItemFile {
-    /// The file.
-    pub id: FileId,
-    /// Always `item_file`.
-    pub object: &'static str,
-    /// The item.
-    pub item_id: ItemId,
-    /// The file's name.
-    pub name: String,
-    /// What it is, found by looking at its bytes.
-    pub mime_type: String,
-    /// Its size in bytes.
-    pub size: i64,
-    /// The SHA-256 of its bytes, in hexadecimal.
-    pub sha256: String,
-    /// Who attached it.
-    pub attached_by: Actor,
-    /// When it was attached.
-    pub attached_at: Timestamp,
-}
 
 /// Files attached to the item
 ///
@@ -111,7 +86,7 @@ pub fn attach_item_file(
             .with("details", json!({ "existing_id": new.file_id })));
     }
     let file = one(tx, &item, new.file_id)?.ok_or_else(|| Error::not_found("file"))?;
-    tell(tx, &editor.author, &item, Action::Attached, &file, change(None, Some(&json!(file.id))))?;
+    publish(tx, &editor.author, &item, Action::Attached, &file, change(None, Some(&json!(file.id))))?;
     Ok(Created(file))
 }
 
@@ -132,7 +107,7 @@ pub fn detach_item_file(
     let file = one(tx, &item, file_id)?.ok_or_else(|| Error::not_found("file"))?;
     rows::refuse_locked(&item)?;
     diesel::delete(item_files::table.find((item.id, file_id))).execute(tx.connection())?;
-    tell(tx, &editor.author, &item, Action::Detached, &file, change(Some(&json!(file.id)), None))?;
+    publish(tx, &editor.author, &item, Action::Detached, &file, change(Some(&json!(file.id)), None))?;
     Ok(Deleted::of("item_file", file_id))
 }
 
@@ -190,7 +165,8 @@ fn one(read: &mut Read, item: &ItemRow, file: FileId) -> Result<Option<ItemFile>
     Ok(attached(read, item)?.into_iter().find(|attached| attached.id == file))
 }
 
-fn tell(
+/// Writes the activity entry and the event of a file that was attached or detached.
+fn publish(
     tx: &mut Tx,
     author: &Author,
     item: &ItemRow,
@@ -200,8 +176,11 @@ fn tell(
 ) -> Result<()> {
     let changes = Changes::from_iter([("file".to_owned(), changed)]);
     activity::record(tx, author, item.collection_id, Some(item.id), action, &changes)?;
-    let kind = if matches!(action, Action::Attached) { "item.file.attached" } else { "item.file.detached" };
-    let data = json!({ "file": file, "item_id": item.id, "collection_id": item.collection_id });
-    tx.emit_untyped(item.workspace_id, &author.cause, NewEvent::new(kind, author.livemode, &data))?;
+    let data = FileData { file, item_id: item.id, collection_id: item.collection_id };
+    let event = match action {
+        Action::Attached => FileEvent::Attached(data),
+        _ => FileEvent::Detached(data),
+    };
+    tx.emit(item.workspace_id, &author.cause, author.livemode, &event)?;
     Ok(())
 }

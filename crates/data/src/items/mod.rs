@@ -8,6 +8,7 @@ mod bulk;
 mod comments;
 mod duplicate;
 mod empty_trash;
+mod events;
 mod field_values;
 mod files;
 mod lock;
@@ -17,8 +18,8 @@ mod operations;
 mod position;
 mod trash;
 
-pub use comments::ItemComment;
-pub use files::ItemFile;
+pub(crate) use events::{CommentEvent, FileEvent};
+pub use model::{ItemComment, ItemFile};
 
 use operation::Operations;
 

@@ -2,8 +2,8 @@
 
 use fields::Data;
 use fields::value::Mode;
-use model::{CollectionId, CommentId, FileId, ItemId, Patch};
-use serde::Deserialize;
+use model::{Actor, CollectionId, CommentId, FileId, ItemId, Patch, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
@@ -257,4 +257,62 @@ pub struct ItemMove {
     /// Whether to move it even if something is lost.
     #[serde(default)]
     pub force: bool,
+}
+
+/// A comment on an item.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ItemComment {
+    /// The comment.
+    pub id: CommentId,
+    /// Always `item_comment`.
+    pub object: &'static str,
+    /// The item that it is on.
+    pub item_id: ItemId,
+    /// The comment that it answers; `null` for the first of a thread.
+    pub parent_id: Option<CommentId>,
+    /// The key of the field that it is about; `null` where it is about the item.
+    pub field_key: Option<String>,
+    /// What it says, in Markdown. Empty for a deleted comment.
+    pub body: String,
+    /// The people whom it calls, by their ids.
+    pub mentions: Vec<i64>,
+    /// The files that come with it.
+    pub attachments: Vec<FileId>,
+    /// Who wrote it.
+    pub author: Actor,
+    /// When its thread was resolved; `null` while it is open, and for answers.
+    pub resolved_at: Option<Timestamp>,
+    /// When what it says was last changed.
+    pub edited_at: Option<Timestamp>,
+    /// Whether it was deleted. It stays for the sake of its thread.
+    pub deleted: bool,
+    /// Raised with every change.
+    pub version: i64,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When anything of it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A file that is attached to an item.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ItemFile {
+    /// The file.
+    pub id: FileId,
+    /// Always `item_file`.
+    pub object: &'static str,
+    /// The item.
+    pub item_id: ItemId,
+    /// The file's name.
+    pub name: String,
+    /// What it is, found by looking at its bytes.
+    pub mime_type: String,
+    /// Its size in bytes.
+    pub size: i64,
+    /// The SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Who attached it.
+    pub attached_by: Actor,
+    /// When it was attached.
+    pub attached_at: Timestamp,
 }

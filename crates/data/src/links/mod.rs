@@ -3,14 +3,15 @@
 //! Relation fields and free links are one table, `item_links`, so that both ends always agree. An item's own values hold
 //! a copy of the first 25 ids of each relation field; the table is the truth.
 
+mod events;
 mod list;
 mod model;
 mod operations;
 mod replace;
 mod targets;
 
+pub(crate) use events::LinkEvent;
 pub use model::ItemLink;
-pub(crate) use operations::{CREATED, DELETED};
 
 use operation::Operations;
 

@@ -3,7 +3,6 @@
 use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp};
 use records::links::table::LinkRow;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 /// What a link can point to.
@@ -360,9 +359,4 @@ pub struct ItemLinkKind {
     pub available: bool,
     /// Whether relation fields can point to it; free links can to all.
     pub relation: bool,
-}
-
-/// What an event about a link carries.
-pub(crate) fn told(link: &ItemLink) -> Value {
-    serde_json::json!({ "link": link })
 }

@@ -1,10 +1,11 @@
 //! Making and removing links one by one.
 
-use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink, told};
+use super::events::{LinkData, LinkEvent};
+use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink};
 use super::targets::{self, Found, LinkWriter};
 use diesel::prelude::*;
 use fields::{Field, FieldType};
-use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, NewEvent, Result};
+use model::{Caller, Code, CollectionId, Error, ItemId, LinkId, Result};
 use operation::ports::LinkDirectory;
 use operation::{Body, Created, Deleted, Path, State, operation};
 use records::activity::{self, Action, Changes, change};
@@ -16,12 +17,6 @@ use records::schema::item_links;
 use records::shape::{self, Shape, Shapes};
 use store::LockMode;
 use store::{Read, Tx};
-
-/// The event that tells of a new link. Links that are written as values of items are told of by `item.updated`.
-pub(crate) const CREATED: &str = "item.link.created";
-
-/// The event that tells of the end of a link.
-pub(crate) const DELETED: &str = "item.link.deleted";
 
 /// Link the item to an item, contact or task
 ///
@@ -47,7 +42,7 @@ pub fn create_item_link(
         None => link_freely(tx, &writer, &row, &new)?,
     };
     let link = shown(tx, &writer, link)?;
-    emit(tx, &writer, CREATED, &link)?;
+    publish(tx, &writer, &LinkEvent::Created(LinkData { link: &link }))?;
     Ok(Created(link))
 }
 
@@ -296,7 +291,7 @@ pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Res
         .ok_or_else(missing)?;
     rows::refuse_locked(&owner)?;
     let writer = LinkWriter { writer: Writer { shape: &home, ..writer.writer }, ..*writer };
-    let told = shown(tx, &writer, link.clone())?;
+    let removed = shown(tx, &writer, link.clone())?;
     match home.field_by_id(link.field_id) {
         Some(field) => {
             let ends = relation::ends(tx, writer.shapes, &home, field)?.ok_or_else(missing)?;
@@ -310,10 +305,10 @@ pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Res
         }
         None => remove_free(tx, &writer, &link)?,
     }
-    emit(tx, &writer, DELETED, &told)
+    publish(tx, &writer, &LinkEvent::Deleted(LinkData { link: &removed }))
 }
 
-/// Removes a free link, and tells both ends' logs of it.
+/// Removes a free link, and records that in the logs of both ends.
 pub(super) fn remove_free(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow) -> Result<()> {
     diesel::delete(item_links::table.find(link.id)).execute(tx.connection())?;
     record(tx, writer, link, Action::Unlinked)
@@ -328,12 +323,11 @@ pub(super) fn shown(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Resu
     ItemLink::of(link, LinkDirection::Out, key, other)
 }
 
-/// Tells of a link.
-pub(super) fn emit(tx: &mut Tx, writer: &LinkWriter<'_>, kind: &'static str, link: &ItemLink) -> Result<()> {
-    if !writer.author.emits {
-        return Ok(());
+/// Writes the event of a link.
+pub(super) fn publish(tx: &mut Tx, writer: &LinkWriter<'_>, event: &LinkEvent<'_>) -> Result<()> {
+    let author = writer.author;
+    if author.emits {
+        tx.emit(author.workspace, &author.cause, author.livemode, event)?;
     }
-    let event = NewEvent::new(kind, writer.author.livemode, &told(link));
-    tx.emit_untyped(writer.author.workspace, &writer.author.cause, event)?;
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! Setting all links of one kind at once.
 
+use super::events::{LinkData, LinkEvent};
 use super::model::{
     ItemLinkReplacement, LinkTarget, LinkTargetType, ReplacedLink, ReplacedLinkStatus, ReplacedLinks,
     ReplacedLinksSummary, ReplacingLink,
 };
-use super::operations::{self, CREATED, DELETED};
+use super::operations;
 use super::targets::{self, Found, LinkWriter};
 use fields::Field;
 use fields::value::MOST_RELATED;
@@ -204,7 +205,7 @@ impl Set<'_> {
         for wanted in added {
             if let Some(link) = self.stored(tx, &wanted.found)? {
                 let link = operations::shown(tx, self.writer, link)?;
-                operations::emit(tx, self.writer, CREATED, &link)?;
+                operations::publish(tx, self.writer, &LinkEvent::Created(LinkData { link: &link }))?;
             }
         }
         Ok(ReplacedLinks { summary, results })
@@ -230,12 +231,12 @@ impl Set<'_> {
 
     fn remove(&self, tx: &mut Tx, removed: &[&LinkRow]) -> Result<()> {
         for link in removed {
-            let told = operations::shown(tx, self.writer, (*link).clone())?;
+            let shown = operations::shown(tx, self.writer, (*link).clone())?;
             match (&self.ends, link.item()) {
                 (Some(ends), Some(to)) => table::delete(tx, self.row.id, ends.field, ends.back(), &[to])?,
                 _ => operations::remove_free(tx, self.writer, link)?,
             }
-            operations::emit(tx, self.writer, DELETED, &told)?;
+            operations::publish(tx, self.writer, &LinkEvent::Deleted(LinkData { link: &shown }))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use super::create::lacking;
 use super::define::{self, Definition, can_be_primary, can_be_unique};
+use super::events::{FieldChanged, FieldEvent};
 use super::model::{CollectionField, FieldPatch, read_field};
 use super::resolve::resolve;
 use super::rewrite::{self, Begun, Plan, Step};
@@ -13,7 +14,7 @@ use super::users;
 use crate::Author;
 use crate::indexes::table;
 use crate::indexes::uniques;
-use crate::publish::{News, differences, tell};
+use crate::publish::{changed_at, differences, publish};
 use fields::convert;
 use fields::option_rules::{as_map, restricted};
 
@@ -370,12 +371,12 @@ fn apply(
         shape = shape::within_change(tx, author.workspace, change.collection)?;
     }
     let begun = rewrite::begin(tx, &shape, Some(change.field), &proposal.plan)?;
-    tell_of_change(tx, author, change.collection, &before)?;
+    publish_change(tx, author, change.collection, &before)?;
     Ok(Some(begun))
 }
 
 /// The event and the activity of a field that was just changed, as it was `before`.
-pub(crate) fn tell_of_change(
+pub(crate) fn publish_change(
     tx: &mut Tx,
     author: &Author,
     collection: CollectionId,
@@ -384,8 +385,9 @@ pub(crate) fn tell_of_change(
     let shape = shape::within_change(tx, author.workspace, collection)?;
     let after = seen_field(&shape, before.id, None)?;
     let path = format!("fields.{}", after.field_key);
-    let news = News { collection, event: "field.updated", object: "field", path: &path };
-    tell(tx, author, news, &after, Some(&differences(before, &after)?))
+    let changed = differences(before, &after)?;
+    let data = FieldChanged { field: &after, collection_id: collection, changed: &changed };
+    publish(tx, author, collection, &changed_at(&path, &changed), &FieldEvent::Updated(data))
 }
 
 /// What is computed from a field was checked against its type.

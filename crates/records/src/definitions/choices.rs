@@ -1,6 +1,6 @@
 //! Choices that values name and that a select field does not have yet.
 
-use super::change::{seen_field, stored, tell_of_change};
+use super::change::{publish_change, seen_field, stored};
 use super::define::{self, Definition};
 use crate::Author;
 use crate::shape::{self, Shape};
@@ -41,5 +41,5 @@ pub fn add_choices(
     let before = seen_field(shape, id, None)?;
     define::store(tx, id, &next, field.version + 1)?;
     shape::bump(tx, shape.collection)?;
-    tell_of_change(tx, author, shape.collection, &before)
+    publish_change(tx, author, shape.collection, &before)
 }

@@ -2,7 +2,7 @@
 
 use super::define::{Definition, define, insert};
 use super::model::NewField;
-use super::resolve::{has_key, mirror, next_position, refuse_many, refuse_taken_key, resolve, tell_of_new};
+use super::resolve::{has_key, mirror, next_position, publish_new, refuse_many, refuse_taken_key, resolve};
 use super::rewrite::{self, Begun, Plan, Step};
 use crate::Author;
 use crate::count;
@@ -53,7 +53,7 @@ pub fn create(
         shape = shape::within_change(tx, author.workspace, collection)?;
     }
     let begun = rewrite::begin(tx, &shape, Some(made.id), &fill)?;
-    tell_of_new(tx, author, collection, made.id)?;
+    publish_new(tx, author, collection, made.id)?;
     Ok((made.id, begun))
 }
 

@@ -4,6 +4,7 @@ pub mod change;
 mod choices;
 mod create;
 mod define;
+mod events;
 mod model;
 pub mod remove;
 mod resolve;
@@ -14,6 +15,7 @@ pub mod users;
 pub use choices::add_choices;
 pub use create::create;
 pub use define::{Definition, can_be_primary, define, first_primary, insert};
+pub use events::FieldEvent;
 pub use model::{CollectionField, FieldPatch, NewField, read_field};
 pub use resolve::{has_key, mirror, refuse_many, resolve};
 

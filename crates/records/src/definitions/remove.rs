@@ -1,13 +1,14 @@
 //! Deleting a field, and finding out what would miss it.
 
 use super::define;
+use super::events::{FieldData, FieldEvent};
 use super::model::CollectionField;
 use super::rewrite::{self, Begun, Plan, Step};
 use super::users;
 use crate::Author;
 use crate::indexes::table;
 use crate::indexes::uniques;
-use crate::publish::{News, tell};
+use crate::publish::{publish, removed};
 use crate::schema::{collection_fields, collections};
 use crate::shape::{self, CollectionSettings, Shape};
 use diesel::prelude::*;
@@ -99,7 +100,8 @@ fn take_out(tx: &mut Tx, author: &Author, shape: &Shape, field: &Field) -> Resul
     };
     let begun = rewrite::begin(tx, &after, Some(field.id), &plan)?;
     let path = format!("fields.{}", field.key);
-    tell(tx, author, News { collection, event: "field.deleted", object: "field", path: &path }, &gone, None)?;
+    let event = FieldEvent::Deleted(FieldData { field: &gone, collection_id: collection });
+    publish(tx, author, collection, &removed(&path, &gone)?, &event)?;
     Ok(begun)
 }
 

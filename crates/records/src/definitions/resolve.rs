@@ -1,10 +1,11 @@
 //! What a field needs of other fields and collections: the target of a relation, what a computed field looks at.
 
 use super::define::{Definition, define, insert};
+use super::events::{FieldData, FieldEvent};
 use super::model::{CollectionField, NewField};
 use crate::Author;
 use crate::compute::{self, Candidate};
-use crate::publish::{News, tell};
+use crate::publish::{added, publish};
 use crate::schema::{collection_fields, collections};
 use crate::shape::{self, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
@@ -115,7 +116,7 @@ pub fn mirror(tx: &mut Tx, author: &Author, row: &FieldRow) -> Result<()> {
     options.reverse_field_id = Some(made.id);
     set_options(tx, row.id, &options)?;
     shape::bump(tx, target)?;
-    tell_of_new(tx, author, target, made.id)
+    publish_new(tx, author, target, made.id)
 }
 
 fn set_options(tx: &mut Tx, id: FieldId, options: &FieldOptions) -> Result<()> {
@@ -126,12 +127,13 @@ fn set_options(tx: &mut Tx, id: FieldId, options: &FieldOptions) -> Result<()> {
 }
 
 /// The event and the activity of a field that was just created.
-pub fn tell_of_new(tx: &mut Tx, author: &Author, collection: CollectionId, id: FieldId) -> Result<()> {
+pub fn publish_new(tx: &mut Tx, author: &Author, collection: CollectionId, id: FieldId) -> Result<()> {
     let shape = shape::within_change(tx, author.workspace, collection)?;
     let Some(field) = shape.field_by_id(id) else { return Ok(()) };
     let path = format!("fields.{}", field.key);
-    let news = News { collection, event: "field.created", object: "field", path: &path };
-    tell(tx, author, news, &CollectionField::of(&shape, field, None), None)
+    let field = CollectionField::of(&shape, field, None);
+    let event = FieldEvent::Created(FieldData { field: &field, collection_id: collection });
+    publish(tx, author, collection, &added(&path, &field)?, &event)
 }
 
 /// Where the next field goes.

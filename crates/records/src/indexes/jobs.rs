@@ -5,6 +5,7 @@
 //! never says what its item has ceased to be. The slices share the collection with whoever writes items; what comes of
 //! them changes the shape, so it is a transaction of its own that locks the collection for that from its beginning.
 
+use super::events::IndexEvent;
 use super::table::JOB;
 use super::{create, drop_index};
 use crate::count;
@@ -15,9 +16,8 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Cause, IndexId, ItemId, NewEvent, Result, Timestamp};
+use model::{Cause, IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{AnyConnection, Db, Read, Tx, each};
@@ -350,12 +350,7 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
         ))
         .execute(tx.connection())?;
     shape::bump(tx, row.collection_id)?;
-    let data = json!({ "index": {
-        "id": row.id, "object": "index", "collection_id": row.collection_id, "kind": row.kind,
-        "origin": row.origin, "status": IndexStatus::Ready,
-    } });
-    let event = NewEvent::printed("index.ready", true, data.to_string());
-    tx.emit_untyped(row.workspace_id, &Cause::system("indexes"), event)?;
+    tx.emit(row.workspace_id, &Cause::system("indexes"), true, &IndexEvent::ready(&row))?;
     Ok(())
 }
 

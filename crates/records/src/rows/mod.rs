@@ -2,6 +2,7 @@
 
 mod change;
 mod editor;
+mod events;
 mod find;
 mod keys;
 pub mod matching;
@@ -15,6 +16,7 @@ pub mod write;
 
 pub use change::Change;
 pub use editor::Editor;
+pub use events::ItemEvent;
 pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub use keys::{digest, holder, index_keys, reindex};
 pub use row::{Item, ItemRow, creator, natural_place};

@@ -32,7 +32,7 @@ impl Writer<'_> {
     pub fn send_to_trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
         let (row, fallout) = self.take_out(tx, old)?;
         let author = fallout.author(self.author);
-        Writer { author: &author, ..*self }.tell(tx, &row, Action::Trashed, &Changes::new())?;
+        Writer { author: &author, ..*self }.publish(tx, &row, Action::Trashed, &Changes::new())?;
         Ok((row, fallout))
     }
 
@@ -79,7 +79,7 @@ impl Writer<'_> {
         let record = row.record(&data);
         keys::reindex(tx, self.shape, None, Some(record))?;
         search::reindex(tx, self.shape, None, Some(record))?;
-        self.tell(tx, &row, Action::Restored, &Changes::new())?;
+        self.publish(tx, &row, Action::Restored, &Changes::new())?;
         if links::return_to(tx, self, &row)? {
             row = live(tx, self.shape, row.id)?;
         }
@@ -97,7 +97,7 @@ impl Writer<'_> {
             .execute(tx.connection())?;
         diesel::delete(item_files::table.filter(item_files::item_id.eq(row.id))).execute(tx.connection())?;
         diesel::delete(items::table.find(row.id)).execute(tx.connection())?;
-        self.tell(tx, row, Action::Deleted, &Changes::new())
+        self.publish(tx, row, Action::Deleted, &Changes::new())
     }
 
     /// Takes a live item out of the collection's indexes and search.
@@ -145,7 +145,7 @@ impl Writer<'_> {
         let record = row.record(&data);
         keys::reindex(tx, self.shape, None, Some(record))?;
         search::reindex(tx, self.shape, None, Some(record))?;
-        self.tell(tx, &row, Action::Moved, changed)?;
+        self.publish(tx, &row, Action::Moved, changed)?;
         self.renew_all(tx, others.unwrap_or_default(), Action::Updated)?;
         Ok(row)
     }

@@ -1,6 +1,7 @@
 //! Writing items. Every change of an item goes through here: its row, its keys, its terms, its activity entry and its
 //! event are one transaction, and a change that changes nothing leaves no trace.
 
+use super::events::ItemEvent;
 use super::find::{find, holder_of_key, live, lock, refuse_locked};
 use super::keys::{self};
 use super::row::ItemRow;
@@ -8,7 +9,6 @@ use super::values;
 use crate::Author;
 use crate::activity::{self, Action, Changes, change};
 use crate::compute::Extent;
-use crate::print::Printer;
 use crate::schema::items;
 use crate::shape::{Shape, Shapes};
 use crate::{compute, links, search};
@@ -19,7 +19,7 @@ use fields::ComputedErrors;
 use fields::Data;
 use fields::FieldType;
 use fields::computed;
-use model::{Code, CollectionId, Error, ItemId, JsonText, NewEvent, Result, Timestamp};
+use model::{Code, CollectionId, Error, ItemId, JsonText, Result, Timestamp};
 use serde_json::{Value, json};
 use store::{AnyConnection, CachedChange, Tx, each};
 
@@ -102,7 +102,7 @@ impl Writer<'_> {
         keys::reindex(tx, self.shape, None, Some(record))?;
         search::reindex(tx, self.shape, None, Some(record))?;
         let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
-        self.tell(tx, &row, Action::Created, &changed)?;
+        self.publish(tx, &row, Action::Created, &changed)?;
         if self.renew_all(tx, others.unwrap_or_default(), Action::Updated)? {
             row = live(tx, self.shape, row.id)?;
         }
@@ -166,7 +166,7 @@ impl Writer<'_> {
         let (old_record, record) = (old.record(&before), row.record(&data));
         keys::reindex(tx, self.shape, Some(old_record), Some(record))?;
         search::reindex(tx, self.shape, Some(old_record), Some(record))?;
-        self.tell(tx, &row, Action::Updated, &changed)?;
+        self.publish(tx, &row, Action::Updated, &changed)?;
         let renewed = self.renew_all(tx, others.unwrap_or_default(), Action::Updated)?;
         if self.spread(tx, row.id, &changed)? || renewed {
             // What this item computes from others may have come back to it.
@@ -249,11 +249,11 @@ impl Writer<'_> {
         Ok(changed)
     }
 
-    /// The same, telling of it where anything changed.
+    /// The same, published where anything changed.
     fn settle(&self, tx: &mut Tx, old: &ItemRow, row: &ItemRow, action: Action) -> Result<Changes> {
         let changed = self.reindex(tx, old, row)?;
         if !changed.is_empty() || row.version != old.version {
-            self.tell(tx, row, action, &changed)?;
+            self.publish(tx, row, action, &changed)?;
         }
         Ok(changed)
     }
@@ -274,7 +274,7 @@ impl Writer<'_> {
         change(&mut row, now);
         store(tx, &row)?;
         let changed = self.reindex(tx, old, &row)?;
-        self.tell(tx, &row, action, &changed)?;
+        self.publish(tx, &row, action, &changed)?;
         if self.spread(tx, row.id, &changed)? {
             row = live(tx, self.shape, row.id)?;
         }
@@ -298,7 +298,7 @@ impl Writer<'_> {
         Ok(row)
     }
 
-    /// Computes a row's own values anew and stores them, without telling anybody.
+    /// Computes a row's own values anew and stores them, without publishing it.
     pub fn refresh(&self, tx: &mut Tx, mut row: ItemRow, extent: Extent) -> Result<ItemRow> {
         let before = row.values()?;
         let mut data = before.clone();
@@ -321,31 +321,13 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The database's.
-    pub fn tell(&self, tx: &mut Tx, row: &ItemRow, action: Action, changed: &Changes) -> Result<()> {
+    pub fn publish(&self, tx: &mut Tx, row: &ItemRow, action: Action, changed: &Changes) -> Result<()> {
         activity::record(tx, self.author, row.collection_id, Some(row.id), action, changed)?;
         if !self.author.emits {
             return Ok(());
         }
-        let kind = match action {
-            Action::Created => "item.created",
-            Action::Trashed => "item.trashed",
-            Action::Restored => "item.restored",
-            Action::Deleted => "item.deleted",
-            Action::Moved => "item.moved",
-            Action::Locked => "item.locked",
-            Action::Unlocked => "item.unlocked",
-            _ => "item.updated",
-        };
-        let mut data = String::with_capacity(row.data.as_str().len() + 1024);
-        data.push_str(r#"{"item":"#);
-        Printer::whole(self.shape).print(row, &mut data)?;
-        if action != Action::Created {
-            data.push_str(r#","changed":"#);
-            data.push_str(&serde_json::to_string(changed)?);
-        }
-        data.push('}');
-        let event = NewEvent::printed(kind, self.author.livemode, data);
-        tx.emit_untyped(self.author.workspace, &self.author.cause, event)?;
+        let event = ItemEvent::of(action, self.shape, row, changed);
+        tx.emit(self.author.workspace, &self.author.cause, self.author.livemode, &event)?;
         Ok(())
     }
 }

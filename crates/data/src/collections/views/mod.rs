@@ -3,10 +3,12 @@
 //! A view keeps fields by their ids, so that a field that is gone shows: such a view is not valid, and using it is
 //! refused rather than quietly showing other items.
 
+mod events;
 mod model;
 mod operations;
 mod queries;
 
+pub(crate) use events::ViewEvent;
 pub use model::{CollectionView, NewView, ViewKind};
 pub use queries::load;
 pub(super) use queries::{copy_all, users_of};

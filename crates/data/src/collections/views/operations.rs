@@ -1,5 +1,6 @@
 //! Listing, saving, reading, changing, deleting and copying views.
 
+use super::events::{ViewChanged, ViewData, ViewEvent};
 use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
 use super::queries;
 use crate::collections::rank::Rank;
@@ -11,7 +12,7 @@ use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
 use records::Author;
-use records::publish::{News, differences, tell};
+use records::publish::{added, changed_at, differences, publish, removed};
 use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub fn create(
     add(tx, author, &shape, &row)
 }
 
-/// Inserts a view and tells of it.
+/// Inserts a view and publishes it.
 fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Result<CollectionView> {
     if row.is_default {
         queries::unmark_default(tx, shape.collection)?;
@@ -99,8 +100,8 @@ fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Resul
     settle(tx, shape)?;
     let view = row.view(shape, tx.now())?;
     let path = format!("views.{}", view.id);
-    let news = News { collection: shape.collection, event: "view.created", object: "view", path: &path };
-    tell(tx, author, news, &view, None)?;
+    let event = ViewEvent::Created(ViewData { view: &view, collection_id: shape.collection });
+    publish(tx, author, shape.collection, &added(&path, &view)?, &event)?;
     Ok(view)
 }
 
@@ -203,8 +204,8 @@ pub fn update_view(
     settle(tx, &shape)?;
     let view = next.view(&shape, now)?;
     let path = format!("views.{view_id}");
-    let news = News { collection: collection_id, event: "view.updated", object: "view", path: &path };
-    tell(tx, &author, news, &view, Some(&changed))?;
+    let event = ViewEvent::Updated(ViewChanged { view: &view, collection_id, changed: &changed });
+    publish(tx, &author, collection_id, &changed_at(&path, &changed), &event)?;
     Ok(Json(view))
 }
 
@@ -267,8 +268,8 @@ pub fn delete_view(
     queries::delete(tx, view_id)?;
     settle(tx, &shape)?;
     let path = format!("views.{view_id}");
-    let news = News { collection: collection_id, event: "view.deleted", object: "view", path: &path };
-    tell(tx, &author, news, &view, None)?;
+    let event = ViewEvent::Deleted(ViewData { view: &view, collection_id });
+    publish(tx, &author, collection_id, &removed(&path, &view)?, &event)?;
     Ok(Deleted::of("view", view_id))
 }
 

@@ -1,0 +1,56 @@
+//! The events of what is attached to items: comments and files.
+
+use super::model::{ItemComment, ItemFile};
+use model::{CollectionId, ItemId};
+use operation::Event;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What happened to a comment on an item.
+#[derive(Event)]
+#[event(scope = "items:read", subject = "item", id = "item_id")]
+pub(crate) enum CommentEvent {
+    /// Somebody commented on an item.
+    #[event(name = "item.comment.created")]
+    Created(CommentData),
+    /// A comment was changed, or its thread resolved or reopened.
+    #[event(name = "item.comment.updated")]
+    Updated(CommentData),
+    /// A comment was deleted; what it said is gone.
+    #[event(name = "item.comment.deleted")]
+    Deleted(CommentData),
+}
+
+/// A comment on an item was written, changed or deleted.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CommentData {
+    /// The comment, as it then is.
+    pub(super) comment: ItemComment,
+    /// The item.
+    pub(super) item_id: ItemId,
+    /// Its collection.
+    pub(super) collection_id: CollectionId,
+}
+
+/// What happened to a file of an item.
+#[derive(Event)]
+#[event(scope = "items:read", subject = "item", id = "item_id")]
+pub(crate) enum FileEvent<'a> {
+    /// A file was attached to an item.
+    #[event(name = "item.file.attached")]
+    Attached(FileData<'a>),
+    /// A file was detached from an item.
+    #[event(name = "item.file.detached")]
+    Detached(FileData<'a>),
+}
+
+/// A file was attached to an item, or detached.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct FileData<'a> {
+    /// The file.
+    pub(super) file: &'a ItemFile,
+    /// The item.
+    pub(super) item_id: ItemId,
+    /// Its collection.
+    pub(super) collection_id: CollectionId,
+}

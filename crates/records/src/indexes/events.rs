@@ -1,0 +1,49 @@
+//! The events of indexes.
+
+use crate::shape::{IndexRow, IndexStatus};
+use model::{CollectionId, IndexId};
+use operation::Event;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What happened to an index.
+#[derive(Event)]
+#[event(scope = "collections:read", subject = "collection", id = "index.collection_id")]
+pub enum IndexEvent<'a> {
+    /// An index was built; queries use it.
+    #[event(name = "index.ready")]
+    Ready(IndexReady<'a>),
+}
+
+impl<'a> IndexEvent<'a> {
+    /// The end of the building of an index.
+    pub(super) fn ready(row: &'a IndexRow) -> Self {
+        Self::Ready(IndexReady {
+            index: BuiltIndex {
+                id: row.id,
+                object: "index",
+                collection_id: row.collection_id,
+                kind: &row.kind,
+                origin: &row.origin,
+                status: IndexStatus::Ready,
+            },
+        })
+    }
+}
+
+// A doc comment here would be published as the schema's description; the variant has the text that callers read.
+#[derive(Serialize, ToSchema)]
+pub struct IndexReady<'a> {
+    #[schema(value_type = Object)]
+    index: BuiltIndex<'a>,
+}
+
+#[derive(Serialize)]
+struct BuiltIndex<'a> {
+    id: IndexId,
+    object: &'static str,
+    collection_id: CollectionId,
+    kind: &'a str,
+    origin: &'a str,
+    status: IndexStatus,
+}

@@ -1,0 +1,109 @@
+//! The events of items.
+
+use super::row::{Item, ItemRow};
+use crate::activity::{Action, Changes};
+use crate::print::Printer;
+use crate::shape::Shape;
+use model::{JsonText, Result};
+use operation::Event;
+use utoipa::ToSchema;
+
+/// What happened to an item.
+#[derive(Event)]
+#[event(scope = "items:read", subject = "item", id = "item.id", print_with = "ItemChanged::print")]
+pub enum ItemEvent<'a> {
+    /// An item was created.
+    #[event(name = "item.created", print_with = "ItemCreated::print")]
+    Created(ItemCreated<'a>),
+    /// An item was changed; `changed` has the old and the new values.
+    #[event(name = "item.updated")]
+    Updated(ItemChanged<'a>),
+    /// An item was put into the trash.
+    #[event(name = "item.trashed")]
+    Trashed(ItemChanged<'a>),
+    /// An item was taken out of the trash.
+    #[event(name = "item.restored")]
+    Restored(ItemChanged<'a>),
+    /// An item was deleted for good.
+    #[event(name = "item.deleted")]
+    Deleted(ItemChanged<'a>),
+    /// An item was moved to another collection.
+    #[event(name = "item.moved")]
+    Moved(ItemChanged<'a>),
+    /// An item was locked.
+    #[event(name = "item.locked")]
+    Locked(ItemChanged<'a>),
+    /// An item was unlocked.
+    #[event(name = "item.unlocked")]
+    Unlocked(ItemChanged<'a>),
+}
+
+impl<'a> ItemEvent<'a> {
+    /// What was done to an item: the item as it then is, and what changed of it.
+    pub(super) fn of(action: Action, shape: &'a Shape, row: &'a ItemRow, changed: &'a Changes) -> Self {
+        let item = StoredItem { shape, row };
+        let data = ItemChanged { item, changed };
+        match action {
+            Action::Created => Self::Created(ItemCreated { item }),
+            Action::Trashed => Self::Trashed(data),
+            Action::Restored => Self::Restored(data),
+            Action::Deleted => Self::Deleted(data),
+            Action::Moved => Self::Moved(data),
+            Action::Locked => Self::Locked(data),
+            Action::Unlocked => Self::Unlocked(data),
+            _ => Self::Updated(data),
+        }
+    }
+}
+
+// A doc comment here would be published as the schema's description; the variants have the text that callers read.
+#[derive(ToSchema)]
+pub struct ItemCreated<'a> {
+    #[schema(value_type = Item, inline)]
+    item: StoredItem<'a>,
+}
+
+impl ItemCreated<'_> {
+    fn print(&self) -> Result<JsonText> {
+        let mut data = self.item.printed()?;
+        data.push('}');
+        Ok(JsonText::printed(data))
+    }
+}
+
+// As above.
+#[derive(ToSchema)]
+pub struct ItemChanged<'a> {
+    #[schema(value_type = Item, inline)]
+    item: StoredItem<'a>,
+    /// By field: `old` and `new`.
+    #[schema(value_type = Object)]
+    changed: &'a Changes,
+}
+
+impl ItemChanged<'_> {
+    fn print(&self) -> Result<JsonText> {
+        let mut data = self.item.printed()?;
+        data.push_str(r#","changed":"#);
+        data.push_str(&serde_json::to_string(self.changed)?);
+        data.push('}');
+        Ok(JsonText::printed(data))
+    }
+}
+
+/// An item whose values are sent as they are stored, without being parsed.
+#[derive(Clone, Copy)]
+struct StoredItem<'a> {
+    shape: &'a Shape,
+    row: &'a ItemRow,
+}
+
+impl StoredItem<'_> {
+    /// The event's data up to the item's end.
+    fn printed(&self) -> Result<String> {
+        let mut data = String::with_capacity(self.row.data.as_str().len() + 1024);
+        data.push_str(r#"{"item":"#);
+        Printer::whole(self.shape).print(self.row, &mut data)?;
+        Ok(data)
+    }
+}
