@@ -11,7 +11,6 @@ use model::{Env, SystemRandom};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 use testkit::{Answer, Key, Kind, Script, TestApp, until};
 
 fn post<'a>(app: &'a TestApp, path: &str, key: &Key, value: &str, body: &Value) -> testkit::Asking<'a> {
@@ -237,7 +236,7 @@ testkit::on_both! {
     }
 
     async fn a_duplicate_that_has_time_gets_the_first_result(kind: Kind) {
-        let app = TestApp::with_duplicate_wait(kind, Duration::from_secs(60)).await;
+        let app = TestApp::with_duplicate_wait(kind, std::time::Duration::from_secs(60)).await;
         let key = app.full_key().await;
         app.model.then(Script::Wait("Done.".into()));
         let run = json!({ "input": "Hello" });
