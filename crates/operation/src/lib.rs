@@ -113,8 +113,6 @@ pub struct Cx {
     pub db: Db,
     /// Who asks.
     pub caller: Caller,
-    /// What the binary wired together.
-    pub services: Arc<Services>,
     /// The right to execute, where the request carries an `Idempotency-Key`.
     pub claim: Option<auth::idempotency::Claim>,
     answered: AtomicBool,
@@ -123,15 +121,8 @@ pub struct Cx {
 
 impl Cx {
     /// A context without a claim, for callers that are no requests.
-    pub fn new(db: Db, caller: Caller, services: Arc<Services>) -> Self {
-        Self {
-            db,
-            caller,
-            services,
-            claim: None,
-            answered: AtomicBool::new(false),
-            energy: AtomicI64::new(0),
-        }
+    pub fn new(db: Db, caller: Caller) -> Self {
+        Self { db, caller, claim: None, answered: AtomicBool::new(false), energy: AtomicI64::new(0) }
     }
 
     /// Makes the change of an operation that has more to do before its answer, such as bringing items in line.

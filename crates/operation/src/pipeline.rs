@@ -233,7 +233,7 @@ impl Pipeline {
             Call::Read(work) => self.db.read(move |read| work(read, &caller)).await,
             Call::Tx(work) => self.db.write(move |tx| work(tx, &caller)).await,
             Call::Cx(work) => {
-                let cx = Arc::new(Cx::new(self.db.clone(), caller, self.services.clone()));
+                let cx = Arc::new(Cx::new(self.db.clone(), caller));
                 let result = work(cx.clone()).await;
                 progress.energy = cx.energy.load(std::sync::atomic::Ordering::Relaxed);
                 result
@@ -274,7 +274,7 @@ impl Pipeline {
         claim: Claim,
         progress: &mut Progress,
     ) -> Result<Reply> {
-        let mut cx = Cx::new(self.db.clone(), caller.clone(), self.services.clone());
+        let mut cx = Cx::new(self.db.clone(), caller.clone());
         cx.claim = Some(claim.clone());
         let cx = Arc::new(cx);
         // What panics gives its claim up like anything that fails.

@@ -9,7 +9,7 @@ use fields::FieldType;
 use fields::text;
 use fields::value::MOST_RELATED;
 use model::{Cause, Code, CollectionId, ItemId, JsonText, Result, WorkspaceId};
-use operation::{Body, Created, Cx, Path, operation};
+use operation::{Body, Created, Cx, Path, State, operation};
 use records::Author;
 use records::count;
 use records::definitions::{self, Definition, rewrite};
@@ -57,8 +57,8 @@ pub async fn duplicate_collection(
     cx: &Cx,
     Path(collection_id): Path<CollectionId>,
     Body(copy): Body<CollectionCopy>,
+    State(shapes): State<Shapes>,
 ) -> Result<Created<Collection>> {
-    let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let workspace = author.workspace;
     let (made, work) = cx.change(move |tx| begin(tx, &author, collection_id, copy.clone())).await?;

@@ -3,9 +3,10 @@
 use fields::option_rules::MOST_CHOICES;
 use fields::{Choice, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldId, OptionId, Patch, Result};
-use operation::{Body, Created, Cx, Deleted, ExpectedVersion, Json, Path, Query, operation};
+use operation::{Body, Created, Cx, Deleted, ExpectedVersion, Json, Path, Query, State, operation};
 use records::definitions::change::{Change, run};
 use records::definitions::{CollectionField, FieldPatch};
+use records::shape::Shapes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -88,10 +89,11 @@ pub async fn create_field_option(
     Path(collection_id): Path<CollectionId>,
     Path(field_id): Path<FieldId>,
     Body(new): Body<NewFieldOption>,
+    State(shapes): State<Shapes>,
 ) -> Result<Created<FieldOption>> {
     let label = new.label.trim().to_owned();
     let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
-    let field = run(cx, change, move |field| {
+    let field = run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         if choices.len() >= MOST_CHOICES {
             return Err(Error::new(
@@ -129,9 +131,10 @@ pub async fn update_field_option(
     Path(field_id): Path<FieldId>,
     Path(option_id): Path<OptionId>,
     Body(patch): Body<FieldOptionPatch>,
+    State(shapes): State<Shapes>,
 ) -> Result<Json<FieldOption>> {
     let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
-    let field = run(cx, change, move |field| {
+    let field = run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;
         let mut choice = choices.remove(place);
@@ -159,9 +162,10 @@ pub async fn delete_field_option(
     Path(field_id): Path<FieldId>,
     Path(option_id): Path<OptionId>,
     Query(query): Query<ForceQuery>,
+    State(shapes): State<Shapes>,
 ) -> Result<Deleted<OptionId>> {
     let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
-    run(cx, change, move |field| {
+    run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;
         choices.remove(place);

@@ -57,8 +57,8 @@ pub async fn create_field(
     cx: &Cx,
     Path(collection_id): Path<CollectionId>,
     Body(new): Body<NewField>,
+    State(shapes): State<Shapes>,
 ) -> Result<Created<CollectionField>> {
-    let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let (field, begun) = cx.change(move |tx| create(tx, &author, collection_id, new.clone())).await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
@@ -91,10 +91,11 @@ pub async fn update_field(
     Path(field_id): Path<FieldId>,
     Body(patch): Body<FieldPatch>,
     if_match: IfMatch,
+    State(shapes): State<Shapes>,
 ) -> Result<Json<CollectionField>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let change = Change { collection: collection_id, field: field_id, expected };
-    Ok(Json(run(cx, change, move |_| Ok(patch.clone())).await?))
+    Ok(Json(run(cx, &shapes, change, move |_| Ok(patch.clone())).await?))
 }
 
 /// Delete a field and its values
@@ -108,8 +109,8 @@ pub async fn delete_field(
     Path(collection_id): Path<CollectionId>,
     Path(field_id): Path<FieldId>,
     Query(query): Query<ForceQuery>,
+    State(shapes): State<Shapes>,
 ) -> Result<Deleted<FieldId>> {
-    let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let force = query.force == Some(true);
     let begun = cx

@@ -91,8 +91,8 @@ pub async fn update_collection(
     Path(collection_id): Path<CollectionId>,
     Body(patch): Body<CollectionPatch>,
     if_match: IfMatch,
+    State(shapes): State<Shapes>,
 ) -> Result<Json<Collection>> {
-    let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let begun = cx.change(move |tx| update(tx, &author, collection_id, patch.clone(), expected)).await?;

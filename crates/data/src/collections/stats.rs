@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use fields::Field;
 use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
-use operation::{Cx, Json, Path, operation};
+use operation::{Cx, Json, Path, State, operation};
 use records::count;
 use records::schema::items;
 use records::shape::{self, Shape, Shapes};
@@ -76,8 +76,8 @@ struct Seen {
 pub async fn get_collection_stats(
     cx: &Cx,
     Path(collection_id): Path<CollectionId>,
+    State(shapes): State<Shapes>,
 ) -> Result<Json<CollectionStats>> {
-    let shapes = cx.services.get::<Shapes>()?;
     let workspace = cx.caller.workspace_id();
     let (shape, live, all) = cx
         .db

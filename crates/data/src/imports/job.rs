@@ -103,7 +103,7 @@ impl Importer {
                 }
             }
         }
-        // An import whose last row was too much is over, and only its end is to be told.
+        // An import whose last row was too much is over, and only its end is to be published.
         if row.error.is_none() {
             if let Reached::Stopped = self.wait_for_index(job, &row).await? {
                 return Ok(Reached::Stopped);
@@ -215,7 +215,7 @@ impl Importer {
         Ok(Reached::End)
     }
 
-    /// Writes the error file, and tells of the end.
+    /// Writes the error file, and publishes the end.
     async fn finish(&self, db: &Db, id: &ImportId) -> Result<()> {
         let wanted = id.clone();
         let row = db.read(move |read| queries::by_id(read, &wanted)).await?;

@@ -30,12 +30,13 @@ pub async fn import_items(
     cx: &Cx,
     Path(collection_id): Path<CollectionId>,
     Body(mut settings): Body<ImportSettings>,
+    State(shapes): State<Shapes>,
+    State(store): State<Files>,
 ) -> Result<Created<Import>> {
     if settings.create_fields {
         cx.caller.key.expect_scope(Scope::CollectionsWrite)?;
     }
     let (content, file) = (settings.content.take(), settings.file_id.take());
-    let (shapes, store) = (cx.services.get::<Shapes>()?, cx.services.get::<Files>()?);
     let workspace = cx.caller.workspace_id();
     let (checked, known) = (settings.clone(), shapes.clone());
     // Before the text is stored, so that a mistake costs nothing.

@@ -192,7 +192,7 @@ fn link_freely(tx: &mut Tx, writer: &LinkWriter<'_>, row: &ItemRow, new: &NewIte
     insert_free(tx, writer, row, &found, (new.role.as_deref(), new.note.as_deref()), place)
 }
 
-/// Stores a free link, and tells both ends' logs of it.
+/// Stores a free link, and records that in the logs of both ends.
 pub(super) fn insert_free(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,

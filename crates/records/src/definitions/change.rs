@@ -55,8 +55,8 @@ struct Proposal {
 struct Made {
     /// What is to be done to items.
     begun: Option<Begun>,
-    /// What the answer tells of a conversion.
-    told: Option<ConversionReport>,
+    /// What the answer says of a conversion.
+    report: Option<ConversionReport>,
 }
 
 /// Whoever changes a shape all the time must not keep others from it for ever.
@@ -65,14 +65,14 @@ const TRIES: usize = 5;
 /// Changes a field as `wish` says of the field as it is.
 pub async fn run(
     cx: &Cx,
+    shapes: &Arc<Shapes>,
     change: Change,
     wish: impl Fn(&Field) -> Result<FieldPatch> + Clone + Send + Sync + 'static,
 ) -> Result<CollectionField> {
-    let shapes = cx.services.get::<Shapes>()?;
     let author = Author::of(&cx.caller);
     let workspace = author.workspace;
     if let Some(made) = cx.made::<Made>()? {
-        return follow(cx, change, made).await;
+        return follow(cx, shapes, change, made).await;
     }
     for _ in 0..TRIES {
         let (wish_now, shapes_now) = (wish.clone(), shapes.clone());
@@ -86,19 +86,19 @@ pub async fn run(
             .await?;
         let report = look(cx, &shape, &proposal).await?;
         if proposal.patch.dry_run {
-            return Ok(CollectionField { conversion: report, ..now(cx, change).await? });
+            return Ok(CollectionField { conversion: report, ..now(cx, shapes, change).await? });
         }
         if let Some(report) = &report {
             refuse_losses(&proposal, report)?;
         }
-        let told = report.filter(|_| proposal.changes_type());
+        let report = report.filter(|_| proposal.changes_type());
         let (author, wish, seen) = (author.clone(), wish.clone(), shape.version);
         let made = cx.try_change(move |tx| {
             let begun = apply(tx, &author, change, seen, wish.clone())?;
-            Ok(begun.map(|begun| Made { begun, told: told.clone() }))
+            Ok(begun.map(|begun| Made { begun, report: report.clone() }))
         });
         if let Some(made) = made.await? {
-            return follow(cx, change, made).await;
+            return follow(cx, shapes, change, made).await;
         }
     }
     let message = "The collection is being changed by others; try again.";
@@ -106,14 +106,14 @@ pub async fn run(
 }
 
 /// Brings the items in line with a change, where they are few, and gives the field.
-async fn follow(cx: &Cx, change: Change, made: Made) -> Result<CollectionField> {
-    rewrite::finish_soon(&cx.db, &cx.services.get::<Shapes>()?, made.begun).await?;
-    Ok(CollectionField { conversion: made.told, ..now(cx, change).await? })
+async fn follow(cx: &Cx, shapes: &Arc<Shapes>, change: Change, made: Made) -> Result<CollectionField> {
+    rewrite::finish_soon(&cx.db, shapes, made.begun).await?;
+    Ok(CollectionField { conversion: made.report, ..now(cx, shapes, change).await? })
 }
 
 /// The field as it is now.
-async fn now(cx: &Cx, change: Change) -> Result<CollectionField> {
-    let (shapes, workspace) = (cx.services.get::<Shapes>()?, cx.caller.workspace_id());
+async fn now(cx: &Cx, shapes: &Arc<Shapes>, change: Change) -> Result<CollectionField> {
+    let (shapes, workspace) = (shapes.clone(), cx.caller.workspace_id());
     cx.db.read(move |read| read_field(read, &shapes, workspace, change.collection, change.field)).await
 }
 

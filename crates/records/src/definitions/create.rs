@@ -17,7 +17,7 @@ use model::{Code, CollectionId, Error, FieldId, Result};
 use serde_json::json;
 use store::Tx;
 
-/// Creates a field and tells of it; gives with it what items that are there already still lack
+/// Creates a field and publishes it; gives with it what items that are there already still lack
 /// ([`rewrite::finish_soon`]).
 ///
 /// # Errors

@@ -29,7 +29,7 @@ const WISH: &str = "data.index.wish";
 const SLICE: i64 = 1_000;
 /// Keys of one slice of emptying.
 const EMPTIED: i64 = 2_000;
-/// The most clashes that a failed index tells of.
+/// The most clashes that a failed index names.
 const MOST_EXAMPLES: usize = 5;
 /// Days without use after which an index goes that the service made by itself.
 const IDLE_DAYS: i64 = 60;

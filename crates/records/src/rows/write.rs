@@ -197,7 +197,7 @@ impl Writer<'_> {
     }
 
     /// Brings what the service computes of a live item up to date, after something that it looks at changed. Its
-    /// version, its author and its time of change stay; an event tells of the new values.
+    /// version, its author and its time of change stay; an event publishes the new values.
     ///
     /// # Errors
     /// The database's.
@@ -206,7 +206,7 @@ impl Writer<'_> {
     }
 
     /// Brings one live item up to date and gives what changed, by field; nothing that looks at it is touched. With an
-    /// `action` the activity log and an event tell of it.
+    /// `action` the activity log and an event name it.
     ///
     /// # Errors
     /// The database's.
