@@ -56,6 +56,7 @@ struct Made {
     /// What is to be done to items.
     begun: Option<Begun>,
     /// What the answer says of a conversion.
+    #[serde(alias = "told")]
     report: Option<ConversionReport>,
 }
 
