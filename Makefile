@@ -42,7 +42,8 @@ test: ## run every test, beside a PostgreSQL and a Redis started for it
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests; fi; \
 	rm -rf $(EMITTED_EVENTS); export SVC_EMITTED_EVENTS=$(EMITTED_EVENTS); \
-	set -x; scripts/with-services "$$@" --workspace --locked && scripts/check-emitted-events $(EMITTED_EVENTS)
+	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
+	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
 check: ## formatting, lints, layers, licences, the published contracts
 	scripts/setup --check
