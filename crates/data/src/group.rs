@@ -1,12 +1,14 @@
 //! What this group adds to the service.
 
-use crate::exports::Exporter;
-use crate::imports::{self, Importer};
+use crate::imports::ItemImports;
+use crate::items::ITEMS;
 use crate::{Collections, ItemLinks, Items, collections};
 use ::jobs::Job;
 use files::{DownloadRoute, FileTargets, Files, PermanentRoute, sweep};
 use model::Result;
 use operation::{Group, Registry};
+use records::exports::Exporter;
+use records::imports::{self, Importer, Target};
 use records::query::Planner;
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -23,8 +25,9 @@ pub fn areas(registry: Registry) -> Result<Registry> {
 
 /// Collections, items and links, with the engine and the files that they stand on.
 pub fn group(db: &Db, files: &Arc<Files>) -> Group {
-    let shapes = Arc::new(Shapes::default());
-    let importer = Arc::new(Importer { files: files.clone(), shapes: shapes.clone() });
+    let shapes = Arc::new(Shapes::new([&ITEMS]));
+    let targets: Vec<Arc<dyn Target>> = vec![Arc::new(ItemImports)];
+    let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
     let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone()));
     let sweeping = files.clone();
     Group::default()

@@ -16,7 +16,6 @@ pub use group::{areas, group};
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;
 use records::indexes::IndexEvent;
-use records::rows::ItemEvent;
 
 /// Collections: their fields, views and indexes.
 pub struct Collections;
@@ -54,7 +53,7 @@ impl Domain for Items {
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut all = EventType::of::<ItemEvent<'_>>();
+        let mut all = EventType::of::<items::ItemEvent<'_>>();
         all.extend(EventType::of::<items::CommentEvent>());
         all.extend(EventType::of::<items::FileEvent<'_>>());
         all.extend(EventType::of::<imports::ImportEvent>());

@@ -52,6 +52,18 @@ pub struct Compiled {
 }
 
 impl Field {
+    /// A field that the service defines, number `number` of its kind of records: it is stored nowhere, and has a negative
+    /// id.
+    pub fn built_in(number: u16, key: &str, label: &str, kind: FieldType, options: FieldOptions) -> Self {
+        let id = FieldId(-i64::from(number));
+        Self { id, label: label.to_owned(), ..Self::draft(key, kind, options) }
+    }
+
+    /// Whether the service defines it.
+    pub fn is_built_in(&self) -> bool {
+        self.id.0 < 0
+    }
+
     /// A field that is not stored yet, against which values can be checked.
     pub fn draft(key: &str, kind: FieldType, options: FieldOptions) -> Self {
         let never = Timestamp::from_millis(0);

@@ -9,8 +9,10 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// Fields, in their order, each with a key of its own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FieldSet {
+    /// What the set of records is called that has them, in messages.
+    noun: &'static str,
     fields: Vec<Field>,
     formulas: OnceLock<Vec<FieldId>>,
 }
@@ -24,7 +26,7 @@ impl Deref for FieldSet {
 
 impl FromIterator<Field> for FieldSet {
     fn from_iter<I: IntoIterator<Item = Field>>(fields: I) -> Self {
-        Self { fields: fields.into_iter().collect(), formulas: OnceLock::new() }
+        Self::new("collection", fields.into_iter().collect())
     }
 }
 
@@ -45,6 +47,16 @@ impl<'a> IntoIterator for &'a FieldSet {
 }
 
 impl FieldSet {
+    /// The fields of a set of records, which messages call `noun`: `collection`.
+    pub fn new(noun: &'static str, fields: Vec<Field>) -> Self {
+        Self { noun, fields, formulas: OnceLock::new() }
+    }
+
+    /// What the set of records is called that has these fields, in messages.
+    pub fn noun(&self) -> &'static str {
+        self.noun
+    }
+
     /// Adds a field behind the others.
     pub fn push(&mut self, field: Field) {
         self.fields.push(field);

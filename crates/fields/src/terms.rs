@@ -52,9 +52,11 @@ fn gather(letters: impl Iterator<Item = char>, prefix: &str) -> Vec<String> {
     tokens
 }
 
-/// What stands before each term of a collection. A dash would end a token, and an `x` no number holds.
+/// What stands before each term of a set of records. A dash would end a token, so the sign of a negative id is a letter,
+/// and no number holds an `x`.
 pub fn prefix(collection: CollectionId) -> String {
-    format!("{collection}x")
+    let sign = if collection.0 < 0 { "k" } else { "" };
+    format!("{sign}{}x", collection.0.unsigned_abs())
 }
 
 impl Terms {
@@ -131,6 +133,7 @@ mod tests {
     fn terms_are_written_for_both_databases() {
         let terms = Terms::of(CollectionId(7), &["red shoe red".into(), "!".into(), "new".into()]);
         assert_eq!(terms.fts5(), "7xred 7xshoe 7xred 0 7xnew");
+        assert_eq!(prefix(CollectionId(-7)), "k7x", "terms of different sets differ");
         assert_eq!(terms.tsvector(), "'7xnew':5 '7xred':1,3 '7xshoe':2 ");
     }
 }

@@ -12,6 +12,9 @@ pub fn whole_number(text: &str) -> Option<i64> {
 
 macro_rules! integer_id {
     ($(#[$doc:meta])* $name:ident) => {
+        integer_id!($(#[$doc])* $name, |_| true);
+    };
+    ($(#[$doc:meta])* $name:ident, $can_be_named:expr) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, diesel_derive_newtype::DieselNewType,
@@ -28,7 +31,7 @@ macro_rules! integer_id {
         impl std::str::FromStr for $name {
             type Err = ();
             fn from_str(text: &str) -> Result<Self, ()> {
-                whole_number(text).map(Self).ok_or(())
+                whole_number(text).filter($can_be_named).map(Self).ok_or(())
             }
         }
 
@@ -114,16 +117,18 @@ integer_id! {
     SkillId
 }
 integer_id! {
-    /// A collection: a table of items with fields of its own.
-    CollectionId
+    /// A collection: a table of items with fields of its own. Negative ids are those of sets of records that are not
+    /// collections, such as a workspace's contacts; no text that a caller sends names one.
+    CollectionId, |id| *id > 0
 }
 integer_id! {
     /// A group that orders collections.
     CollectionGroupId
 }
 integer_id! {
-    /// A field of a collection.
-    FieldId
+    /// A field of a collection. Negative ids are those of fields that the service defines for a kind of records; no text
+    /// that a caller sends names one.
+    FieldId, |id| *id > 0
 }
 integer_id! {
     /// A choice of a select field.

@@ -70,7 +70,7 @@ const MOST_AT_ONCE: i64 = 100;
 /// # Errors
 /// When the database fails.
 pub async fn recount(db: &Db) -> Result<()> {
-    let mut after = CollectionId(0);
+    let mut after = CollectionId(i64::MIN);
     loop {
         let ids: Vec<CollectionId> = db
             .read(move |read| {

@@ -6,9 +6,12 @@
 
 pub mod activity;
 mod author;
+pub mod bulk;
 pub mod compute;
 pub mod count;
 pub mod definitions;
+pub mod exports;
+pub mod imports;
 pub mod indexes;
 mod jobs;
 pub mod links;
@@ -20,6 +23,7 @@ pub mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 pub mod search;
+pub mod sets;
 pub mod shape;
 
 pub use author::{Author, Source};

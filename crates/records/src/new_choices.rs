@@ -2,7 +2,7 @@
 
 use crate::Author;
 use crate::definitions;
-use crate::shape::Shape;
+use crate::shape::{Shape, Shapes};
 use fields::Data;
 use fields::text;
 use fields::{Choice, Field, FieldType};
@@ -22,7 +22,9 @@ pub fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> Wan
     let fields: Vec<&Field> = shape
         .fields
         .iter()
-        .filter(|field| matches!(field.kind, FieldType::Select | FieldType::MultiSelect))
+        .filter(|field| {
+            matches!(field.kind, FieldType::Select | FieldType::MultiSelect) && !field.is_built_in()
+        })
         .collect();
     if fields.is_empty() {
         return wanted;
@@ -75,8 +77,8 @@ fn is_known(choices: &[Choice], name: &str) -> bool {
 ///
 /// # Errors
 /// The database's.
-pub fn make(tx: &mut Tx, shape: &Shape, author: &Author, wanted: Wanted) -> Result<()> {
+pub fn make(tx: &mut Tx, shapes: &Shapes, shape: &Shape, author: &Author, wanted: Wanted) -> Result<()> {
     wanted
         .into_iter()
-        .try_for_each(|(field, labels)| definitions::add_choices(tx, author, shape, field, labels))
+        .try_for_each(|(field, labels)| definitions::add_choices(tx, shapes, author, shape, field, labels))
 }

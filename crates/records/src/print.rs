@@ -102,7 +102,7 @@ impl Shown {
                 let name: String = name.chars().take(63).collect();
                 Error::invalid(
                     param,
-                    format_args!("names `{name}`, which is not a field of this collection{hint}"),
+                    format_args!("names `{name}`, which is not a field of this {}{hint}", shape.noun()),
                 )
             })
         };
@@ -178,14 +178,15 @@ impl Printer<'_> {
     /// # Errors
     /// When what is stored is damaged.
     pub fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
+        let print = self.shape.kind.print;
         match &self.keys {
-            None if self.shape.leaving.is_empty() => row.print(out),
+            None if self.shape.leaving.is_empty() => print(row, row.data.as_str(), out),
             None => {
                 let mut data = row.values()?;
                 data.retain(|key, _| !self.shape.leaving.contains(key));
-                row.print_with(out, &serde_json::to_string(&data)?);
+                print(row, &serde_json::to_string(&data)?, out);
             }
-            Some(keys) => row.print_with(out, &serde_json::to_string(&pick(row.data.as_str(), keys)?)?),
+            Some(keys) => print(row, &serde_json::to_string(&pick(row.data.as_str(), keys)?)?, out),
         }
         if self.expanded.is_empty() {
             return Ok(());

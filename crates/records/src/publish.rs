@@ -7,7 +7,8 @@ use serde::Serialize;
 use store::Tx;
 use utoipa::openapi::{Object, Type};
 
-/// Writes the activity entry and the event of a change of a collection, of its fields or its views.
+/// Writes the activity entry and the event of a change of a collection, of its fields or its views. The events are about
+/// collections: of a change of another set of records there is the entry only.
 ///
 /// # Errors
 /// When the database fails.
@@ -19,7 +20,9 @@ pub fn publish(
     event: &impl Event,
 ) -> Result<()> {
     activity::record(tx, author, collection, None, Action::SchemaChanged, entry)?;
-    tx.emit(author.workspace, &author.cause, author.livemode, event)?;
+    if collection.0 > 0 {
+        tx.emit(author.workspace, &author.cause, author.livemode, event)?;
+    }
     Ok(())
 }
 

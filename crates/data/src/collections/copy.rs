@@ -61,7 +61,9 @@ pub async fn duplicate_collection(
 ) -> Result<Created<Collection>> {
     let author = Author::of(&cx.caller);
     let workspace = author.workspace;
-    let (made, work) = cx.change(move |tx| begin(tx, &author, collection_id, copy.clone())).await?;
+    let for_change = shapes.clone();
+    let (made, work) =
+        cx.change(move |tx| begin(tx, &for_change, &author, collection_id, copy.clone())).await?;
     if let Some((work, _)) = work.filter(|(_, items)| *items <= MOST_AT_ONCE) {
         run(&cx.db, &shapes, work).await?;
     }
@@ -72,6 +74,7 @@ pub async fn duplicate_collection(
 /// Makes the copy without items; gives its id, and the work that copies items with their number.
 fn begin(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     id: CollectionId,
     copy: CollectionCopy,
@@ -80,7 +83,7 @@ fn begin(
     queries::lock_names(tx, workspace)?;
     // Its fields must stay as they are while they are copied.
     let from = shape::for_change(tx, workspace, id)?;
-    let original = shape::within_change(tx, workspace, id)?;
+    let original = shape::within_change(tx, shapes, workspace, id)?;
     let name = match copy.name {
         Some(name) => name.trim().to_owned(),
         None => queries::free_copy_name(tx, workspace, &from.name)?,
@@ -90,12 +93,12 @@ fn begin(
     tx.note_created(LockLevel::Collection, row.id.0);
     copy_fields(tx, &original, row.id)?;
     let key = original.primary().map(|field| field.key.clone());
-    create::choose_primary(tx, author, row.id, key.as_deref())?;
-    let shape = shape::within_change(tx, workspace, row.id)?;
+    create::choose_primary(tx, shapes, author, row.id, key.as_deref())?;
+    let shape = shape::within_change(tx, shapes, workspace, row.id)?;
     uniques::settle(tx, &shape, &[])?;
     views::copy_all(tx, &original, &shape)?;
     shape::bump(tx, row.id)?;
-    let collection = queries::after_change(tx, workspace, row.id)?;
+    let collection = queries::after_change(tx, shapes, workspace, row.id)?;
     let event = CollectionEvent::Created(CollectionData { collection: &collection });
     publish(tx, author, collection.id, &added("collection", &collection)?, &event)?;
     let work = if copy.include_items { ask(tx, author, &original, row.id)? } else { None };

@@ -13,7 +13,7 @@ use records::definitions::{self, Definition, NewField};
 use records::indexes::uniques;
 use records::publish::{added, publish};
 use records::schema::collections;
-use records::shape::{self, CollectionRow, CollectionSettings};
+use records::shape::{self, CollectionRow, CollectionSettings, Shapes};
 use std::collections::BTreeSet;
 use store::{LockLevel, Tx};
 
@@ -21,7 +21,7 @@ use store::{LockLevel, Tx};
 ///
 /// # Errors
 /// `validation_error`, `duplicate_value`, `limit_reached`.
-pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collection> {
+pub fn create(tx: &mut Tx, shapes: &Shapes, author: &Author, new: NewCollection) -> Result<Collection> {
     let definitions = defined(new.fields)?;
     let mut settings = CollectionSettings::default();
     if let Some(patch) = new.settings {
@@ -67,13 +67,13 @@ pub fn create(tx: &mut Tx, author: &Author, new: NewCollection) -> Result<Collec
         .get_result(tx.connection())?;
     tx.note_created(LockLevel::Collection, row.id.0);
     shape::lock_for_change(tx, workspace, definitions.iter().filter_map(|one| one.options.mirrored_in()))?;
-    insert_fields(tx, author, row.id, definitions)?;
-    choose_primary(tx, author, row.id, new.primary_field.as_deref())?;
-    let mut shape = shape::within_change(tx, workspace, row.id)?;
+    insert_fields(tx, shapes, author, row.id, definitions)?;
+    choose_primary(tx, shapes, author, row.id, new.primary_field.as_deref())?;
+    let mut shape = shape::within_change(tx, shapes, workspace, row.id)?;
     uniques::keys(&shape, &settings.unique_keys)
         .map_err(|mistake| Error::invalid(mistake.param, mistake.message))?;
     if uniques::settle(tx, &shape, &[])? {
-        shape = shape::within_change(tx, workspace, row.id)?;
+        shape = shape::within_change(tx, shapes, workspace, row.id)?;
     }
     let row = queries::find(tx, workspace, row.id)?;
     let counted = Count { items: 0, exact_at: Some(now) };
@@ -122,6 +122,7 @@ fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
 /// Computed fields come last, because they look at others.
 fn insert_fields(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     definitions: Vec<Definition>,
@@ -129,11 +130,11 @@ fn insert_fields(
     let numbered = definitions.into_iter().enumerate();
     let (computed, plain): (Vec<_>, Vec<_>) = numbered.partition(|(_, one)| one.kind.is_computed());
     for (place, mut definition) in plain.into_iter().chain(computed) {
-        let shape = shape::within_change(tx, author.workspace, collection)?;
-        definitions::resolve(tx, author, &shape, &mut definition, &format!("fields[{place}]."))?;
+        let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
+        definitions::resolve(tx, shapes, author, &shape, &mut definition, &format!("fields[{place}]."))?;
         let position = i64::try_from(place).unwrap_or(i64::MAX);
         let row = definitions::insert(tx, author.workspace, collection, &definition, position)?;
-        definitions::mirror(tx, author, &row)?;
+        definitions::mirror(tx, shapes, author, &row)?;
     }
     Ok(())
 }
@@ -144,11 +145,12 @@ fn insert_fields(
 /// `validation_error` at `primary_field`.
 pub(super) fn choose_primary(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     wanted: Option<&str>,
 ) -> Result<()> {
-    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     let primary = match wanted {
         Some(key) => Some(definitions::expect_primary(&shape, key)?),
         None => definitions::first_primary(&shape.fields),

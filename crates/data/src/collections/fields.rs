@@ -60,7 +60,9 @@ pub async fn create_field(
     State(shapes): State<Shapes>,
 ) -> Result<Created<CollectionField>> {
     let author = Author::of(&cx.caller);
-    let (field, begun) = cx.change(move |tx| create(tx, &author, collection_id, new.clone())).await?;
+    let known = shapes.clone();
+    let change = cx.change(move |tx| create(tx, &known, &author, collection_id, new.clone()));
+    let (field, begun) = change.await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let field = cx.db.read(move |read| read_field(read, &shapes, workspace, collection_id, field)).await?;
@@ -113,9 +115,10 @@ pub async fn delete_field(
 ) -> Result<Deleted<FieldId>> {
     let author = Author::of(&cx.caller);
     let force = query.force == Some(true);
+    let known = shapes.clone();
     let begun = cx
         .change(move |tx| {
-            delete(tx, &author, collection_id, field_id, force, |tx, shape| {
+            delete(tx, &known, &author, collection_id, field_id, force, |tx, shape| {
                 views::users_of(tx, shape, field_id)
             })
         })
@@ -142,11 +145,12 @@ pub fn reorder_fields(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Body(order): Body<FieldOrder>,
+    shapes: State<Shapes>,
 ) -> Result<Rows<CollectionField>> {
     let author = Author::of(caller);
     let row = shape::for_change(tx, author.workspace, collection_id)?;
     row.refuse_archived()?;
-    let before = shape::within_change(tx, author.workspace, collection_id)?;
+    let before = shape::within_change(tx, &shapes.0, author.workspace, collection_id)?;
     check_order(&before, &order.field_ids)?;
     let keys = |shape: &Shape| shape.fields.iter().map(|field| field.key.clone()).collect::<Vec<_>>();
     let now = tx.now();
@@ -161,10 +165,10 @@ pub fn reorder_fields(
             .execute(tx.connection())?;
     }
     shape::bump(tx, collection_id)?;
-    let after = shape::within_change(tx, author.workspace, collection_id)?;
+    let after = shape::within_change(tx, &shapes.0, author.workspace, collection_id)?;
     let (old, new) = (json!(keys(&before)), json!(keys(&after)));
     if old != new {
-        let collection = queries::after_change(tx, author.workspace, collection_id)?;
+        let collection = queries::after_change(tx, &shapes.0, author.workspace, collection_id)?;
         let changed = Changes::from_iter([("fields".to_owned(), change(Some(&old), Some(&new)))]);
         let data = CollectionChanged { collection: &collection, changed: &changed };
         publish(tx, &author, collection_id, &changed, &CollectionEvent::Updated(data))?;

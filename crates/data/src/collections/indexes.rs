@@ -167,17 +167,7 @@ fn meant(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
         }
         parts.push(Part { subject, desc: part.direction == Direction::Desc });
     }
-    let is_set = parts.first().and_then(|part| part.subject.family(shape)).is_some_and(Family::is_set);
-    let kind = match parts.as_mut_slice() {
-        _ if new.unique => IndexKind::Unique,
-        [_] if is_set => IndexKind::Set,
-        // It is walked both ways.
-        [part] => {
-            part.desc = false;
-            IndexKind::Single
-        }
-        _ => IndexKind::Composite,
-    };
+    let kind = if new.unique { IndexKind::Unique } else { indexes::kind_for(shape, &mut parts) };
     if kind == IndexKind::Unique {
         parts.iter_mut().for_each(|part| part.desc = false);
     }

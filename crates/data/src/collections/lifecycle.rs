@@ -4,11 +4,11 @@ use super::events::{CollectionChanged, CollectionData, CollectionEvent};
 use super::model::{Collection, CollectionStatus};
 use super::{purge, queries};
 use model::{Caller, Code, CollectionId, Error, Result};
-use operation::{Deleted, Json, Path, operation};
+use operation::{Deleted, Json, Path, State, operation};
 use records::Author;
 use records::definitions;
 use records::publish::{differences, publish, removed};
-use records::shape;
+use records::shape::{self, Shapes};
 use serde_json::json;
 use store::Tx;
 
@@ -20,8 +20,9 @@ pub fn archive_collection(
     tx: &mut Tx,
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
+    shapes: State<Shapes>,
 ) -> Result<Json<Collection>> {
-    switch(tx, caller, collection_id, CollectionStatus::Archived)
+    switch(tx, &shapes.0, caller, collection_id, CollectionStatus::Archived)
 }
 
 /// Bring an archived collection back
@@ -30,26 +31,28 @@ pub fn unarchive_collection(
     tx: &mut Tx,
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
+    shapes: State<Shapes>,
 ) -> Result<Json<Collection>> {
-    switch(tx, caller, collection_id, CollectionStatus::Active)
+    switch(tx, &shapes.0, caller, collection_id, CollectionStatus::Active)
 }
 
 fn switch(
     tx: &mut Tx,
+    shapes: &Shapes,
     caller: &Caller,
     id: CollectionId,
     status: CollectionStatus,
 ) -> Result<Json<Collection>> {
     let author = Author::of(caller);
     let mut row = shape::for_change(tx, author.workspace, id)?;
-    let before = queries::after_change(tx, author.workspace, id)?;
+    let before = queries::after_change(tx, shapes, author.workspace, id)?;
     if before.status == status {
         return Ok(Json(before));
     }
     status.as_str().clone_into(&mut row.status);
     queries::store(tx, &row)?;
     shape::bump(tx, id)?;
-    let after = queries::after_change(tx, author.workspace, id)?;
+    let after = queries::after_change(tx, shapes, author.workspace, id)?;
     let changed = differences(&before, &after)?;
     let data = CollectionChanged { collection: &after, changed: &changed };
     let event = match status {
@@ -69,11 +72,12 @@ pub fn delete_collection(
     tx: &mut Tx,
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
+    shapes: State<Shapes>,
 ) -> Result<Deleted<CollectionId>> {
     let author = Author::of(caller);
     let mut row = shape::for_change(tx, author.workspace, collection_id)?;
-    let before = queries::after_change(tx, author.workspace, collection_id)?;
-    let shape = shape::within_change(tx, author.workspace, collection_id)?;
+    let before = queries::after_change(tx, &shapes.0, author.workspace, collection_id)?;
+    let shape = shape::within_change(tx, &shapes.0, author.workspace, collection_id)?;
     let users = definitions::users::pointing_here(tx, &shape)?;
     if !users.is_empty() {
         let message = format!("{} relation fields of other collections point to it.", users.len());

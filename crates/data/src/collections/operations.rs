@@ -66,8 +66,9 @@ pub fn create_collection(
     tx: &mut Tx,
     caller: &Caller,
     Body(new): Body<NewCollection>,
+    shapes: State<Shapes>,
 ) -> Result<Created<Collection>> {
-    Ok(Created(create::create(tx, &Author::of(caller), new)?))
+    Ok(Created(create::create(tx, &shapes.0, &Author::of(caller), new)?))
 }
 
 /// Collection with its fields
@@ -95,7 +96,9 @@ pub async fn update_collection(
 ) -> Result<Json<Collection>> {
     let author = Author::of(&cx.caller);
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    let begun = cx.change(move |tx| update(tx, &author, collection_id, patch.clone(), expected)).await?;
+    let known = shapes.clone();
+    let change = cx.change(move |tx| update(tx, &known, &author, collection_id, patch.clone(), expected));
+    let begun = change.await?;
     rewrite::finish_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let collection = cx.db.read(move |read| queries::whole(read, &shapes, workspace, collection_id));
@@ -104,6 +107,7 @@ pub async fn update_collection(
 
 fn update(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     id: CollectionId,
     patch: CollectionPatch,
@@ -117,10 +121,10 @@ fn update(
         groups::expect(tx, workspace, group)?;
     }
     let old = shape::for_change(tx, workspace, id)?;
-    let before = queries::after_change(tx, workspace, id)?;
+    let before = queries::after_change(tx, shapes, workspace, id)?;
     expected.check_showing(old.version, || Ok(serde_json::to_value(&before)?))?;
     old.refuse_archived()?;
-    let shape = shape::within_change(tx, workspace, id)?;
+    let shape = shape::within_change(tx, shapes, workspace, id)?;
     let mut row = old.clone();
     if let Some(name) = patch.name {
         name.trim().clone_into(&mut row.name);
@@ -157,8 +161,8 @@ fn update(
         return Ok(None);
     }
     queries::store(tx, &row)?;
-    let begun = follow(tx, author, &old, &row)?;
-    let collection = queries::after_change(tx, workspace, id)?;
+    let begun = follow(tx, shapes, author, &old, &row)?;
+    let collection = queries::after_change(tx, shapes, workspace, id)?;
     let event = CollectionEvent::Updated(CollectionChanged { collection: &collection, changed: &changed });
     publish(tx, author, id, &changed, &event)?;
     Ok(begun)
@@ -167,6 +171,7 @@ fn update(
 /// What follows from another primary field and other unique keys.
 fn follow(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     old: &shape::CollectionRow,
     row: &shape::CollectionRow,
@@ -176,7 +181,7 @@ fn follow(
         return Ok(None);
     }
     shape::bump(tx, row.id)?;
-    let shape = shape::within_change(tx, author.workspace, row.id)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, row.id)?;
     if uniques::settle(tx, &shape, &[])? {
         shape::bump(tx, row.id)?;
     }

@@ -112,9 +112,14 @@ pub(super) fn with_count(
 }
 
 /// The collection as a transaction left it, with its fields.
-pub(super) fn after_change(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId) -> Result<Collection> {
+pub(super) fn after_change(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    id: CollectionId,
+) -> Result<Collection> {
     let row = find(tx, workspace, id)?;
-    let shape = shape::within_change(tx, workspace, id)?;
+    let shape = shape::within_change(tx, shapes, workspace, id)?;
     in_full(tx, row, &shape)
 }
 

@@ -1,66 +1,12 @@
-//! Exports: the items of a collection as CSV or JSON Lines, at a signed link.
-//!
-//! [`operations`] makes the link, which carries all that it gives; [`stream`] reads the items as the receiver takes them,
-//! and [`print`] writes them.
+//! Exports of items: the operation that makes a link.
 
-mod guard;
 mod operations;
-mod print;
-mod stream;
 
-pub use guard::{guarded, unguarded};
 pub use operations::ExportLink;
-pub use stream::Exporter;
 
 use ::operation::Operations;
-use model::{CollectionId, Timestamp, WorkspaceId};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// Operations of the area Items.
 pub(crate) fn of_items() -> Operations {
     vec![Box::new(operations::ExportItems)]
-}
-
-/// What an export is written as.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ExportFormat {
-    /// Comma-separated values (RFC 4180) in UTF-8.
-    #[default]
-    Csv,
-    /// An item in each line, as the API shows it.
-    Jsonl,
-}
-
-/// What a link to an export gives: it is signed, and holds all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Export {
-    /// Whose.
-    #[serde(rename = "w")]
-    pub workspace: WorkspaceId,
-    /// Which collection.
-    #[serde(rename = "c")]
-    pub collection: CollectionId,
-    /// What it is written as.
-    #[serde(rename = "f")]
-    pub format: ExportFormat,
-    /// Whether CSV begins with a byte order mark.
-    #[serde(rename = "b")]
-    pub bom: bool,
-    /// What the query string said of filters, order and view.
-    #[serde(rename = "q")]
-    pub asked: Vec<(String, String)>,
-    /// The fields that are written, by key; `None` for all.
-    #[serde(rename = "k")]
-    pub fields: Option<Vec<String>>,
-    /// When the link was made, in milliseconds since 1970: items created later are not part of it.
-    #[serde(rename = "t")]
-    pub as_of: i64,
-}
-
-impl Export {
-    fn as_of(&self) -> Timestamp {
-        Timestamp::from_millis(self.as_of)
-    }
 }

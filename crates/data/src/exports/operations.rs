@@ -1,9 +1,9 @@
 //! Links to exports.
 
-use super::{Export, ExportFormat};
 use files::{Files, Link};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
 use operation::{Json, Path, Query, State, comma_list, operation};
+use records::exports::{Export, ExportFormat};
 use records::query::{Asked, Planner};
 use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,35 @@
 //! The events of imports.
 
 use super::model::Import;
+use crate::items::ITEMS;
+use model::Result;
 use operation::Event;
+use records::Author;
+use records::imports::{ImportRow, ImportStatus, Target};
+use records::shape::Kind;
 use serde::Serialize;
+use store::Tx;
 use utoipa::ToSchema;
+
+/// Imports of items.
+pub struct ItemImports;
+
+impl Target for ItemImports {
+    fn kind(&self) -> &'static Kind {
+        &ITEMS
+    }
+
+    fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {
+        let status = import.status()?;
+        let data = ImportEnded { import: Import::of(import, None, None)? };
+        let event = match status {
+            ImportStatus::Completed | ImportStatus::CompletedWithErrors => ImportEvent::Completed(data),
+            _ => ImportEvent::Failed(data),
+        };
+        tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
+        Ok(())
+    }
+}
 
 /// How an import ended.
 #[derive(Event)]
@@ -21,5 +47,5 @@ pub(crate) enum ImportEvent {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ImportEnded {
     /// The import, as it ended.
-    pub(super) import: Import,
+    import: Import,
 }

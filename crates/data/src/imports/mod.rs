@@ -1,25 +1,12 @@
-//! Imports: files of rows that become items, as jobs that go on where they stopped.
-//!
-//! [`operations`] takes the wish, [`look`] and [`detect`] find out what the file is, [`reader`] reads it record by
-//! record, [`plan`] says which column becomes which field, [`begin`] makes what is missing, [`rows`] writes a stretch of records in one transaction,
-//! [`job`] holds it all together, and [`report`] tells what could not be taken.
+//! Imports of items: their operations and events over the engine's imports.
 
-mod begin;
-mod detect;
 mod events;
-mod job;
-mod look;
 mod model;
 mod operations;
-mod plan;
-mod queries;
-mod reader;
-mod report;
-mod rows;
 
 pub(crate) use events::ImportEvent;
-pub use job::{ATTEMPTS, Importer, KIND as JOB, run};
-pub use model::{Import, ImportStatus};
+pub use events::ItemImports;
+pub use model::Import;
 
 use ::operation::Operations;
 

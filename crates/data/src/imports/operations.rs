@@ -1,23 +1,16 @@
 //! Starting imports, and looking at them.
 
-use super::model::{Import, ImportRow, ImportSettings};
-use super::{job, plan, queries};
+use super::model::Import;
 use auth::idempotency;
 use bytes::Bytes;
-use files::{self, Files, MOST_BYTES, NewFile, Stored};
-use model::{CollectionId, Error, FileId, ImportId, Result, Scope, WorkspaceId};
+use files::{self, Files, MOST_BYTES, NewFile};
+use model::{CollectionId, Error, ImportId, Result, Scope};
 use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
 use records::Author;
+use records::imports::{self, ImportRow, ImportSettings, Origin};
 use records::shape::{self, Shapes};
 use std::sync::Arc;
-use store::{Read, Tx};
-
-/// Where the rows come from.
-#[derive(Clone)]
-enum Origin {
-    File(FileId),
-    Content(Stored),
-}
+use store::Read;
 
 /// Start an import of CSV or JSON Lines
 ///
@@ -43,8 +36,8 @@ pub async fn import_items(
     cx.db
         .read(move |read| {
             let shape = shape::for_read(read, &known, workspace, collection_id)?;
-            plan::check(&shape, &checked)?;
-            file.map(|file| importable(read, workspace, file)).transpose()
+            imports::check(&shape, &checked)?;
+            file.map(|file| imports::importable(read, workspace, file)).transpose()
         })
         .await?;
     let author = Author::of(&cx.caller);
@@ -62,7 +55,8 @@ pub async fn import_items(
     };
     let claim = cx.claim.clone();
     let import = cx.db.write(move |tx| {
-        let import = start(tx, &shapes, &author, collection_id, &origin, &settings)?;
+        let shape = shape::for_write(tx, &shapes, workspace, collection_id)?;
+        let import = Import::of(imports::start(tx, &shape, &author, &origin, &settings)?, None, None)?;
         if let Some(claim) = &claim {
             let reply = Created(import.clone()).reply()?;
             idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers)?;
@@ -74,34 +68,6 @@ pub async fn import_items(
         cx.mark_answered();
     }
     Ok(Created(import))
-}
-
-/// A file that can be imported.
-fn importable(read: &mut Read, workspace: WorkspaceId, file: FileId) -> Result<()> {
-    let found = files::live(read, workspace, file);
-    found.map(drop).map_err(|error| error.param("file_id"))
-}
-
-fn start(
-    tx: &mut Tx,
-    shapes: &Shapes,
-    author: &Author,
-    collection: CollectionId,
-    origin: &Origin,
-    settings: &ImportSettings,
-) -> Result<Import> {
-    let shape = shape::for_write(tx, shapes, author.workspace, collection)?;
-    plan::check(&shape, settings)?;
-    let file = match origin {
-        Origin::File(file) => {
-            importable(tx, author.workspace, *file)?;
-            *file
-        }
-        Origin::Content(stored) => files::finish(tx, stored)?.id,
-    };
-    let row = queries::insert(tx, author, collection, file, settings)?;
-    job::ask(tx, &row)?;
-    row.import(None, None)
 }
 
 /// Past and running imports
@@ -118,7 +84,7 @@ pub fn list_imports(
 ) -> Result<OptInList<Import>> {
     let workspace = caller.workspace_id();
     shape::for_read(read, &shapes.0, workspace, collection_id)?;
-    let rows = queries::list(read, workspace, collection_id, page.page())?;
+    let rows = imports::list(read, workspace, collection_id, page.page())?;
     let imports =
         rows.into_iter().map(|row| shown(read, &files.0, row, false)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(imports, |import| import.id.to_string()))
@@ -136,7 +102,7 @@ pub fn get_import(
 ) -> Result<Json<Import>> {
     let workspace = caller.workspace_id();
     shape::for_read(read, &shapes.0, workspace, collection_id)?;
-    let row = queries::one(read, workspace, collection_id, &import_id)?;
+    let row = imports::one(read, workspace, collection_id, &import_id)?;
     Ok(Json(shown(read, &files.0, row, true)?))
 }
 
@@ -147,6 +113,6 @@ fn shown(read: &mut Read, store: &Arc<Files>, row: ImportRow, with_errors: bool)
     };
     let now = read.now();
     let report = report.map(|file| store.show(&file, now)).transpose()?;
-    let errors = if with_errors { Some(queries::told(read, &row.id)?) } else { None };
-    row.import(report, errors)
+    let errors = if with_errors { Some(imports::rejected_rows(read, &row.id)?) } else { None };
+    Import::of(row, report, errors)
 }

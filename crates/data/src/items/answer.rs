@@ -1,9 +1,10 @@
 //! Items as answers.
 
+use super::item::Item;
 use model::Result;
 use operation::{RawCreated, RawJson, With};
 use records::print::Printer;
-use records::rows::{Item, ItemRow};
+use records::rows::ItemRow;
 use records::shape::Shape;
 
 /// An item as an answer, with its version as `ETag`.

@@ -1,6 +1,7 @@
 //! Copying an item.
 
 use super::answer;
+use super::item::Item;
 use super::model::{ItemCopy, mode};
 use fields::Data;
 use fields::FieldType;
@@ -10,9 +11,9 @@ use operation::{Body, Path, RawCreated, State, With, operation};
 use records::links::table::pointed_to;
 use records::rows;
 use records::rows::Editor;
+use records::rows::ItemRow;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
-use records::rows::{Item, ItemRow};
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 

@@ -11,6 +11,8 @@ mod empty_trash;
 mod events;
 mod field_values;
 mod files;
+mod item;
+mod kind;
 mod lock;
 mod model;
 mod moving;
@@ -19,6 +21,9 @@ mod position;
 mod trash;
 
 pub(crate) use events::{CommentEvent, FileEvent};
+pub use item::Item;
+pub use kind::ITEMS;
+pub(crate) use kind::ItemEvent;
 pub use model::{ItemComment, ItemFile};
 
 use operation::Operations;

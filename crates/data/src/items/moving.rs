@@ -49,7 +49,7 @@ pub struct ItemMoveReport {
     /// How many items point to it by relation fields, and lose it.
     pub detached: usize,
     /// The item as it is now; `null` after a dry run.
-    #[schema(value_type = Option<records::rows::Item>)]
+    #[schema(value_type = Option<super::item::Item>)]
     pub item: Option<Value>,
 }
 

@@ -1,12 +1,12 @@
 //! Creating, reading and changing items.
 
 use super::answer::{self, Shown};
+use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Body, ExpectedVersion, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
 use records::print;
 use records::rows;
-use records::rows::Item;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
 use records::rows::{Change, Editor};

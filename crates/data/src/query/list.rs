@@ -1,5 +1,6 @@
 //! The list of a collection's items.
 
+use crate::items::Item;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +9,7 @@ use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList,
 use records::indexes;
 use records::print::Shown;
 use records::query::{Asked, Found, Planner, Query as RecordQuery, pick};
-use records::rows::{Item, find};
+use records::rows::find;
 use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
 use std::collections::BTreeSet;

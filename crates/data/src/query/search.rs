@@ -1,10 +1,10 @@
 //! Full-text search of a collection's items.
 
+use crate::items::Item;
 use model::{Caller, CollectionId, Result};
 use operation::{PageNumber, Path, RawPageList, State, With, operation};
 use records::query::Planner;
 use records::query::search::{Search, SearchFacts};
-use records::rows::Item;
 use records::shape::{self, Shapes};
 use store::Read;
 

@@ -148,7 +148,12 @@ pub async fn index_on(
 ) -> IndexId {
     let (workspace, parts) = (key.workspace, parts.to_vec());
     let made = app.db().write(move |tx| {
-        let shape = records::shape::for_read(tx, &Default::default(), workspace, collection)?;
+        let shape = records::shape::for_read(
+            tx,
+            &records::shape::Shapes::new([&svc_data::items::ITEMS]),
+            workspace,
+            collection,
+        )?;
         let part = |(name, desc): &(String, bool)| Part {
             subject: Subject::named(&shape, name).unwrap(),
             desc: *desc,

@@ -93,7 +93,7 @@ pub fn name_of(subject: Subject, fields: &FieldSet) -> String {
 pub fn subject(fields: &FieldSet, name: &str, param: impl Into<String>) -> Result<Subject> {
     Subject::named(fields, name).ok_or_else(|| {
         let hint = fields.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Error::invalid(param, format_args!("is not a field of this collection{hint}"))
+        Error::invalid(param, format_args!("is not a field of this {}{hint}", fields.noun()))
     })
 }
 

@@ -53,7 +53,8 @@ fn field_type(key: &str, fields: &FieldSet) -> Result<Type, Problem> {
     let Some(field) = fields.field(key) else {
         let near = crate::text::nearest(key, fields.iter().map(|field| field.key.as_str()));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(wrong(format!("names `{key}`, which is no field of this collection{hint}")));
+        let noun = fields.noun();
+        return Err(wrong(format!("names `{key}`, which is no field of this {noun}{hint}")));
     };
     match field.kind {
         FieldType::Json => Err(wrong(format!("cannot read `{key}`, whose values are JSON of any type"))),

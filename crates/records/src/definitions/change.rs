@@ -94,8 +94,9 @@ pub async fn run(
         }
         let report = report.filter(|_| proposal.changes_type());
         let (author, wish, seen) = (author.clone(), wish.clone(), shape.version);
+        let shapes_now = shapes.clone();
         let made = cx.try_change(move |tx| {
-            let begun = apply(tx, &author, change, seen, wish.clone())?;
+            let begun = apply(tx, &shapes_now, &author, change, seen, wish.clone())?;
             Ok(begun.map(|begun| Made { begun, report: report.clone() }))
         });
         if let Some(made) = made.await? {
@@ -333,6 +334,7 @@ fn plan_for(shape: &Shape, field: &Field, next: &Definition) -> (Plan, bool) {
 #[expect(clippy::option_option, reason = "no change made, or one that leaves work or none")]
 fn apply(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     change: Change,
     seen: i64,
@@ -340,7 +342,7 @@ fn apply(
 ) -> Result<Option<Option<Begun>>> {
     let row = shape::for_change(tx, author.workspace, change.collection)?;
     row.refuse_archived()?;
-    let shape = shape::within_change(tx, author.workspace, change.collection)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
     let mut proposal = propose(tx, &shape, change.field, wish)?;
     let progress = rewrite::progress(tx, change.collection)?;
     let converting = progress.get(&change.field).copied();
@@ -349,7 +351,7 @@ fn apply(
     if shape.version != seen {
         return Ok(None);
     }
-    resolve(tx, author, &shape, &mut proposal.next, "")?;
+    resolve(tx, shapes, author, &shape, &mut proposal.next, "")?;
     if proposal.next == Definition::of(&proposal.row.clone().field()?, proposal.row.next_number) {
         return Ok(Some(None));
     }
@@ -365,25 +367,26 @@ fn apply(
         proposal.plan.indexes = table::drop_of_field(tx, change.collection, change.field)?;
     }
     shape::bump(tx, change.collection)?;
-    let mut shape = shape::within_change(tx, author.workspace, change.collection)?;
+    let mut shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
     let except: &[FieldId] = if proposal.changes_type() { &[change.field] } else { &[] };
     if uniques::settle(tx, &shape, except)? {
         shape::bump(tx, change.collection)?;
-        shape = shape::within_change(tx, author.workspace, change.collection)?;
+        shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
     }
     let begun = rewrite::begin(tx, &shape, Some(change.field), &proposal.plan)?;
-    publish_change(tx, author, change.collection, &before)?;
+    publish_change(tx, shapes, author, change.collection, &before)?;
     Ok(Some(begun))
 }
 
 /// The event and the activity of a field that was just changed, as it was `before`.
 pub(crate) fn publish_change(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     before: &CollectionField,
 ) -> Result<()> {
-    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     let after = seen_field(&shape, before.id, None)?;
     let path = format!("fields.{}", after.field_key);
     let changed = differences(before, &after)?;

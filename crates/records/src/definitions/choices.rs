@@ -3,7 +3,7 @@
 use super::change::{publish_change, seen_field, stored};
 use super::define::{self, Definition};
 use crate::Author;
-use crate::shape::{self, Shape};
+use crate::shape::{self, Shape, Shapes};
 use fields::Choice;
 use fields::option_rules::{MOST_CHOICES, settle_choices};
 use model::{Error, FieldId, OptionId, Result};
@@ -16,6 +16,7 @@ use store::Tx;
 /// The database's.
 pub fn add_choices(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     shape: &Shape,
     id: FieldId,
@@ -41,5 +42,5 @@ pub fn add_choices(
     let before = seen_field(shape, id, None)?;
     define::store(tx, id, &next, field.version + 1)?;
     shape::bump(tx, shape.collection)?;
-    publish_change(tx, author, shape.collection, &before)
+    publish_change(tx, shapes, author, shape.collection, &before)
 }

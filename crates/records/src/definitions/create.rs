@@ -10,7 +10,7 @@ use crate::indexes::uniques;
 
 use crate::schema::collections;
 use crate::shape;
-use crate::shape::FieldRow;
+use crate::shape::{FieldRow, Shapes};
 use diesel::prelude::*;
 use fields::{FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Result};
@@ -24,6 +24,7 @@ use store::Tx;
 /// `validation_error`, `duplicate_value`, `limit_reached`, `not_found`, and `invalid_state` for an archived collection.
 pub fn create(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     new: NewField,
@@ -32,28 +33,28 @@ pub fn create(
     shape::lock_for_change(tx, author.workspace, mirrored_in.into_iter().chain([collection]))?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
-    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     refuse_many(&shape, 1)?;
     if let Some(key) = &new.field_key {
         refuse_taken_key(tx, collection, key, "field_key")?;
     }
     let mut definition = define(new, |key| has_key(&shape, key), "")
         .map_err(|mistakes| Error::all_invalid(mistakes).unwrap_or_else(|| Error::internal("no mistakes")))?;
-    resolve(tx, author, &shape, &mut definition, "")?;
+    resolve(tx, shapes, author, &shape, &mut definition, "")?;
     let fill = filling(tx, &definition, collection)?;
     let made = insert(tx, author.workspace, collection, &definition, next_position(&shape))?;
     if shape.primary.is_none() {
         adopt_primary(tx, collection, &made)?;
     }
     shape::bump(tx, collection)?;
-    mirror(tx, author, &made)?;
-    let mut shape = shape::within_change(tx, author.workspace, collection)?;
+    mirror(tx, shapes, author, &made)?;
+    let mut shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     if uniques::settle(tx, &shape, &[])? {
         shape::bump(tx, collection)?;
-        shape = shape::within_change(tx, author.workspace, collection)?;
+        shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     }
     let begun = rewrite::begin(tx, &shape, Some(made.id), &fill)?;
-    publish_new(tx, author, collection, made.id)?;
+    publish_new(tx, shapes, author, collection, made.id)?;
     Ok((made.id, begun))
 }
 

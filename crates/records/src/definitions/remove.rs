@@ -10,7 +10,7 @@ use crate::indexes::table;
 use crate::indexes::uniques;
 use crate::publish::{publish, removed};
 use crate::schema::{collection_fields, collections};
-use crate::shape::{self, CollectionSettings, Shape};
+use crate::shape::{self, CollectionSettings, Shape, Shapes};
 use diesel::prelude::*;
 use fields::Field;
 use model::{Code, CollectionId, Error, FieldId, JsonText, Result};
@@ -24,20 +24,21 @@ use store::Tx;
 /// `not_found`, `invalid_state`; `field_in_use` unless `force`.
 pub fn delete(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     id: FieldId,
     force: bool,
     other_users: impl FnOnce(&mut Tx, &Shape) -> Result<Vec<Value>>,
 ) -> Result<Vec<Begun>> {
-    let before = shape::within_change(tx, author.workspace, collection)?;
+    let before = shape::within_change(tx, shapes, author.workspace, collection)?;
     let options = before.field_by_id(id).map(|field| &field.options);
     let other_end = options.filter(|options| options.reverse_field_id.is_some());
     let other_end = other_end.and_then(|options| options.target_collection_id);
     shape::lock_for_change(tx, author.workspace, other_end.into_iter().chain([collection]))?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
-    let shape = shape::within_change(tx, author.workspace, collection)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     let field = shape.field_by_id(id).ok_or_else(|| Error::not_found("field"))?;
     let mut users = users::all(tx, &shape, field)?;
     users.extend(other_users(tx, &shape)?);
@@ -50,28 +51,40 @@ pub fn delete(
         return Err(Error::new(Code::FieldInUse, message).with("details", json!({ "used_by": users })));
     }
     let mut begun = Vec::new();
-    begun.extend(take_out(tx, author, &shape, field)?);
+    begun.extend(take_out(tx, shapes, author, &shape, field)?);
     if let (Some(other), Some(target)) = (field.options.reverse_field_id, field.options.target_collection_id)
     {
-        begun.extend(take_out_mirror(tx, author, target, other)?);
+        begun.extend(take_out_mirror(tx, shapes, author, target, other)?);
     }
     Ok(begun)
 }
 
 /// The other end of a relation goes with it: its values were the same links.
-fn take_out_mirror(tx: &mut Tx, author: &Author, target: CollectionId, id: FieldId) -> Result<Option<Begun>> {
+fn take_out_mirror(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    target: CollectionId,
+    id: FieldId,
+) -> Result<Option<Begun>> {
     match shape::for_change(tx, author.workspace, target) {
         Err(error) if error.code() == Code::NotFound => return Ok(None),
         other => other?,
     };
-    let shape = shape::within_change(tx, author.workspace, target)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, target)?;
     match shape.field_by_id(id) {
-        Some(field) => take_out(tx, author, &shape, field),
+        Some(field) => take_out(tx, shapes, author, &shape, field),
         None => Ok(None),
     }
 }
 
-fn take_out(tx: &mut Tx, author: &Author, shape: &Shape, field: &Field) -> Result<Option<Begun>> {
+fn take_out(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    shape: &Shape,
+    field: &Field,
+) -> Result<Option<Begun>> {
     let (collection, now) = (shape.collection, tx.now());
     let gone = CollectionField::of(shape, field, None);
     diesel::update(collection_fields::table.find(field.id))
@@ -87,10 +100,10 @@ fn take_out(tx: &mut Tx, author: &Author, shape: &Shape, field: &Field) -> Resul
             .execute(tx.connection())?;
     }
     shape::bump(tx, collection)?;
-    let mut after = shape::within_change(tx, author.workspace, collection)?;
+    let mut after = shape::within_change(tx, shapes, author.workspace, collection)?;
     if uniques::settle(tx, &after, &[])? {
         shape::bump(tx, collection)?;
-        after = shape::within_change(tx, author.workspace, collection)?;
+        after = shape::within_change(tx, shapes, author.workspace, collection)?;
     }
     let plan = Plan {
         steps: vec![Step::Remove { key: field.key.clone() }],

@@ -25,6 +25,7 @@ pub const MOST_FIELDS: i64 = 500;
 /// `validation_error`.
 pub fn resolve(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     shape: &Arc<Shape>,
     definition: &mut Definition,
@@ -34,15 +35,21 @@ pub fn resolve(
         return expect_target(tx, author, definition, path);
     }
     if definition.kind.is_computed() {
-        return compute(tx, shape, definition, path);
+        return compute(tx, shapes, shape, definition, path);
     }
     Ok(())
 }
 
 /// Whether what a computed field computes can be computed, and of which type it is.
-fn compute(tx: &mut Tx, shape: &Arc<Shape>, definition: &mut Definition, path: &str) -> Result<()> {
+fn compute(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    shape: &Arc<Shape>,
+    definition: &mut Definition,
+    path: &str,
+) -> Result<()> {
     let candidate = Candidate { key: &definition.key, kind: definition.kind, options: &definition.options };
-    let problem = match compute::check(tx, &Shapes::default(), shape, candidate)? {
+    let problem = match compute::check(tx, shapes, shape, candidate)? {
         Ok(Some(result)) => {
             definition.options.result_type = Some(result);
             return Ok(());
@@ -68,6 +75,8 @@ fn expect_target(tx: &mut Tx, author: &Author, definition: &Definition, path: &s
     };
     let there: Option<CollectionId> = collections::table
         .filter(collections::id.eq(target))
+        // Sets of other kinds are no collections.
+        .filter(collections::id.gt(CollectionId(0)))
         .filter(collections::workspace_id.eq(author.workspace))
         .filter(collections::trashed_at.is_null())
         .select(collections::id)
@@ -80,7 +89,7 @@ fn expect_target(tx: &mut Tx, author: &Author, definition: &Definition, path: &s
 ///
 /// # Errors
 /// `validation_error` at `options.reverse_field_key`, `duplicate_value`, `limit_reached`.
-pub fn mirror(tx: &mut Tx, author: &Author, row: &FieldRow) -> Result<()> {
+pub fn mirror(tx: &mut Tx, shapes: &Shapes, author: &Author, row: &FieldRow) -> Result<()> {
     let mut options: FieldOptions = row.options.parse()?;
     let (Some(key), Some(target)) = (options.reverse_field_key.take(), options.target_collection_id) else {
         return Ok(());
@@ -89,7 +98,7 @@ pub fn mirror(tx: &mut Tx, author: &Author, row: &FieldRow) -> Result<()> {
     // Locked already, with the collection of the field ([`FieldOptions::mirrored_in`]).
     let held = shape::for_change(tx, author.workspace, target)?;
     held.refuse_archived()?;
-    let shape = shape::within_change(tx, author.workspace, target)?;
+    let shape = shape::within_change(tx, shapes, author.workspace, target)?;
     refuse_taken_key(tx, target, &key, param)?;
     refuse_many(&shape, 1)?;
     let new = NewField {
@@ -116,7 +125,7 @@ pub fn mirror(tx: &mut Tx, author: &Author, row: &FieldRow) -> Result<()> {
     options.reverse_field_id = Some(made.id);
     set_options(tx, row.id, &options)?;
     shape::bump(tx, target)?;
-    publish_new(tx, author, target, made.id)
+    publish_new(tx, shapes, author, target, made.id)
 }
 
 fn set_options(tx: &mut Tx, id: FieldId, options: &FieldOptions) -> Result<()> {
@@ -127,8 +136,14 @@ fn set_options(tx: &mut Tx, id: FieldId, options: &FieldOptions) -> Result<()> {
 }
 
 /// The event and the activity of a field that was just created.
-pub fn publish_new(tx: &mut Tx, author: &Author, collection: CollectionId, id: FieldId) -> Result<()> {
-    let shape = shape::within_change(tx, author.workspace, collection)?;
+pub fn publish_new(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    id: FieldId,
+) -> Result<()> {
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     let Some(field) = shape.field_by_id(id) else { return Ok(()) };
     let path = format!("fields.{}", field.key);
     let field = CollectionField::of(&shape, field, None);
@@ -163,7 +178,8 @@ pub fn refuse_taken_key(read: &mut Read, collection: CollectionId, key: &str, pa
 /// # Errors
 /// `limit_reached`.
 pub fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
-    if i64::try_from(shape.fields.len()).unwrap_or(i64::MAX) + more > MOST_FIELDS {
+    let there = shape.fields.iter().filter(|field| !field.is_built_in()).count();
+    if i64::try_from(there).unwrap_or(i64::MAX) + more > MOST_FIELDS {
         return Err(Error::new(
             Code::LimitReached,
             format!("A collection has at most {MOST_FIELDS} fields."),

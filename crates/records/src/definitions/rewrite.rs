@@ -124,7 +124,7 @@ struct RewriteRow {
 pub fn begin(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Result<Option<Begun>> {
     let counted = count::all_up_to(tx, shape.collection, count::EXACT)?;
     if counted == 0 || plan.is_empty() {
-        finish(tx, shape.workspace, shape.collection, field, plan)?;
+        finish(tx, shape, field, plan)?;
         return Ok(None);
     }
     let now = tx.now();
@@ -176,9 +176,9 @@ pub async fn finish_soon(db: &Db, shapes: &Arc<Shapes>, begun: Option<Begun>) ->
 /// When the database fails. What was done stays done.
 pub async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
     loop {
-        let shapes = shapes.clone();
-        if !db.write(move |tx| slice(tx, &shapes, id)).await? {
-            return db.write(move |tx| conclude(tx, id)).await;
+        let (for_slice, shapes) = (shapes.clone(), shapes.clone());
+        if !db.write(move |tx| slice(tx, &for_slice, id)).await? {
+            return db.write(move |tx| conclude(tx, &shapes, id)).await;
         }
     }
 }
@@ -214,14 +214,17 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
 
 /// Ends work whose items are all done. It changes the shape, so it is a transaction of its own that locks the collection
 /// for that: the slices share it with whoever writes items.
-fn conclude(tx: &mut Tx, id: i64) -> Result<()> {
+fn conclude(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<()> {
     let Some(row) = found(tx, id)? else { return Ok(()) };
     let collection = shape::for_change(tx, row.workspace_id, row.collection_id);
     lock(tx, id)?;
     let Some(row) = found(tx, id)? else { return Ok(()) };
     forget(tx, id)?;
     match collection {
-        Ok(_) => finish(tx, row.workspace_id, row.collection_id, row.field_id, &row.change.parse()?),
+        Ok(_) => {
+            let shape = shape::within_change(tx, shapes, row.workspace_id, row.collection_id)?;
+            finish(tx, &shape, row.field_id, &row.change.parse()?)
+        }
         Err(error) if error.code() == Code::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -377,28 +380,21 @@ fn remove_links(tx: &mut Tx, workspace: WorkspaceId, field: Option<FieldId>) -> 
 }
 
 /// What comes when all items are right: indexes on the new values, and the end of deleted fields.
-fn finish(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    collection: CollectionId,
-    field: Option<FieldId>,
-    plan: &Plan,
-) -> Result<()> {
+fn finish(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Result<()> {
     if removes(plan)
         && let Some(field) = field
     {
         let gone = collection_fields::table.find(field).filter(collection_fields::trashed_at.is_not_null());
         diesel::delete(gone).execute(tx.connection())?;
     }
-    shape::bump(tx, collection)?;
+    shape::bump(tx, shape.collection)?;
     let converted = plan.steps.iter().any(|step| matches!(step, Step::Convert { .. }));
     if plan.indexes.is_empty() && !converted {
         return Ok(());
     }
-    let shape = shape::within_change(tx, workspace, collection)?;
     for again in &plan.indexes {
-        table::make_anew(tx, &shape, again)?;
+        table::make_anew(tx, shape, again)?;
     }
-    uniques::settle_after(tx, &shape)?;
-    shape::bump(tx, collection)
+    uniques::settle_after(tx, shape)?;
+    shape::bump(tx, shape.collection)
 }

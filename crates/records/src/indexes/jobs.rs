@@ -171,12 +171,12 @@ enum Next {
 
 /// Does a slice; whether there is more.
 async fn step(db: &Db, shapes: &Arc<Shapes>, id: IndexId) -> Result<bool> {
-    let shapes = shapes.clone();
-    match db.write(move |tx| slice(tx, &shapes, id)).await? {
+    let (for_slice, shapes) = (shapes.clone(), shapes.clone());
+    match db.write(move |tx| slice(tx, &for_slice, id)).await? {
         Next::Slice => Ok(true),
         Next::Over => Ok(false),
         Next::Ready => db.write(move |tx| finish(tx, id)).await.map(|()| false),
-        Next::Failed(clashes) => db.write(move |tx| fail(tx, id, &clashes)).await.map(|()| true),
+        Next::Failed(clashes) => db.write(move |tx| fail(tx, &shapes, id, &clashes)).await.map(|()| true),
     }
 }
 
@@ -321,9 +321,9 @@ fn building(tx: &mut Tx, id: IndexId) -> Result<Option<IndexRow>> {
 }
 
 /// Gives an index up whose values are not unique. Emptying it is what comes next.
-fn fail(tx: &mut Tx, id: IndexId, clashes: &[(ItemId, ItemId)]) -> Result<()> {
+fn fail(tx: &mut Tx, shapes: &Shapes, id: IndexId, clashes: &[(ItemId, ItemId)]) -> Result<()> {
     let Some(row) = building(tx, id)? else { return Ok(()) };
-    let shape = shape::within_change(tx, row.workspace_id, row.collection_id)?;
+    let shape = shape::within_change(tx, shapes, row.workspace_id, row.collection_id)?;
     let index = Index::of(&row)?;
     let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(&shape)).collect();
     let pairs: Vec<String> = clashes.iter().map(|(one, other)| format!("{one} and {other}")).collect();

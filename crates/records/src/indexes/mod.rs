@@ -11,7 +11,7 @@ pub mod uniques;
 pub use events::IndexEvent;
 
 use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};
-use fields::Part;
+use fields::{Family, Part};
 use model::{Code, Error, JsonText, Result};
 use serde_json::json;
 use store::Tx;
@@ -46,4 +46,20 @@ pub fn create(
 pub fn drop_index(tx: &mut Tx, row: &IndexRow) -> Result<()> {
     table::drop(tx, row)?;
     shape::bump(tx, row.collection_id)
+}
+
+/// The kind of index that finds records by `parts` and orders them so. One over a single field is read in both
+/// directions, so it has none.
+pub fn kind_for(shape: &Shape, parts: &mut [Part]) -> IndexKind {
+    match parts {
+        [part] => {
+            part.desc = false;
+            if part.subject.family(shape).is_some_and(Family::is_set) {
+                IndexKind::Set
+            } else {
+                IndexKind::Single
+            }
+        }
+        _ => IndexKind::Composite,
+    }
 }

@@ -224,8 +224,8 @@ fn refusal(shape: &Shape, index: &Index, clashes: &[(ItemId, ItemId, Vec<Value>)
         .take(MOST_EXAMPLES)
         .map(|(first, second, values)| json!({ "values": values, "item_ids": [first, second] }))
         .collect();
-    let message =
-        format!("{} items have the same value of `{}` as another item.", clashes.len(), names.join("`, `"));
+    let (count, noun, names_text) = (clashes.len(), shape.kind.noun, names.join("`, `"));
+    let message = format!("{count} {noun}s have the same value of `{names_text}` as another {noun}.");
     Error::new(Code::DuplicateValue, message).param(param).with(
         "details",
         json!({

@@ -14,6 +14,7 @@ use store::LockMode;
 use store::Tx;
 
 /// A change of an item's values, as a caller asks for it.
+#[derive(Debug, Clone)]
 pub struct Change<'a> {
     /// The values that the request names.
     pub data: &'a Data,

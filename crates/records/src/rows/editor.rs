@@ -52,7 +52,7 @@ impl<'a> Editor<'a> {
                 let shape = shape::for_read(tx, shapes, workspace, collection)?;
                 let wanted = new_choices::missing(&shape, inputs);
                 if !shape.archived && !wanted.is_empty() {
-                    new_choices::make(tx, &shape, &Author::of(caller), wanted)?;
+                    new_choices::make(tx, shapes, &shape, &Author::of(caller), wanted)?;
                 }
             }
         }

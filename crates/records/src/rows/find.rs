@@ -15,7 +15,9 @@ use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 /// # Errors
 /// `not_found`.
 pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
-    find(read, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+    find(read, shape, id)?
+        .filter(|row| row.trashed_at.is_none())
+        .ok_or_else(|| Error::not_found(shape.kind.noun))
 }
 
 /// An item of the collection, live or in the trash.
@@ -38,7 +40,9 @@ pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow
 /// # Errors
 /// `not_found`.
 pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
-    find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()).ok_or_else(|| Error::not_found("item"))
+    find_locked(tx, shape, id)?
+        .filter(|row| row.trashed_at.is_none())
+        .ok_or_else(|| Error::not_found(shape.kind.noun))
 }
 
 /// An item of the collection, live or in the trash, that nobody else changes until the transaction ends. SQLite has

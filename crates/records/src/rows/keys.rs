@@ -161,8 +161,8 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
 fn duplicate(shape: &Shape, index: &Index, holder: Option<ItemId>) -> Error {
     let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(shape)).collect();
     let param = format!("data.{}", names.first().copied().unwrap_or_default());
-    let message =
-        format!("Another item has the same value of `{}`, which must be unique.", names.join("`, `"));
+    let (noun, names_text) = (shape.kind.noun, names.join("`, `"));
+    let message = format!("Another {noun} has the same value of `{names_text}`, which must be unique.");
     Error::new(Code::DuplicateValue, message)
         .param(param)
         .with("details", serde_json::json!({ "existing_id": holder, "fields": names }))

@@ -182,7 +182,7 @@ impl Matcher {
         mode: Mode,
     ) -> Result<Wanted> {
         if let Way::ExternalKey = self.way {
-            let missing = || needed("external_key");
+            let missing = || needed(shape, "external_key");
             return external_key.map(|key| Wanted::Key(key.to_owned())).ok_or_else(missing);
         }
         let mut data = Data::new();
@@ -191,7 +191,8 @@ impl Matcher {
             let value = given.get(&field.key).unwrap_or(&Value::Null);
             let value = values::checked(field, value, Some(value), mode)
                 .map_err(|problem| one_error(problem.at(param.clone())))?;
-            let value = value.filter(|value| value.as_str() != Some("")).ok_or_else(|| needed(&param))?;
+            let value =
+                value.filter(|value| value.as_str() != Some("")).ok_or_else(|| needed(shape, &param))?;
             data.insert(field.key.clone(), value);
         }
         Ok(Wanted::Values(data))
@@ -240,14 +241,15 @@ fn one_error(error: FieldError) -> Error {
     Error::all_invalid(vec![error]).unwrap_or_else(|| Error::invalid("match_on", message))
 }
 
-fn needed(param: &str) -> Error {
-    one_error(Problem::new("required", "is needed to find the item").at(param))
+fn needed(shape: &Shape, param: &str) -> Error {
+    let rule = format!("is needed to find the {}", shape.kind.noun);
+    one_error(Problem::new("required", rule).at(param))
 }
 
 fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
     let Some(field) = shape.field(name) else {
         let near = shape.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(Problem::new("unknown_field", format!("is not a field of this collection{near}")));
+        return Err(Problem::new("unknown_field", format!("is not a field of this {}{near}", shape.noun())));
     };
     if field.kind.is_read_only() || !field.family().is_ordered() || field.family() == Family::Json {
         return Err(Problem::new("not_matchable", "must be a field with one value that can be written"));
@@ -375,7 +377,9 @@ impl Table {
 fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
     let names: Vec<&str> = fields.iter().filter_map(|id| Subject::Field(*id).name(shape)).collect();
     let message = format!(
-        "The collection has too many items to look at each. Make `{}` unique, or create an index on it.",
+        "The {} has too many {}s to look at each. Make `{}` unique, or create an index on it.",
+        shape.noun(),
+        shape.kind.noun,
         names.join("`, `")
     );
     Error::new(Code::QueryTooExpensive, message).param("match_on").with("details", json!({ "fields": names }))

@@ -2,11 +2,11 @@
 
 mod change;
 mod editor;
-mod events;
 mod find;
 mod keys;
 pub mod matching;
-pub mod place;
+pub mod order;
+mod place;
 pub mod purge;
 mod removal;
 mod reshape;
@@ -16,9 +16,8 @@ pub mod write;
 
 pub use change::Change;
 pub use editor::Editor;
-pub use events::ItemEvent;
 pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
 pub use keys::{digest, holder, index_keys, reindex};
-pub use row::{Item, ItemRow, creator, natural_place};
+pub use row::{ItemRow, creator, natural_place};
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

@@ -193,7 +193,7 @@ fn purge(
 /// # Errors
 /// The database's.
 pub async fn forget(job: JobContext) -> Result<(), JobError> {
-    let mut after = CollectionId(0);
+    let mut after = CollectionId(i64::MIN);
     loop {
         let Some((id, settings)) = job.db.read(move |read| next_collection(read, after)).await? else {
             return Ok(());

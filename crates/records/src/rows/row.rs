@@ -1,21 +1,16 @@
-//! An item as it is stored, and as it goes out.
+//! Rows of records: what is stored of each.
 
 use crate::schema::items;
 use diesel::prelude::*;
-use fields::ComputedError;
 use fields::ComputedErrors;
 use fields::{ColumnValue, Columns, Data, Record, SystemColumn};
-use model::{Actor, CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
-use serde::Serialize;
-use serde_json::Value;
+use model::{CollectionId, ItemId, JsonText, Timestamp, WorkspaceId};
 use std::borrow::Cow;
-use std::fmt::Write;
-use utoipa::ToSchema;
 
 /// An item as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = items)]
-#[expect(missing_docs, reason = "the columns are those of `Item`")]
+#[expect(missing_docs, reason = "the columns are those that callers see of items")]
 pub struct ItemRow {
     pub id: ItemId,
     pub workspace_id: WorkspaceId,
@@ -35,57 +30,6 @@ pub struct ItemRow {
     pub updated_at: Timestamp,
     pub trashed_at: Option<Timestamp>,
     pub computed_errors: Option<JsonText>,
-}
-
-/// An item of a collection.
-///
-/// This type is the contract's; items are printed by [`ItemRow::print`], which sends stored JSON out as it is.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Item {
-    /// The item.
-    pub id: ItemId,
-    /// Always `item`.
-    pub object: &'static str,
-    /// The collection it belongs to.
-    pub collection_id: CollectionId,
-    /// Its values, by the key of their field. Fields without a value are absent.
-    #[schema(value_type = Object)]
-    pub data: Data,
-    /// The value of the collection's primary field, as text.
-    pub title: String,
-    /// For relation fields that point to more than 25 items, which are cut to 25 in `data`: how many there are, and
-    /// where all of them can be read.
-    #[schema(value_type = Option<Object>)]
-    pub has_more: Option<Value>,
-    /// Why formulas and rollups have no value although they have something to compute it from, by the key of their field.
-    #[schema(value_type = Option<BTreeMap<String, ComputedError>>)]
-    pub computed_errors: Option<ComputedErrors>,
-    /// Its place in the manual order: items sort by it as text.
-    pub position: String,
-    /// The caller's own key, unique in the collection.
-    pub external_key: Option<String>,
-    /// How many comments it has.
-    pub comment_count: i64,
-    /// Who locked it; `null` when it is not locked.
-    pub locked_by: Option<Actor>,
-    /// When it was locked.
-    pub locked_at: Option<Timestamp>,
-    /// Raised with every change.
-    pub version: i64,
-    /// Who created it.
-    pub created_by: Actor,
-    /// Who changed it last.
-    pub updated_by: Actor,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it was last changed.
-    pub updated_at: Timestamp,
-    /// When it was moved to the trash; `null` for a live item.
-    pub trashed_at: Option<Timestamp>,
-    /// With `expand` only: the items that relation fields point to, by field key, at most 25 each.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub expanded: Option<Value>,
 }
 
 impl ItemRow {
@@ -113,44 +57,6 @@ impl ItemRow {
     /// Its place in the manual order: the one it was given, or the one of its birth.
     pub fn place(&self) -> String {
         self.position.clone().unwrap_or_else(|| natural_place(self.id))
-    }
-
-    /// Prints it as JSON, with its values as they are stored.
-    pub fn print(&self, out: &mut String) {
-        self.print_with(out, self.data.as_str());
-    }
-
-    /// Prints it as JSON, with `data` for its values.
-    pub fn print_with(&self, out: &mut String, data: &str) {
-        let null = |text: Option<&JsonText>| text.map_or("null", JsonText::as_str).to_owned();
-        let moment = |moment: Option<Timestamp>| {
-            moment.map_or_else(|| "null".to_owned(), |moment| format!("\"{}\"", moment.rfc3339()))
-        };
-        let _ = write!(
-            out,
-            concat!(
-                r#"{{"id":{},"object":"item","collection_id":{},"data":{},"title":{},"has_more":{},"computed_errors":{},"position":{},"#,
-                r#""external_key":{},"comment_count":{},"locked_by":{},"locked_at":{},"version":{},"created_by":{},"#,
-                r#""updated_by":{},"created_at":{},"updated_at":{},"trashed_at":{}}}"#
-            ),
-            self.id,
-            self.collection_id,
-            data,
-            quoted(&self.title),
-            null(self.more.as_ref()),
-            null(self.computed_errors.as_ref()),
-            quoted(&self.place()),
-            self.external_key.as_deref().map_or_else(|| "null".to_owned(), quoted),
-            self.comment_count,
-            null(self.locked_by.as_ref()),
-            moment(self.locked_at),
-            self.version,
-            self.created_by.as_str(),
-            self.updated_by.as_str(),
-            moment(Some(self.created_at)),
-            moment(Some(self.updated_at)),
-            moment(self.trashed_at),
-        );
     }
 }
 
@@ -184,10 +90,6 @@ impl Columns for ItemRow {
 pub fn creator(created_by: &JsonText) -> Option<String> {
     let actor: model::Actor = created_by.parse().ok()?;
     Some(format!("{}:{}", actor.kind.as_str(), actor.id))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
 }
 
 /// Where an item stands that was never given a place: items stand in the order of their birth.

@@ -116,7 +116,7 @@ fn allowed(field: &Field, value: Option<Value>, stored: Option<&Value>) -> Resul
 fn unknown(shape: &Shape, key: &str, path: &str) -> FieldError {
     let hint = shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let shown: String = key.chars().take(63).collect();
-    Problem::new("unknown_field", format!("is not a field of this collection{hint}"))
+    Problem::new("unknown_field", format!("is not a field of this {}{hint}", shape.noun()))
         .at(format!("{path}data.{shown}"))
 }
 

@@ -1,7 +1,6 @@
 //! Writing items. Every change of an item goes through here: its row, its keys, its terms, its activity entry and its
 //! event are one transaction, and a change that changes nothing leaves no trace.
 
-use super::events::ItemEvent;
 use super::find::{find, holder_of_key, live, lock, refuse_locked};
 use super::keys::{self};
 use super::row::ItemRow;
@@ -10,7 +9,7 @@ use crate::Author;
 use crate::activity::{self, Action, Changes, change};
 use crate::compute::Extent;
 use crate::schema::items;
-use crate::shape::{Shape, Shapes};
+use crate::shape::{RecordChange, Shape, Shapes};
 use crate::{compute, links, search};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -326,9 +325,8 @@ impl Writer<'_> {
         if !self.author.emits {
             return Ok(());
         }
-        let event = ItemEvent::of(action, self.shape, row, changed);
-        tx.emit(self.author.workspace, &self.author.cause, self.author.livemode, &event)?;
-        Ok(())
+        let change = RecordChange { shape: self.shape, row, action, changed };
+        (self.shape.kind.publish)(tx, self.author, &change)
     }
 }
 
@@ -370,7 +368,7 @@ fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
     };
     match (id, row.external_key.as_deref()) {
         (Some(id), _) => Ok(id),
-        (None, key) => Err(taken_key(holder_of_key(tx, shape, key.unwrap_or_default())?)),
+        (None, key) => Err(taken_key(shape, holder_of_key(tx, shape, key.unwrap_or_default())?)),
     }
 }
 
@@ -425,13 +423,15 @@ pub fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
     let Some(key) = row.external_key.as_deref() else { return store(tx, row) };
     let Err(error) = tx.savepoint(|tx| store(tx, row)) else { return Ok(()) };
     match error.cause().and_then(|cause| cause.downcast_ref::<Diesel>()) {
-        Some(Diesel::DatabaseError(UniqueViolation, _)) => Err(taken_key(holder_of_key(tx, shape, key)?)),
+        Some(Diesel::DatabaseError(UniqueViolation, _)) => {
+            Err(taken_key(shape, holder_of_key(tx, shape, key)?))
+        }
         _ => Err(error),
     }
 }
 
-fn taken_key(holder: Option<ItemId>) -> Error {
-    Error::new(Code::DuplicateValue, "Another item has this external key.")
+fn taken_key(shape: &Shape, holder: Option<ItemId>) -> Error {
+    Error::new(Code::DuplicateValue, format!("Another {} has this external key.", shape.kind.noun))
         .param("external_key")
         .with("details", json!({ "existing_id": holder }))
 }

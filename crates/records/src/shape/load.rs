@@ -1,17 +1,23 @@
 //! Loading shapes, and keeping them.
 
-use super::{ARCHIVED, CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Shape};
+use super::{
+    ARCHIVED, CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Kind, Shape,
+};
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
+use fields::FieldSet;
 use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use store::{LockLevel, LockMode, Read, Tx, each};
 
-/// Shapes that were loaded. Every use asks the collection's row whether its shape is still this one, so that what
-/// another replica changed is seen at once.
-#[derive(Debug, Default)]
-pub struct Shapes(Mutex<HashMap<CollectionId, Arc<Shape>>>);
+/// The kinds of records that there are, and the shapes that were loaded. Every use asks the collection's row whether its
+/// shape is still this one, so that what another replica changed is seen at once.
+#[derive(Debug)]
+pub struct Shapes {
+    kinds: Vec<&'static Kind>,
+    kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
+}
 
 /// More than this many are not kept.
 const MOST_KEPT: usize = 1_000;
@@ -27,13 +33,24 @@ struct Stamp {
 }
 
 impl Shapes {
+    /// The shapes of sets of these kinds.
+    pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
+        Self { kinds: kinds.into_iter().collect(), kept: Mutex::default() }
+    }
+
+    /// The kind that the records of a set are of.
+    pub(crate) fn kind_of(&self, set: CollectionId) -> Result<&'static Kind> {
+        let kind = self.kinds.iter().find(|kind| kind.has(set)).copied();
+        kind.ok_or_else(|| Error::internal(format!("nobody declared the kind of records that set {set} has")))
+    }
+
     fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {
-        let kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         kept.get(&collection).filter(|shape| shape.version == version).cloned()
     }
 
     fn keep(&self, shape: &Arc<Shape>) {
-        let mut kept = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
             kept.clear();
         }
@@ -51,19 +68,23 @@ pub fn for_read(
     workspace: WorkspaceId,
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
+    let stamp = stamp(read, workspace, collection)?;
+    if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
+        return Ok(shape);
+    }
+    let shape = Arc::new(load(read, shapes.kind_of(collection)?, workspace, collection, stamp)?);
+    shapes.keep(&shape);
+    Ok(shape)
+}
+
+fn stamp(read: &mut Read, workspace: WorkspaceId, collection: CollectionId) -> Result<Stamp> {
     let stamp = each!(read.connection(), |connection| collections::table
         .filter(collections::id.eq(collection))
         .filter(collections::workspace_id.eq(workspace))
         .filter(collections::trashed_at.is_null())
         .select(Stamp::as_select())
         .get_result(connection));
-    let stamp = stamp.optional()?.ok_or_else(|| Error::not_found("collection"))?;
-    if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
-        return Ok(shape);
-    }
-    let shape = Arc::new(load(read, workspace, collection, stamp)?);
-    shapes.keep(&shape);
-    Ok(shape)
+    stamp.optional()?.ok_or_else(|| Error::not_found("collection"))
 }
 
 /// The shape of a collection whose items are about to be changed. On PostgreSQL it stays as it is until the transaction
@@ -107,8 +128,14 @@ pub fn held(
 ///
 /// # Errors
 /// `not_found`.
-pub fn within_change(tx: &mut Tx, workspace: WorkspaceId, collection: CollectionId) -> Result<Arc<Shape>> {
-    for_read(tx, &Shapes::default(), workspace, collection)
+pub fn within_change(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+) -> Result<Arc<Shape>> {
+    let stamp = stamp(tx, workspace, collection)?;
+    load(tx, shapes.kind_of(collection)?, workspace, collection, stamp).map(Arc::new)
 }
 
 /// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the
@@ -178,7 +205,13 @@ pub fn new_version(tx: &Tx) -> i64 {
     i64::from_be_bytes(bytes) & i64::MAX
 }
 
-fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp: Stamp) -> Result<Shape> {
+fn load(
+    read: &mut Read,
+    kind: &'static Kind,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    stamp: Stamp,
+) -> Result<Shape> {
     let rows: Vec<FieldRow> = collection_fields::table
         .filter(collection_fields::collection_id.eq(collection))
         .filter(collection_fields::workspace_id.eq(workspace))
@@ -194,14 +227,21 @@ fn load(read: &mut Read, workspace: WorkspaceId, collection: CollectionId, stamp
         .load(read.connection())?;
     let (leaving, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.trashed_at.is_some());
     let settings: CollectionSettings = stamp.settings.parse()?;
+    let mut fields = (kind.fields)();
+    let title = kind.title.and_then(|title| fields.iter().find(|field| field.key == title));
+    let primary = title.map(|field| field.id).or(stamp.primary_field_id);
+    for row in rows {
+        fields.push(row.field()?);
+    }
     Ok(Shape {
         workspace,
+        kind,
         collection,
         version: stamp.shape_version,
         archived: stamp.status == ARCHIVED,
         settings,
-        primary: stamp.primary_field_id,
-        fields: rows.into_iter().map(FieldRow::field).collect::<Result<_>>()?,
+        primary,
+        fields: FieldSet::new(kind.set_noun, fields),
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
     })

@@ -1,100 +1,93 @@
-//! The shape of a collection's items: its fields and indexes, as reads and writes of items need them.
+//! The shape of a set of records: its kind, its fields and its indexes, as reads and writes of records need them.
 //!
 //! A [`Shape`] is a snapshot. It is loaded once, shared, and checked against `collections.shape_version`, which is
 //! another one after every change of fields or indexes; whoever writes items holds that row against changes of the shape meanwhile.
 
+mod collection;
 mod field;
 mod index;
 mod load;
 #[cfg(test)]
 pub mod sample;
 
+pub use collection::{ARCHIVED, CollectionRow, CollectionSettings};
 pub use field::FieldRow;
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
 pub use load::{
     Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
 };
 
-use crate::schema::collections;
-use diesel::prelude::*;
+use crate::Author;
+use crate::activity::{Action, Changes};
+use crate::rows::ItemRow;
 use fields::{Field, FieldSet};
-use model::{
-    Code, CollectionGroupId, CollectionId, Error, FieldId, JsonText, Result, Timestamp, WorkspaceId,
-};
-use serde::{Deserialize, Serialize};
+use model::{CollectionId, FieldId, Result, WorkspaceId};
 use std::ops::Deref;
-use utoipa::ToSchema;
+use store::Tx;
 
-/// A collection as it is stored.
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = collections)]
-#[expect(missing_docs, reason = "the fields are those of `Collection`")]
-pub struct CollectionRow {
-    pub id: CollectionId,
-    pub workspace_id: WorkspaceId,
-    pub group_id: Option<CollectionGroupId>,
-    pub name: String,
-    pub name_key: String,
-    pub slug: String,
-    pub description: Option<String>,
-    pub icon: Option<String>,
-    pub color: Option<String>,
-    pub primary_field_id: Option<FieldId>,
-    pub position: i64,
-    pub status: String,
-    pub settings: JsonText,
-    pub shape_version: i64,
-    pub item_count: i64,
-    pub item_count_at: Option<Timestamp>,
-    pub version: i64,
-    pub created_by: JsonText,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    pub trashed_at: Option<Timestamp>,
+/// A kind of records: what a group declares to keep its objects in this engine.
+///
+/// The items of collections are one kind, and callers make as many collections as they like. Of every other kind each
+/// workspace has one set, which is stored as a collection that callers cannot name: its id is negative.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its number, from 1 to 31, or 0 for items of collections. The ids of its sets are made of it, so it never changes.
+    pub number: u16,
+    /// What one of its records is called in messages: `item`.
+    pub noun: &'static str,
+    /// What a set of them is called in messages: `collection`.
+    pub set_noun: &'static str,
+    /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Their keys begin with
+    /// `$`, as no other field's does.
+    pub fields: fn() -> Vec<Field>,
+    /// The key of the built-in field whose value is a record's title.
+    pub title: Option<&'static str>,
+    /// Indexes over built-in fields, each written as a sort: `-$last_seen`. Unique fields have theirs by themselves.
+    pub indexes: &'static [&'static str],
+    /// Prints a record as the JSON object that callers see, with `data` for its values.
+    pub print: fn(row: &ItemRow, data: &str, out: &mut String),
+    /// Does what follows from a change of a record, in its transaction: publishes its event.
+    pub publish: fn(&mut Tx, &Author, &RecordChange<'_>) -> Result<()>,
 }
 
-/// What [`CollectionRow::status`] says of a collection that is read-only.
-pub const ARCHIVED: &str = "archived";
+/// What happened to a record.
+pub struct RecordChange<'a> {
+    /// The shape of its set.
+    pub shape: &'a Shape,
+    /// The record, as it then is.
+    pub row: &'a ItemRow,
+    /// What was done.
+    pub action: Action,
+    /// By field, the old and the new values.
+    pub changed: &'a Changes,
+}
 
-impl CollectionRow {
-    /// Refuses a change of a collection that is archived.
-    ///
-    /// # Errors
-    /// `invalid_state`.
-    pub fn refuse_archived(&self) -> Result<()> {
-        if self.status == ARCHIVED {
-            return Err(Error::new(Code::InvalidState, "The collection is archived; unarchive it first.")
-                .with("details", serde_json::json!({ "state": ARCHIVED })));
-        }
-        Ok(())
+/// The version of a shape that is not stored.
+const UNSTORED: i64 = -1;
+
+/// Numbers of kinds: from 0 up to, and without, this one.
+const KINDS: i64 = 32;
+
+impl Kind {
+    /// The workspace's set of this kind, which is not that of items.
+    pub fn set_of(&self, workspace: WorkspaceId) -> CollectionId {
+        CollectionId(-(workspace.0 * KINDS + i64::from(self.number)))
+    }
+
+    /// Whether a set is of this kind.
+    pub(crate) fn has(&self, set: CollectionId) -> bool {
+        let number = if set.0 < 0 { -set.0 % KINDS } else { 0 };
+        number == i64::from(self.number)
     }
 }
 
-/// What a collection can be told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CollectionSettings {
-    /// Days after which activity is forgotten.
-    #[schema(minimum = 1, maximum = 3650)]
-    pub activity_retention_days: i64,
-    /// Whether items may be commented on.
-    pub comments_enabled: bool,
-    /// Sets of up to 3 fields, by key, whose values together are unique.
-    #[schema(max_items = 10)]
-    pub unique_keys: Vec<Vec<String>>,
-}
-
-impl Default for CollectionSettings {
-    fn default() -> Self {
-        Self { activity_retention_days: 365, comments_enabled: true, unique_keys: Vec::new() }
-    }
-}
-
-/// The shape of a collection's items, at one moment.
+/// The shape of a set of records, at one moment.
 #[derive(Debug)]
 pub struct Shape {
     /// The tenant.
     pub workspace: WorkspaceId,
+    /// What its records are.
+    pub kind: &'static Kind,
     /// The collection.
     pub collection: CollectionId,
     /// The state of the shape: another one after every change.
@@ -121,6 +114,28 @@ impl Deref for Shape {
 }
 
 impl Shape {
+    /// The shape of a workspace's set of a kind to which nothing was written yet.
+    pub(crate) fn built_in(workspace: WorkspaceId, kind: &'static Kind) -> Self {
+        let fields = FieldSet::new(kind.set_noun, (kind.fields)());
+        Self {
+            workspace,
+            kind,
+            collection: kind.set_of(workspace),
+            version: UNSTORED,
+            archived: false,
+            settings: CollectionSettings::default(),
+            primary: kind.title.and_then(|title| fields.field(title)).map(|field| field.id),
+            fields,
+            leaving: Vec::new(),
+            indexes: Vec::new(),
+        }
+    }
+
+    /// Whether the set is there: it is made with the first record.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.version != UNSTORED
+    }
+
     /// The field whose value is an item's title.
     pub fn primary(&self) -> Option<&Field> {
         self.field_by_id(self.primary?)

@@ -1,13 +1,25 @@
 //! Shapes for unit tests.
 
-use super::{CollectionSettings, Shape};
+use super::{CollectionSettings, Kind, Shape};
 use fields::{FieldOptions, FieldType, sample};
 use model::{CollectionId, FieldId, WorkspaceId};
+
+static KIND: Kind = Kind {
+    number: 0,
+    noun: "item",
+    set_noun: "collection",
+    fields: Vec::new,
+    title: None,
+    indexes: &[],
+    print: |_, data, out| out.push_str(data),
+    publish: |_, _, _| Ok(()),
+};
 
 /// A shape with these fields, numbered from 1.
 pub fn shape(fields: Vec<(&str, FieldType, FieldOptions)>) -> Shape {
     Shape {
         workspace: WorkspaceId(1),
+        kind: &KIND,
         collection: CollectionId(1),
         version: 1,
         archived: false,

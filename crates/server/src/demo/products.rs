@@ -2,6 +2,7 @@
 
 use data::collections::views::{self, NewView};
 use data::collections::{self, NewCollection};
+use data::items::ITEMS;
 use fields::value::Mode;
 use model::{CollectionId, Error, Result, WorkspaceId};
 use records::Author;
@@ -71,23 +72,23 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
             { "label": "Released", "type": "date" },
         ],
     }))?;
-    let collection = collections::create(tx, &author, new)?.id;
-    insert_items(tx, &author, collection)?;
+    // Shapes of its own: nobody else may see the one of a transaction that could still fail.
+    let shapes = Shapes::new([&ITEMS]);
+    let collection = collections::create(tx, &shapes, &author, new)?.id;
+    insert_items(tx, &shapes, &author, collection)?;
     let view: NewView = serde_json::from_value(json!({
         "name": "Dear toys", "sort": ["-price", "name"], "visible_fields": ["name", "price", "stock"],
         "filter_tree": { "and": [
             { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 30 },
         ] },
     }))?;
-    views::create(tx, &author, collection, view)?;
+    views::create(tx, &shapes, &author, collection, view)?;
     Ok(collection)
 }
 
-fn insert_items(tx: &mut Tx, author: &Author, collection: CollectionId) -> Result<()> {
-    // Shapes of its own: nobody else may see the one of a transaction that could still fail.
-    let shapes = Shapes::default();
-    let shape = shape::for_write(tx, &shapes, author.workspace, collection)?;
-    let writer = Writer { shapes: &shapes, shape: &shape, author };
+fn insert_items(tx: &mut Tx, shapes: &Shapes, author: &Author, collection: CollectionId) -> Result<()> {
+    let shape = shape::for_write(tx, shapes, author.workspace, collection)?;
+    let writer = Writer { shapes, shape: &shape, author };
     for number in 0..PRODUCTS {
         let Value::Object(values) = product(number) else { continue };
         let data = merge(&shape, None, &values, Missing::Default, Mode::Strict, "")?;

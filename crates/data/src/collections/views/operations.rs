@@ -44,8 +44,9 @@ pub fn create_view(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Body(new): Body<NewView>,
+    shapes: State<Shapes>,
 ) -> Result<Created<CollectionView>> {
-    Ok(Created(create(tx, &Author::of(caller), collection_id, new)?))
+    Ok(Created(create(tx, &shapes.0, &Author::of(caller), collection_id, new)?))
 }
 
 /// Saves a view.
@@ -54,11 +55,12 @@ pub fn create_view(
 /// `validation_error`, `duplicate_value`, `limit_reached`, `invalid_state`.
 pub fn create(
     tx: &mut Tx,
+    shapes: &Shapes,
     author: &Author,
     collection: CollectionId,
     new: NewView,
 ) -> Result<CollectionView> {
-    let shape = held(tx, author, collection)?;
+    let shape = held(tx, shapes, author, collection)?;
     let (now, views) = (tx.now(), queries::all(tx, &shape)?);
     refuse_many(&views)?;
     let text = SavedQueryText {
@@ -106,10 +108,10 @@ fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Resul
 }
 
 /// The shape of a collection whose views are about to be changed, held until the transaction ends.
-fn held(tx: &mut Tx, author: &Author, collection: CollectionId) -> Result<Arc<Shape>> {
+fn held(tx: &mut Tx, shapes: &Shapes, author: &Author, collection: CollectionId) -> Result<Arc<Shape>> {
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
-    shape::within_change(tx, author.workspace, collection)
+    shape::within_change(tx, shapes, author.workspace, collection)
 }
 
 fn settle(tx: &mut Tx, shape: &Shape) -> Result<()> {
@@ -167,10 +169,11 @@ pub fn update_view(
     Path(view_id): Path<ViewId>,
     Body(patch): Body<ViewPatch>,
     if_match: IfMatch,
+    shapes: State<Shapes>,
 ) -> Result<Json<CollectionView>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let author = Author::of(caller);
-    let shape = held(tx, &author, collection_id)?;
+    let shape = held(tx, &shapes.0, &author, collection_id)?;
     let (now, row) = (tx.now(), queries::find(tx, &shape, view_id)?);
     let before = row.view(&shape, now)?;
     expected.check_showing(row.version, || Ok(serde_json::to_value(&before)?))?;
@@ -256,9 +259,10 @@ pub fn delete_view(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Path(view_id): Path<ViewId>,
+    shapes: State<Shapes>,
 ) -> Result<Deleted<ViewId>> {
     let author = Author::of(caller);
-    let shape = held(tx, &author, collection_id)?;
+    let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
     if row.locked {
         return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
@@ -293,9 +297,10 @@ pub fn duplicate_view(
     Path(collection_id): Path<CollectionId>,
     Path(view_id): Path<ViewId>,
     Body(copy): Body<ViewCopy>,
+    shapes: State<Shapes>,
 ) -> Result<Created<CollectionView>> {
     let author = Author::of(caller);
-    let shape = held(tx, &author, collection_id)?;
+    let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
     let (now, views) = (tx.now(), queries::all(tx, &shape)?);
     refuse_many(&views)?;

@@ -1,28 +1,13 @@
 //! Many items in one request, which is one transaction: creating, changing, creating or changing, deleting.
 
-mod call;
 mod model;
 
-use self::call::{Done, each_row, row_by_row};
-use self::model::{
-    BulkChange, BulkCreate, BulkDelete, BulkReport, BulkRow, BulkStatus, BulkUpdate, BulkUpsert, Rows,
-};
+use self::model::{BulkCreate, BulkDelete, BulkRow, BulkUpdate, BulkUpsert, Rows};
 use super::model::mode;
-use ::model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
-use fields::Data;
-use fields::value::Mode;
-use operation::{ExpectedVersion, Json, Path, State, operation};
-use records::links::{self, LockSet};
-use records::rows;
-use records::rows::Change;
-use records::rows::Editor;
-use records::rows::ItemRow;
-use records::rows::matching::{Found, Matcher, OnMatch};
-use records::rows::values::{self, Missing};
-use records::rows::write::{self, Draft};
+use ::model::{Caller, CollectionId, Result};
+use operation::{Json, Path, State, operation};
+use records::bulk::{self, BulkReport};
 use records::shape::Shapes;
-use serde_json::json;
-use store::LockMode;
 use store::Tx;
 
 /// Create up to 1,000 items
@@ -36,25 +21,9 @@ pub fn bulk_create_items(
 ) -> Result<Json<BulkReport>> {
     let BulkCreate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    call::alone_if_unique(tx, &editor, rows.iter().any(|row| row.external_key.is_some()))?;
-    let mode = mode(*typecast);
-    let merge = |row: &BulkRow| values::merge(&editor.shape, None, &row.data, Missing::Default, mode, "");
-    links::hold(tx, editor.shape.workspace, |tx| {
-        let mut locks = LockSet::default();
-        for row in rows.iter().filter(|row| editor.relates(&row.data, Missing::Default)) {
-            if let Ok(data) = merge(row) {
-                links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
-            }
-        }
-        Ok(locks)
-    })?;
-    let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
-        let data = merge(row)?;
-        let draft = Draft { data, external_key: row.external_key.clone(), position: None };
-        Ok((BulkStatus::Created, editor.writer().insert(tx, draft)?.id))
-    })?;
-    Ok(Json(report))
+    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let rows: Vec<_> = rows.iter().map(BulkRow::row).collect();
+    Ok(Json(bulk::create(tx, &editor, *bulk_mode, mode(*typecast), &rows)?))
 }
 
 /// Change up to 1,000 items
@@ -70,25 +39,9 @@ pub fn bulk_update_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpdate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    call::alone_if_unique(tx, &editor, rows.iter().any(|row| row.external_key != Patch::Keep))?;
-    let mode = mode(*typecast);
-    links::hold(tx, editor.shape.workspace, |tx| {
-        let mut locks = LockSet::default();
-        for row in rows {
-            if editor.relates(&row.data, Missing::Keep) {
-                change_of(row, mode).plan_locks(tx, &editor, row.id, &mut locks)?;
-            } else {
-                locks.add([row.id], LockMode::Exclusive);
-            }
-        }
-        Ok(locks)
-    })?;
-    let report = each_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
-        let item = rows::live(tx, &editor.shape, row.id).map_err(|error| error.param("id"))?;
-        done(change_of(row, mode).make(tx, &editor, item)?)
-    })?;
-    Ok(Json(report))
+    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let changes: Vec<_> = rows.iter().map(|row| row.change(mode(*typecast))).collect();
+    Ok(Json(bulk::update(tx, &editor, *bulk_mode, &changes)?))
 }
 
 /// Create or change up to 1,000 items by a key field
@@ -106,21 +59,10 @@ pub fn bulk_upsert_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = open(tx, caller, &shapes, collection_id, *typecast, inputs)?;
-    editor.alone(tx, call::IN_BULK)?;
-    let mut upsert = Upsert {
-        editor: &editor,
-        matcher: Matcher::new(&editor.shape, match_on)?,
-        on_match: *on_match,
-        mode: mode(*typecast),
-    };
-    if rows.iter().any(|row| editor.relates(&row.data, Missing::Default)) {
-        links::hold(tx, editor.shape.workspace, |tx| upsert.plan_locks(tx, rows))?;
-    }
-    let report = row_by_row(tx, &editor, *bulk_mode, rows, |tx, _, row| {
-        upsert.put(tx, &row.data, row.external_key.as_deref())
-    })?;
-    Ok(Json(report))
+    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let rows: Vec<_> = rows.iter().map(BulkRow::row).collect();
+    let by = (match_on.as_slice(), *on_match);
+    Ok(Json(bulk::upsert(tx, &editor, *bulk_mode, mode(*typecast), by, &rows)?))
 }
 
 /// Delete up to 1,000 items
@@ -135,154 +77,6 @@ pub fn bulk_delete_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkDelete { mode, permanent, ids } = &*body.0;
-    let editor = open(tx, caller, &shapes, collection_id, false, std::iter::empty())?;
-    if *permanent {
-        links::hold_purged(tx, &shapes.0, editor.shape.workspace, ids)?;
-    } else {
-        links::hold_leaving(tx, &shapes.0, editor.shape.workspace, ids)?;
-    }
-    let report = each_row(tx, &editor, *mode, ids, |tx, index, id| {
-        let row = rows::find(tx, &editor.shape, *id)?
-            .filter(|row| *permanent || row.trashed_at.is_none())
-            .ok_or_else(|| Error::not_found("item").param(format!("ids[{index}]")))?;
-        if *permanent {
-            editor.writer().destroy(tx, &row)?;
-        } else {
-            editor.writer().trash(tx, &row)?;
-        }
-        Ok((BulkStatus::Deleted, *id))
-    })?;
-    Ok(Json(report))
-}
-
-/// Opens a collection for one request, whose changes have their `operation_id` in common. It is the request's own id
-/// under another name, so that a transaction that is run again has the same.
-fn open<'a, 'd>(
-    tx: &mut Tx,
-    caller: &Caller,
-    shapes: &'a State<Shapes>,
-    collection: CollectionId,
-    typecast: bool,
-    inputs: impl Iterator<Item = &'d Data> + Clone,
-) -> Result<Editor<'a>> {
-    let mut editor = Editor::open_for(tx, caller, &shapes.0, collection, typecast, inputs)?;
-    let request = caller.request.as_str();
-    editor.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
-    Ok(editor)
-}
-
-fn change_of(row: &BulkChange, mode: Mode) -> Change<'_> {
-    Change {
-        data: &row.data,
-        missing: Missing::Keep,
-        mode,
-        external_key: row.external_key.clone(),
-        expected: ExpectedVersion::of_body(row.version),
-        path: "",
-    }
-}
-
-fn done(written: write::Written) -> Result<Done> {
-    let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
-    Ok((status, written.row.id))
-}
-
-/// Rows that are matched with items.
-struct Upsert<'a> {
-    editor: &'a Editor<'a>,
-    matcher: Matcher,
-    on_match: OnMatch,
-    mode: Mode,
-}
-
-impl Upsert<'_> {
-    /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
-    fn plan_locks(&mut self, tx: &mut Tx, rows: &[BulkRow]) -> Result<LockSet> {
-        let (editor, mut locks) = (self.editor, LockSet::default());
-        for row in rows {
-            let external_key = row.external_key.as_deref();
-            // What is wrong with a row is told when it is done.
-            let Ok(wanted) = self.matcher.wanted(&editor.shape, &row.data, external_key, self.mode) else {
-                continue;
-            };
-            let found = match self.matcher.find(tx, &editor.shape, &wanted) {
-                Err(error) if error.code() == Code::InternalError => return Err(error),
-                Err(_) => continue,
-                Ok(found) => found,
-            };
-            match found {
-                Found::One(id) if self.on_match == OnMatch::Update => {
-                    self.change(&row.data, external_key).plan_locks(tx, editor, id, &mut locks)?;
-                }
-                Found::None => {
-                    if let Ok(data) = self.fresh(&row.data) {
-                        links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
-                    }
-                }
-                Found::One(_) | Found::Several(_) => {}
-            }
-        }
-        Ok(locks)
-    }
-
-    /// Does one row.
-    fn put(&mut self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<Done> {
-        let wanted = self.matcher.wanted(&self.editor.shape, given, external_key, self.mode)?;
-        let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
-            Found::One(id) => id,
-            Found::Several(ids) => return Err(ambiguous(&ids)),
-            Found::None => match tx.savepoint(|tx| self.create(tx, given, external_key)) {
-                Ok(row) => {
-                    self.matcher.note(&self.editor.shape, &row)?;
-                    return Ok((BulkStatus::Created, row.id));
-                }
-                // Somebody else created it since we looked.
-                Err(error) if error.code() == Code::DuplicateValue => {
-                    match self.matcher.find(tx, &self.editor.shape, &wanted)? {
-                        Found::One(id) => id,
-                        _ => return Err(error),
-                    }
-                }
-                Err(error) => return Err(error),
-            },
-        };
-        match self.on_match {
-            OnMatch::Skip => Ok((BulkStatus::Skipped, found)),
-            OnMatch::Error => Err(Error::new(Code::DuplicateValue, "There is such an item already.")
-                .with("details", json!({ "existing_id": found }))),
-            OnMatch::Update => self.update(tx, found, given, external_key),
-        }
-    }
-
-    fn create(&self, tx: &mut Tx, given: &Data, external_key: Option<&str>) -> Result<ItemRow> {
-        let data = self.fresh(given)?;
-        let draft = Draft { data, external_key: external_key.map(str::to_owned), position: None };
-        self.editor.writer().insert(tx, draft)
-    }
-
-    /// The values of a new item.
-    fn fresh(&self, given: &Data) -> Result<Data> {
-        values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
-    }
-
-    fn update(&self, tx: &mut Tx, id: ItemId, given: &Data, external_key: Option<&str>) -> Result<Done> {
-        let item = rows::locked(tx, &self.editor.shape, id)?;
-        done(self.change(given, external_key).make(tx, self.editor, item)?)
-    }
-
-    fn change<'c>(&self, data: &'c Data, external_key: Option<&str>) -> Change<'c> {
-        Change {
-            data,
-            missing: Missing::Keep,
-            mode: self.mode,
-            external_key: external_key.map_or(Patch::Keep, |key| Patch::Set(key.to_owned())),
-            expected: ExpectedVersion::default(),
-            path: "",
-        }
-    }
-}
-
-fn ambiguous(ids: &[ItemId]) -> Error {
-    Error::new(Code::AmbiguousMatch, "Several items have these values.")
-        .with("details", json!({ "existing_ids": ids }))
+    let editor = bulk::open(tx, caller, &shapes.0, collection_id, false, std::iter::empty())?;
+    Ok(Json(bulk::delete(tx, &shapes.0, &editor, *mode, ids, *permanent)?))
 }

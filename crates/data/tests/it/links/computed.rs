@@ -237,7 +237,7 @@ testkit::on_both! {
         let (authors, workspace) = (library.authors, library.key.workspace);
         library.add(library.books, "notes", "json", json!({})).await;
         let found = library.app.db().read(move |read| {
-            let shapes = Shapes::default();
+            let shapes = Shapes::new([&svc_data::items::ITEMS]);
             let shape = shape::for_read(read, &shapes, workspace, authors)?;
             let mut answers = Vec::new();
             for (kind, options) in [

@@ -242,7 +242,7 @@ testkit::on_both! {
             use diesel::{ExpressionMethods, RunQueryDsl};
             use records::schema::collection_views as v;
             let now = tx.now();
-            let shape = records::shape::for_read(tx, &Default::default(), workspace, collection)?;
+            let shape = records::shape::for_read(tx, &records::shape::Shapes::new([&svc_data::items::ITEMS]), workspace, collection)?;
             let text = SavedQueryText {
                 filter_tree: Some(json!({ "field": "price", "op": "lt", "value": 5 })),
                 sort: vec!["price".to_owned()],

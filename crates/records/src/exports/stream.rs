@@ -2,6 +2,10 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
+use crate::query::{Asked, Budget, Planner};
+use crate::rows::ItemRow;
+use crate::schema::item_links;
+use crate::shape::{self, Shapes};
 use bytes::Bytes;
 use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -10,10 +14,6 @@ use fields::Field;
 use files::{Generator, attachment, guarded};
 use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest};
-use records::query::{Asked, Budget, Planner};
-use records::rows::ItemRow;
-use records::schema::item_links;
-use records::shape::{self, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,7 +92,9 @@ async fn send(exporter: Exporter, export: Export, request: &RawRequest) -> Resul
         ExportFormat::Jsonl => "application/x-ndjson",
     };
     let extension = if export.format == ExportFormat::Csv { "csv" } else { "jsonl" };
-    let name = format!("items-{}.{extension}", export.collection);
+    let noun = exporter.shapes.kind_of(export.collection)?.noun;
+    let set = if export.collection.0 > 0 { format!("-{}", export.collection) } else { String::new() };
+    let name = format!("{noun}s{set}.{extension}");
     let mut reader =
         Reader { exporter: exporter.clone(), export, after: None, begun: false, over: false, most: FEW };
     // The first page is read before the answer begins, so that what can be refused is refused.

@@ -1,15 +1,11 @@
-//! Doing the rows of one request, each by itself, and telling what became of them.
+//! Executing the rows of one request, each by itself, and reporting the outcome of each.
 
 use super::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
+use crate::rows::Editor;
 use model::{Code, Error, FieldError, ItemId, Result};
-use records::rows::Editor;
-use records::shape::IndexKind;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use store::Tx;
-
-/// What such requests do one at a time in a collection.
-pub(super) const IN_BULK: &str = "in bulk";
 
 /// What became of a row that could be done.
 pub(super) type Done = (BulkStatus, ItemId);
@@ -78,7 +74,7 @@ impl Tally {
 
     fn failed(&mut self, index: usize, error: &Error) {
         self.mistakes.extend(error.parts().into_iter().map(|part| below_row(index, part)));
-        let error = Some(told(index, error));
+        let error = Some(described(index, error));
         self.push(BulkResult { index, status: BulkStatus::Error, id: None, repeats: None, error });
     }
 
@@ -115,11 +111,11 @@ fn below_row(index: usize, part: FieldError) -> FieldError {
 }
 
 /// An error as a row's result shows it.
-fn told(index: usize, error: &Error) -> Value {
-    let mut told = Map::new();
-    told.insert("code".into(), error.code().as_str().into());
-    told.insert("message".into(), error.message().into());
-    told.insert("param".into(), below(index, error.param_name().unwrap_or_default()).into());
+fn described(index: usize, error: &Error) -> Value {
+    let mut described = Map::new();
+    described.insert("code".into(), error.code().as_str().into());
+    described.insert("message".into(), error.message().into());
+    described.insert("param".into(), below(index, error.param_name().unwrap_or_default()).into());
     let mut body = error.body();
     if let Some(parts) = body.get_mut("errors").and_then(Value::as_array_mut) {
         for part in parts.iter_mut() {
@@ -131,15 +127,8 @@ fn told(index: usize, error: &Error) -> Value {
     }
     for name in ["errors", "details"] {
         if let Some(value) = body.get_mut(name) {
-            told.insert(name.into(), value.take());
+            described.insert(name.into(), value.take());
         }
     }
-    Value::Object(told)
-}
-
-/// Lets one request at a time write what must be unique in a collection, because each writes many such values, and two
-/// that write the same in another order would wait for each other.
-pub(super) fn alone_if_unique(tx: &mut Tx, editor: &Editor<'_>, has_keys: bool) -> Result<()> {
-    let has_unique = editor.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
-    if has_unique || has_keys { editor.alone(tx, IN_BULK) } else { Ok(()) }
+    Value::Object(described)
 }

@@ -1,25 +1,24 @@
 //! The job `data.import`: from a file to items, going on where it stopped.
 
 use super::begin::{begin, index_to_wait_for};
-use super::events::{ImportEnded, ImportEvent};
 use super::look::look;
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
-use super::queries;
 use super::reader::{self, Opening, Records};
 use super::report;
 use super::rows::{self, Batch, Seen, Taken, Task, ended};
+use super::{plan, queries};
+use crate::Author;
+use crate::activity::{self, Action, Changes, change};
+use crate::indexes;
+use crate::rows::matching::Table;
+use crate::shape::{self, Kind, Shape, Shapes};
 use encoding_rs::Encoding;
-use files::{self, Files, NewFile};
+use files::{self, Files, NewFile, Stored};
 use jobs::{JobContext, JobError};
-use model::{Error, FileId, ImportId, JsonText, Result, WorkspaceId};
-use records::Author;
-use records::activity::{self, Action, Changes, change};
-use records::indexes;
-use records::rows::matching::Table;
-use records::shape::{self, Shapes};
+use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Db, Tx};
+use store::{Db, Read, Tx};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -44,12 +43,23 @@ pub(super) struct Payload {
     pub(super) import_id: ImportId,
 }
 
+/// What a kind of records adds to imports.
+pub trait Target: Send + Sync {
+    /// Whose records its imports write.
+    fn kind(&self) -> &'static Kind;
+
+    /// Publishes the event of an import that has ended, in the transaction of its end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()>;
+}
+
 /// Runs imports.
 pub struct Importer {
-    /// The files.
-    pub files: Arc<Files>,
-    /// The shapes of collections.
-    pub shapes: Arc<Shapes>,
+    files: Arc<Files>,
+    shapes: Arc<Shapes>,
+    targets: Vec<Arc<dyn Target>>,
 }
 
 /// How far a run of the job came.
@@ -80,6 +90,16 @@ pub async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobErro
 }
 
 impl Importer {
+    /// An importer of files into sets of records that have a target.
+    pub fn new(files: Arc<Files>, shapes: Arc<Shapes>, targets: Vec<Arc<dyn Target>>) -> Self {
+        Self { files, shapes, targets }
+    }
+
+    fn target(&self, set: CollectionId) -> Result<Arc<dyn Target>> {
+        let target = self.targets.iter().find(|target| target.kind().has(set));
+        target.cloned().ok_or_else(|| Error::internal(format!("no target takes imports into set {set}")))
+    }
+
     async fn go_on(&self, job: &JobContext, id: &ImportId) -> Result<Reached> {
         let wanted = id.clone();
         let Some(mut row) = job.db.read(move |read| queries::by_id(read, &wanted)).await? else {
@@ -272,6 +292,7 @@ impl Importer {
         } else {
             None
         };
+        let target = self.target(row.collection_id)?;
         db.write(move |tx| {
             let Some(now) = queries::locked(tx, &row.id)? else { return Ok(()) };
             if now.status()?.is_final() {
@@ -280,33 +301,68 @@ impl Importer {
             let file = report.as_ref().map(|report| files::finish(tx, report)).transpose()?;
             queries::end(tx, &row.id, status, error.as_ref(), file.map(|file| file.id))?;
             queries::forget(tx, &row.id)?;
-            publish_end(tx, &author, &row.id)
+            publish_end(tx, &*target, &author, &row.id)
         })
         .await
     }
 }
 
 /// The activity entry and the event of an import that is over.
-fn publish_end(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
+fn publish_end(tx: &mut Tx, target: &dyn Target, author: &Author, id: &ImportId) -> Result<()> {
     let Some(row) = queries::by_id(tx, id)? else { return Ok(()) };
-    let (status, collection, counts) = (row.status()?, row.collection_id, row.counts());
-    let import = row.import(None, None)?;
-    if !import.settings.dry_run && import.processed.rows > 0 {
-        let counts = serde_json::to_value(counts)?;
+    let dry_run = row.settings.parse::<ImportSettings>()?.dry_run;
+    if !dry_run && row.processed()?.rows > 0 {
+        let counts = serde_json::to_value(row.counts())?;
         let changes: Changes = [("counts".to_owned(), change(None, Some(&counts)))].into_iter().collect();
-        activity::record(tx, author, collection, None, Action::Imported, &changes)?;
+        activity::record(tx, author, row.collection_id, None, Action::Imported, &changes)?;
     }
-    let data = ImportEnded { import };
-    let event = match status {
-        ImportStatus::Completed | ImportStatus::CompletedWithErrors => ImportEvent::Completed(data),
-        _ => ImportEvent::Failed(data),
+    target.publish_end(tx, author, row)
+}
+
+/// Where the rows of an import come from.
+#[derive(Clone)]
+pub enum Origin {
+    /// A file of the workspace.
+    File(FileId),
+    /// Text that was stored for the import.
+    Content(Stored),
+}
+
+/// Stores an import, and asks for it to be run.
+///
+/// # Errors
+/// `validation_error`, and `not_found` at `file_id`.
+pub fn start(
+    tx: &mut Tx,
+    shape: &Shape,
+    author: &Author,
+    origin: &Origin,
+    settings: &ImportSettings,
+) -> Result<ImportRow> {
+    plan::check(shape, settings)?;
+    let file = match origin {
+        Origin::File(file) => {
+            importable(tx, author.workspace, *file)?;
+            *file
+        }
+        Origin::Content(stored) => files::finish(tx, stored)?.id,
     };
-    tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
-    Ok(())
+    let row = queries::insert(tx, author, shape.collection, file, settings)?;
+    ask(tx, &row)?;
+    Ok(row)
+}
+
+/// Refuses a file that cannot be imported.
+///
+/// # Errors
+/// `not_found` at `file_id`.
+pub fn importable(read: &mut Read, workspace: WorkspaceId, file: FileId) -> Result<()> {
+    let found = files::live(read, workspace, file);
+    found.map(drop).map_err(|error| error.param("file_id"))
 }
 
 /// Asks for an import to be run.
-pub(super) fn ask(tx: &mut Tx, row: &ImportRow) -> Result<()> {
+fn ask(tx: &mut Tx, row: &ImportRow) -> Result<()> {
     let now = tx.now();
     let payload = Payload { import_id: row.id.clone() };
     tx.enqueue(row.workspace_id, KIND, Some(row.id.as_str()), &payload, now)

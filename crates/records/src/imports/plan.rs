@@ -4,15 +4,15 @@ use super::model::{
     Column, FieldToMake, FileSummary, Format, ImportError, ImportSettings, ImportSource, RowError,
 };
 use super::reader::Record;
+use crate::definitions::{has_key, refuse_many};
 use crate::exports::unguarded;
+use crate::shape::Shape;
 use fields::Data;
 use fields::FieldType;
 use fields::field_keys::free_key;
 use fields::numbers;
 use fields::text;
 use model::{Error, FieldError, Result};
-use records::definitions::{has_key, refuse_many};
-use records::shape::Shape;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const LONGEST_LABEL: usize = 120;
 ///
 /// # Errors
 /// `validation_error`.
-pub(super) fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
+pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
     let mut errors = Vec::new();
     let mut taken: Vec<&str> = Vec::new();
     for (column, target) in &settings.mapping {

@@ -7,13 +7,13 @@ use super::model::{
 use super::plan::{self, Said, Wrong};
 use super::queries::{self, Rejected};
 use super::reader::{self, Record};
+use crate::Author;
+use crate::rows::matching::{Found, Matcher, OnMatch, Table, Wanted};
+use crate::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
+use crate::shape::{self, IndexKind, Shape, Shapes};
 use fields::value::Mode;
 use fields::{Field, FieldOptions};
 use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
-use records::Author;
-use records::rows::matching::{Found, Matcher, OnMatch, Table, Wanted};
-use records::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
-use records::shape::{self, IndexKind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -176,11 +176,12 @@ fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task) -> Result<Arc<Shape>> {
     if made.is_empty() || !task.settings.dry_run {
         return Ok(shape);
     }
-    let own = shape::within_change(tx, task.author.workspace, task.collection)?;
+    let own = shape::within_change(tx, shapes, task.author.workspace, task.collection)?;
     let mut shape = Arc::into_inner(own).ok_or_else(|| Error::internal("a shape of our own is shared"))?;
-    for (place, made) in (1..).zip(made) {
+    for (place, made) in (0..).zip(made) {
         let mut field = Field::draft(&made.field_key, made.kind, FieldOptions::default());
-        field.id = FieldId(-place);
+        // No field that is stored or built in has such an id.
+        field.id = FieldId(i64::MIN + place);
         shape.fields.push(field);
     }
     Ok(Arc::new(shape))
@@ -373,7 +374,7 @@ impl<'a> Stretch<'a> {
     fn remember(&mut self, row: &ItemRow, wanted: Option<&Wanted>) -> Result<(), Refusal> {
         let (shape, data) = (self.writer.shape, row.values()?);
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
-            let Some(mut digest) = records::rows::digest(shape, index, &data) else { continue };
+            let Some(mut digest) = crate::rows::digest(shape, index, &data) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";

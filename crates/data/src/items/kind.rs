@@ -1,17 +1,37 @@
-//! The events of items.
+//! Items as a kind of records, and their events.
 
-use super::row::{Item, ItemRow};
-use crate::activity::{Action, Changes};
-use crate::print::Printer;
-use crate::shape::Shape;
+use super::item::{self, Item};
 use model::{JsonText, Result};
 use operation::Event;
+use records::Author;
+use records::activity::{Action, Changes};
+use records::print::Printer;
+use records::rows::ItemRow;
+use records::shape::{Kind, RecordChange, Shape};
+use store::Tx;
 use utoipa::ToSchema;
+
+/// Items of collections. All of their fields are the collection's own.
+pub static ITEMS: Kind = Kind {
+    number: 0,
+    noun: "item",
+    set_noun: "collection",
+    fields: Vec::new,
+    title: None,
+    indexes: &[],
+    print: item::print,
+    publish,
+};
+
+fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
+    tx.emit(author.workspace, &author.cause, author.livemode, &ItemEvent::of(change))?;
+    Ok(())
+}
 
 /// What happened to an item.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "item", id = "item.id", print_with = "ItemChanged::print")]
-pub enum ItemEvent<'a> {
+pub(crate) enum ItemEvent<'a> {
     /// An item was created.
     #[event(name = "item.created", print_with = "ItemCreated::print")]
     Created(ItemCreated<'a>),
@@ -40,10 +60,10 @@ pub enum ItemEvent<'a> {
 
 impl<'a> ItemEvent<'a> {
     /// What was done to an item: the item as it then is, and what changed of it.
-    pub(super) fn of(action: Action, shape: &'a Shape, row: &'a ItemRow, changed: &'a Changes) -> Self {
-        let item = StoredItem { shape, row };
-        let data = ItemChanged { item, changed };
-        match action {
+    fn of(change: &RecordChange<'a>) -> Self {
+        let item = StoredItem { shape: change.shape, row: change.row };
+        let data = ItemChanged { item, changed: change.changed };
+        match change.action {
             Action::Created => Self::Created(ItemCreated { item }),
             Action::Trashed => Self::Trashed(data),
             Action::Restored => Self::Restored(data),
@@ -58,7 +78,7 @@ impl<'a> ItemEvent<'a> {
 
 // A doc comment here would be published as the schema's description; the variants have the text that callers read.
 #[derive(ToSchema)]
-pub struct ItemCreated<'a> {
+pub(crate) struct ItemCreated<'a> {
     #[schema(value_type = Item, inline)]
     item: StoredItem<'a>,
 }
@@ -73,7 +93,7 @@ impl ItemCreated<'_> {
 
 // As above.
 #[derive(ToSchema)]
-pub struct ItemChanged<'a> {
+pub(crate) struct ItemChanged<'a> {
     #[schema(value_type = Item, inline)]
     item: StoredItem<'a>,
     /// By field: `old` and `new`.

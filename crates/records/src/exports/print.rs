@@ -2,10 +2,10 @@
 
 use super::guard::guarded;
 use super::{Export, ExportFormat};
+use crate::rows::ItemRow;
+use crate::shape::Shape;
 use fields::{Family, Field};
 use model::{Error, Result};
-use records::rows::ItemRow;
-use records::shape::Shape;
 use serde_json::Value;
 
 /// Writes items one after the other.
@@ -13,6 +13,7 @@ pub(super) struct Lines<'a> {
     fields: Vec<&'a Field>,
     /// Whether values must be picked from what is stored.
     picks: bool,
+    print: fn(&ItemRow, &str, &mut String),
     text: Text,
 }
 
@@ -44,7 +45,7 @@ impl<'a> Lines<'a> {
             ExportFormat::Jsonl => Text::Jsonl(Vec::new()),
         };
         let picks = named.is_some() || !shape.leaving.is_empty();
-        Ok(Self { fields, picks, text })
+        Ok(Self { fields, picks, print: shape.kind.print, text })
     }
 
     /// About how many bytes were written.
@@ -80,7 +81,7 @@ impl<'a> Lines<'a> {
             && row.more.is_none()
         {
             let mut line = String::with_capacity(row.data.as_str().len() + 512);
-            row.print(&mut line);
+            (self.print)(row, row.data.as_str(), &mut line);
             end_line(out, &line);
             return Ok(());
         }
@@ -96,7 +97,7 @@ impl<'a> Lines<'a> {
             Text::Jsonl(out) => {
                 data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
                 let mut line = String::new();
-                row.print_with(&mut line, &serde_json::to_string(&data)?);
+                (self.print)(row, &serde_json::to_string(&data)?, &mut line);
                 end_line(out, &line);
             }
             Text::Csv(writer) => {

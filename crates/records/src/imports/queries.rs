@@ -1,10 +1,10 @@
 //! Imports in the database.
 
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_TOLD, RowError};
+use crate::Author;
 use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
-use records::Author;
 use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 pub(super) fn insert(
@@ -44,7 +44,7 @@ pub(super) fn insert(
 ///
 /// # Errors
 /// `not_found`.
-pub(super) fn one(
+pub fn one(
     read: &mut Read,
     workspace: WorkspaceId,
     collection: CollectionId,
@@ -72,7 +72,7 @@ pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
 }
 
 /// Newest first.
-pub(super) fn list(
+pub fn list(
     read: &mut Read,
     workspace: WorkspaceId,
     collection: CollectionId,
@@ -207,7 +207,7 @@ pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -
 }
 
 /// The first reasons why rows could not be taken.
-pub(super) fn told(read: &mut Read, id: &ImportId) -> Result<Vec<RowError>> {
+pub fn rejected_rows(read: &mut Read, id: &ImportId) -> Result<Vec<RowError>> {
     let mut told = Vec::new();
     for row in rejected(read, id, 0, MOST_TOLD)? {
         told.extend(row.errors.parse::<Vec<RowError>>()?);

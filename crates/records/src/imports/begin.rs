@@ -3,13 +3,13 @@
 
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
+use crate::Author;
+use crate::definitions::{self, NewField};
+use crate::indexes;
+use crate::query::IndexRequest;
+use crate::rows::matching::Matcher;
+use crate::shape::{self, Shapes};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
-use records::Author;
-use records::definitions::{self, NewField};
-use records::indexes;
-use records::query::IndexRequest;
-use records::rows::matching::Matcher;
-use records::shape::{self, Shapes};
 use store::Tx;
 
 /// Says what becomes of the columns, makes the fields that they need, and lets the rows be taken: all of it is one
@@ -41,7 +41,7 @@ pub(super) fn begin(
         Err(reason) => return Ok(Err(reason)),
     };
     if !settings.dry_run {
-        make_fields(tx, &Author::import(workspace, id, settings.emit_events), collection, &columns)?;
+        make_fields(tx, shapes, &Author::import(workspace, id, settings.emit_events), collection, &columns)?;
     }
     let source = ImportSource { columns, ..looked.source.clone() };
     queries::run(tx, id, &source, looked.bytes, looked.rows)?;
@@ -49,7 +49,13 @@ pub(super) fn begin(
 }
 
 /// Makes the fields that columns are to have.
-fn make_fields(tx: &mut Tx, author: &Author, collection: CollectionId, columns: &[Column]) -> Result<()> {
+fn make_fields(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    columns: &[Column],
+) -> Result<()> {
     for made in columns.iter().filter_map(|column| column.creates.clone()) {
         let new = NewField {
             field_key: Some(made.field_key),
@@ -62,7 +68,7 @@ fn make_fields(tx: &mut Tx, author: &Author, collection: CollectionId, columns: 
             options: None,
         };
         // It is neither required nor computed, so items that are there lack nothing.
-        definitions::create(tx, author, collection, new)?;
+        definitions::create(tx, shapes, author, collection, new)?;
     }
     Ok(())
 }

@@ -1,0 +1,97 @@
+//! Items as callers see them.
+
+use fields::{ComputedError, ComputedErrors, Data};
+use model::{Actor, CollectionId, ItemId, JsonText, Timestamp};
+use records::rows::ItemRow;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+use utoipa::ToSchema;
+
+/// An item of a collection.
+///
+/// This type is the contract's; items are printed by [`print`], which sends stored JSON out as it is.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Item {
+    /// The item.
+    pub id: ItemId,
+    /// Always `item`.
+    pub object: &'static str,
+    /// The collection it belongs to.
+    pub collection_id: CollectionId,
+    /// Its values, by the key of their field. Fields without a value are absent.
+    #[schema(value_type = Object)]
+    pub data: Data,
+    /// The value of the collection's primary field, as text.
+    pub title: String,
+    /// For relation fields that point to more than 25 items, which are cut to 25 in `data`: how many there are, and
+    /// where all of them can be read.
+    #[schema(value_type = Option<Object>)]
+    pub has_more: Option<Value>,
+    /// Why formulas and rollups have no value although they have something to compute it from, by the key of their field.
+    #[schema(value_type = Option<BTreeMap<String, ComputedError>>)]
+    pub computed_errors: Option<ComputedErrors>,
+    /// Its place in the manual order: items sort by it as text.
+    pub position: String,
+    /// The caller's own key, unique in the collection.
+    pub external_key: Option<String>,
+    /// How many comments it has.
+    pub comment_count: i64,
+    /// Who locked it; `null` when it is not locked.
+    pub locked_by: Option<Actor>,
+    /// When it was locked.
+    pub locked_at: Option<Timestamp>,
+    /// Raised with every change.
+    pub version: i64,
+    /// Who created it.
+    pub created_by: Actor,
+    /// Who changed it last.
+    pub updated_by: Actor,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// When it was moved to the trash; `null` for a live item.
+    pub trashed_at: Option<Timestamp>,
+    /// With `expand` only: the items that relation fields point to, by field key, at most 25 each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub expanded: Option<Value>,
+}
+
+/// Prints an item as JSON, with `data` for its values.
+pub(crate) fn print(row: &ItemRow, data: &str, out: &mut String) {
+    let null = |text: Option<&JsonText>| text.map_or("null", JsonText::as_str).to_owned();
+    let moment = |moment: Option<Timestamp>| {
+        moment.map_or_else(|| "null".to_owned(), |moment| format!("\"{}\"", moment.rfc3339()))
+    };
+    let _ = write!(
+        out,
+        concat!(
+            r#"{{"id":{},"object":"item","collection_id":{},"data":{},"title":{},"has_more":{},"computed_errors":{},"position":{},"#,
+            r#""external_key":{},"comment_count":{},"locked_by":{},"locked_at":{},"version":{},"created_by":{},"#,
+            r#""updated_by":{},"created_at":{},"updated_at":{},"trashed_at":{}}}"#
+        ),
+        row.id,
+        row.collection_id,
+        data,
+        quoted(&row.title),
+        null(row.more.as_ref()),
+        null(row.computed_errors.as_ref()),
+        quoted(&row.place()),
+        row.external_key.as_deref().map_or_else(|| "null".to_owned(), quoted),
+        row.comment_count,
+        null(row.locked_by.as_ref()),
+        moment(row.locked_at),
+        row.version,
+        row.created_by.as_str(),
+        row.updated_by.as_str(),
+        moment(Some(row.created_at)),
+        moment(Some(row.updated_at)),
+        moment(row.trashed_at),
+    );
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
+}

@@ -1,0 +1,149 @@
+//! Bulk writes: many records in one request, which is one transaction.
+
+mod model;
+mod outcome;
+mod upsert;
+
+pub use self::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
+pub use upsert::upsert;
+
+use self::outcome::{Done, each_row};
+use crate::links::{self, LockSet};
+use crate::rows::values::{self, Missing};
+use crate::rows::write::{Draft, Written};
+use crate::rows::{self, Change, Editor};
+use crate::shape::{IndexKind, Shapes};
+use ::model::{Caller, CollectionId, Error, ItemId, Patch, Result};
+use fields::Data;
+use fields::value::Mode;
+use store::{LockMode, Tx};
+
+/// A record that a bulk request gives.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// Its values, by the key of their field.
+    pub data: &'a Data,
+    /// The caller's own key.
+    pub external_key: Option<&'a str>,
+}
+
+/// What such requests do one at a time in a set of records.
+const IN_BULK: &str = "in bulk";
+
+/// Opens a set of records for one request, whose changes have their `operation_id` in common. It is the request's own id
+/// under another name, so that a transaction that is run again has the same.
+///
+/// # Errors
+/// Those of [`Editor::open_for`].
+pub fn open<'a, 'd>(
+    tx: &mut Tx,
+    caller: &Caller,
+    shapes: &'a Shapes,
+    set: CollectionId,
+    typecast: bool,
+    inputs: impl Iterator<Item = &'d Data> + Clone,
+) -> Result<Editor<'a>> {
+    let mut editor = Editor::open_for(tx, caller, shapes, set, typecast, inputs)?;
+    let request = caller.request.as_str();
+    editor.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
+    Ok(editor)
+}
+
+/// Creates records.
+///
+/// # Errors
+/// In atomic mode `validation_error` with all mistakes. Failures of the service end the request in both.
+pub fn create(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    bulk_mode: BulkMode,
+    mode: Mode,
+    rows: &[Row<'_>],
+) -> Result<BulkReport> {
+    alone_if_unique(tx, editor, rows.iter().any(|row| row.external_key.is_some()))?;
+    let merge = |row: &Row<'_>| values::merge(&editor.shape, None, row.data, Missing::Default, mode, "");
+    links::hold(tx, editor.shape.workspace, |tx| {
+        let mut locks = LockSet::default();
+        for row in rows.iter().filter(|row| editor.relates(row.data, Missing::Default)) {
+            if let Ok(data) = merge(row) {
+                links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
+            }
+        }
+        Ok(locks)
+    })?;
+    each_row(tx, editor, bulk_mode, rows, |tx, _, row| {
+        let data = merge(row)?;
+        let draft = Draft { data, external_key: row.external_key.map(str::to_owned), position: None };
+        Ok((BulkStatus::Created, editor.writer().insert(tx, draft)?.id))
+    })
+}
+
+/// Makes changes to records, in order, so that one may change what another has changed before.
+///
+/// # Errors
+/// Those of [`create`].
+pub fn update(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    bulk_mode: BulkMode,
+    changes: &[(ItemId, Change<'_>)],
+) -> Result<BulkReport> {
+    alone_if_unique(tx, editor, changes.iter().any(|(_, change)| change.external_key != Patch::Keep))?;
+    links::hold(tx, editor.shape.workspace, |tx| {
+        let mut locks = LockSet::default();
+        for (id, change) in changes {
+            if editor.relates(change.data, change.missing) {
+                change.plan_locks(tx, editor, *id, &mut locks)?;
+            } else {
+                locks.add([*id], LockMode::Exclusive);
+            }
+        }
+        Ok(locks)
+    })?;
+    each_row(tx, editor, bulk_mode, changes, |tx, _, (id, change)| {
+        let row = rows::live(tx, &editor.shape, *id).map_err(|error| error.param("id"))?;
+        Ok(done(&change.clone().make(tx, editor, row)?))
+    })
+}
+
+/// Moves records to the trash, or deletes them for good, also out of the trash.
+///
+/// # Errors
+/// Those of [`create`].
+pub fn delete(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    editor: &Editor<'_>,
+    bulk_mode: BulkMode,
+    ids: &[ItemId],
+    permanent: bool,
+) -> Result<BulkReport> {
+    if permanent {
+        links::hold_purged(tx, shapes, editor.shape.workspace, ids)?;
+    } else {
+        links::hold_leaving(tx, shapes, editor.shape.workspace, ids)?;
+    }
+    each_row(tx, editor, bulk_mode, ids, |tx, index, id| {
+        let row = rows::find(tx, &editor.shape, *id)?
+            .filter(|row| permanent || row.trashed_at.is_none())
+            .ok_or_else(|| Error::not_found(editor.shape.kind.noun).param(format!("ids[{index}]")))?;
+        if permanent {
+            editor.writer().destroy(tx, &row)?;
+        } else {
+            editor.writer().trash(tx, &row)?;
+        }
+        Ok((BulkStatus::Deleted, *id))
+    })
+}
+
+/// Lets one request at a time write what must be unique in a set of records, because each writes many such values, and
+/// two that write the same in another order would wait for each other.
+fn alone_if_unique(tx: &mut Tx, editor: &Editor<'_>, has_keys: bool) -> Result<()> {
+    let has_unique = editor.shape.indexes.iter().any(|index| index.kind == IndexKind::Unique);
+    if has_unique || has_keys { editor.alone(tx, IN_BULK) } else { Ok(()) }
+}
+
+fn done(written: &Written) -> Done {
+    let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
+    (status, written.row.id)
+}

@@ -1,0 +1,142 @@
+//! Upserts: rows that update the record that they match, or create one.
+
+use super::model::{BulkMode, BulkReport, BulkStatus};
+use super::outcome::{Done, row_by_row};
+use super::{IN_BULK, Row, done};
+use crate::links::{self, LockSet};
+use crate::rows::matching::{Found, Matcher, OnMatch};
+use crate::rows::values::{self, Missing};
+use crate::rows::write::Draft;
+use crate::rows::{self, Change, Editor, ItemRow};
+use crate::shape::Shape;
+use ::model::{Code, Error, ItemId, Patch, Result};
+use fields::Data;
+use fields::value::Mode;
+use operation::ExpectedVersion;
+use serde_json::json;
+use store::Tx;
+
+/// Creates or changes records: a row is for the record that has the same external key, or the same values in the fields
+/// of `match_on`.
+///
+/// # Errors
+/// `validation_error` for what cannot be matched by; else those of [`create`](super::create).
+pub fn upsert(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    bulk_mode: BulkMode,
+    mode: Mode,
+    (match_on, on_match): (&[String], OnMatch),
+    rows: &[Row<'_>],
+) -> Result<BulkReport> {
+    editor.alone(tx, IN_BULK)?;
+    let matcher = Matcher::new(&editor.shape, match_on)?;
+    let mut upsert = Upsert { editor, matcher, on_match, mode };
+    if rows.iter().any(|row| editor.relates(row.data, Missing::Default)) {
+        links::hold(tx, editor.shape.workspace, |tx| upsert.plan_locks(tx, rows))?;
+    }
+    row_by_row(tx, editor, bulk_mode, rows, |tx, _, row| upsert.put(tx, *row))
+}
+
+/// Rows that are matched with records.
+struct Upsert<'a> {
+    editor: &'a Editor<'a>,
+    matcher: Matcher,
+    on_match: OnMatch,
+    mode: Mode,
+}
+
+impl Upsert<'_> {
+    /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
+    fn plan_locks(&mut self, tx: &mut Tx, rows: &[Row<'_>]) -> Result<LockSet> {
+        let (editor, mut locks) = (self.editor, LockSet::default());
+        for row in rows {
+            // What is wrong with a row is told when it is done.
+            let Ok(wanted) = self.matcher.wanted(&editor.shape, row.data, row.external_key, self.mode) else {
+                continue;
+            };
+            let found = match self.matcher.find(tx, &editor.shape, &wanted) {
+                Err(error) if error.code() == Code::InternalError => return Err(error),
+                Err(_) => continue,
+                Ok(found) => found,
+            };
+            match found {
+                Found::One(id) if self.on_match == OnMatch::Update => {
+                    self.change(*row).plan_locks(tx, editor, id, &mut locks)?;
+                }
+                Found::None => {
+                    if let Ok(data) = self.fresh(row.data) {
+                        links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
+                    }
+                }
+                Found::One(_) | Found::Several(_) => {}
+            }
+        }
+        Ok(locks)
+    }
+
+    /// Does one row.
+    fn put(&mut self, tx: &mut Tx, given: Row<'_>) -> Result<Done> {
+        let wanted = self.matcher.wanted(&self.editor.shape, given.data, given.external_key, self.mode)?;
+        let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
+            Found::One(id) => id,
+            Found::Several(ids) => return Err(ambiguous(&self.editor.shape, &ids)),
+            Found::None => match tx.savepoint(|tx| self.create(tx, given)) {
+                Ok(row) => {
+                    self.matcher.note(&self.editor.shape, &row)?;
+                    return Ok((BulkStatus::Created, row.id));
+                }
+                // Somebody else created it since we looked.
+                Err(error) if error.code() == Code::DuplicateValue => {
+                    match self.matcher.find(tx, &self.editor.shape, &wanted)? {
+                        Found::One(id) => id,
+                        _ => return Err(error),
+                    }
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        match self.on_match {
+            OnMatch::Skip => Ok((BulkStatus::Skipped, found)),
+            OnMatch::Error => Err(already_there(&self.editor.shape, found)),
+            OnMatch::Update => self.update(tx, found, given),
+        }
+    }
+
+    fn create(&self, tx: &mut Tx, given: Row<'_>) -> Result<ItemRow> {
+        let data = self.fresh(given.data)?;
+        let draft = Draft { data, external_key: given.external_key.map(str::to_owned), position: None };
+        self.editor.writer().insert(tx, draft)
+    }
+
+    /// The values of a new item.
+    fn fresh(&self, given: &Data) -> Result<Data> {
+        values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
+    }
+
+    fn update(&self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Done> {
+        let item = rows::locked(tx, &self.editor.shape, id)?;
+        Ok(done(&self.change(given).make(tx, self.editor, item)?))
+    }
+
+    fn change<'c>(&self, given: Row<'c>) -> Change<'c> {
+        Change {
+            data: given.data,
+            missing: Missing::Keep,
+            mode: self.mode,
+            external_key: given.external_key.map_or(Patch::Keep, |key| Patch::Set(key.to_owned())),
+            expected: ExpectedVersion::default(),
+            path: "",
+        }
+    }
+}
+
+fn already_there(shape: &Shape, id: ItemId) -> Error {
+    Error::new(Code::DuplicateValue, format!("The {} exists already.", shape.kind.noun))
+        .with("details", json!({ "existing_id": id }))
+}
+
+fn ambiguous(shape: &Shape, ids: &[ItemId]) -> Error {
+    Error::new(Code::AmbiguousMatch, format!("Several {}s have these values.", shape.kind.noun))
+        .with("details", json!({ "existing_ids": ids }))
+}

@@ -1,0 +1,24 @@
+//! Imports: files of rows that become records, as jobs that go on where they stopped.
+//!
+//! [`start`] stores the request, [`look`] and [`detect`] find out what the file is, [`reader`] reads it record by
+//! record, [`plan`] says which column becomes which field, [`begin`] makes what is missing, [`rows`] writes a batch of
+//! records in one transaction, [`job`] runs it all, and [`report`] writes the file of what was rejected.
+
+mod begin;
+mod detect;
+mod job;
+mod look;
+mod model;
+mod plan;
+mod queries;
+mod reader;
+mod report;
+mod rows;
+
+pub use job::{ATTEMPTS, Importer, KIND as JOB, Origin, Target, importable, run, start};
+pub use model::{
+    Amount, Column, Counts, FieldToMake, Format, ImportError, ImportRow, ImportSettings, ImportSource,
+    ImportStatus, OnError, RejectedRows, RowError,
+};
+pub use plan::check;
+pub use queries::{list, one, rejected_rows};

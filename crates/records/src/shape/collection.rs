@@ -1,0 +1,74 @@
+//! Collections as they are stored.
+
+use crate::schema::collections;
+use diesel::prelude::*;
+use model::{
+    Code, CollectionGroupId, CollectionId, Error, FieldId, JsonText, Result, Timestamp, WorkspaceId,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A collection as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = collections)]
+#[expect(missing_docs, reason = "the fields are those of `Collection`")]
+pub struct CollectionRow {
+    pub id: CollectionId,
+    pub workspace_id: WorkspaceId,
+    pub group_id: Option<CollectionGroupId>,
+    pub name: String,
+    pub name_key: String,
+    pub slug: String,
+    pub description: Option<String>,
+    pub icon: Option<String>,
+    pub color: Option<String>,
+    pub primary_field_id: Option<FieldId>,
+    pub position: i64,
+    pub status: String,
+    pub settings: JsonText,
+    pub shape_version: i64,
+    pub item_count: i64,
+    pub item_count_at: Option<Timestamp>,
+    pub version: i64,
+    pub created_by: JsonText,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub trashed_at: Option<Timestamp>,
+}
+
+/// What [`CollectionRow::status`] says of a collection that is read-only.
+pub const ARCHIVED: &str = "archived";
+
+impl CollectionRow {
+    /// Refuses a change of a collection that is archived.
+    ///
+    /// # Errors
+    /// `invalid_state`.
+    pub fn refuse_archived(&self) -> Result<()> {
+        if self.status == ARCHIVED {
+            return Err(Error::new(Code::InvalidState, "The collection is archived; unarchive it first.")
+                .with("details", serde_json::json!({ "state": ARCHIVED })));
+        }
+        Ok(())
+    }
+}
+
+/// What a collection can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CollectionSettings {
+    /// Days after which activity is forgotten.
+    #[schema(minimum = 1, maximum = 3650)]
+    pub activity_retention_days: i64,
+    /// Whether items may be commented on.
+    pub comments_enabled: bool,
+    /// Sets of up to 3 fields, by key, whose values together are unique.
+    #[schema(max_items = 10)]
+    pub unique_keys: Vec<Vec<String>>,
+}
+
+impl Default for CollectionSettings {
+    fn default() -> Self {
+        Self { activity_retention_days: 365, comments_enabled: true, unique_keys: Vec::new() }
+    }
+}
