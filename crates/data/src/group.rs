@@ -45,12 +45,7 @@ pub fn group(db: &Db, files: &Arc<Files>) -> Group {
                 }
             },
         ))
-        .job(
-            Job::after(imports::JOB, "an import is confirmed", "imports", move |job| {
-                imports::run(job, importer.clone())
-            })
-            .up_to(imports::ATTEMPTS),
-        )
+        .job(imports::job(importer))
         .raw_route(PermanentRoute { db: db.clone(), files: files.clone() })
         .raw_route(DownloadRoute { db: db.clone(), files: files.clone(), generator: exporter })
         .link_target(FileTargets)

@@ -14,11 +14,11 @@ use store::Tx;
 const LONGEST: usize = 120;
 
 /// What is to become choices of a field.
-pub type Wanted = Vec<(FieldId, Vec<String>)>;
+pub type NewChoices = Vec<(FieldId, Vec<String>)>;
 
 /// The texts that name no choice of their field, by field.
-pub fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> Wanted {
-    let mut wanted = Wanted::new();
+pub fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> NewChoices {
+    let mut wanted = NewChoices::new();
     let fields: Vec<&Field> = shape
         .fields
         .iter()
@@ -77,7 +77,7 @@ fn is_known(choices: &[Choice], name: &str) -> bool {
 ///
 /// # Errors
 /// The database's.
-pub fn make(tx: &mut Tx, shapes: &Shapes, shape: &Shape, author: &Author, wanted: Wanted) -> Result<()> {
+pub fn make(tx: &mut Tx, shapes: &Shapes, shape: &Shape, author: &Author, wanted: NewChoices) -> Result<()> {
     wanted
         .into_iter()
         .try_for_each(|(field, labels)| definitions::add_choices(tx, shapes, author, shape, field, labels))

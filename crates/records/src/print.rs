@@ -21,14 +21,14 @@ const MOST_SHOWN: usize = 25;
 
 /// What of items is wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Shown {
+pub struct Selection {
     fields: Option<Vec<String>>,
     expand: Vec<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
-struct ShownQuery {
+struct SelectionParams {
     /// The fields that `data` has, by key, with commas between. Without it all of them, or those of the view.
     fields: Option<String>,
     /// Relation fields, by key, with commas between, at most 10: the items that they point to come along in `expanded`,
@@ -47,7 +47,7 @@ enum ItemPart {
     CommentCount,
 }
 
-impl FromInput for Shown {
+impl FromInput for Selection {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         let list = |name: &str| -> Result<Option<Vec<String>>> {
             let Some(text) = input.query_value(name) else { return Ok(None) };
@@ -62,7 +62,7 @@ impl FromInput for Shown {
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
-        describe.query_parameters::<ShownQuery>();
+        describe.query_parameters::<SelectionParams>();
     }
 }
 
@@ -82,7 +82,7 @@ pub struct Printer<'a> {
     expanded: Vec<Expanded>,
 }
 
-impl Shown {
+impl Selection {
     /// Reads what is wanted, and fetches what `rows` point to where that is part of it: once for each field.
     ///
     /// # Errors

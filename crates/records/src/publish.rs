@@ -20,7 +20,12 @@ pub fn publish(
     event: &impl Event,
 ) -> Result<()> {
     activity::record(tx, author, collection, None, Action::SchemaChanged, entry)?;
-    if collection.0 > 0 {
+    announce(tx, author, collection, event)
+}
+
+/// Emits the event of a change of a set's fields, views or indexes, if the set is a collection.
+pub(crate) fn announce(tx: &mut Tx, author: &Author, set: CollectionId, event: &impl Event) -> Result<()> {
+    if set.0 > 0 {
         tx.emit(author.workspace, &author.cause, author.livemode, event)?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::shape::{self, CollectionSettings, IndexKind, IndexOrigin, Kind, Shape
 use diesel::prelude::*;
 use fields::filter::subject;
 use fields::{Part, Subject};
-use model::{Cause, Code, FieldId, JsonText, Result, WorkspaceId};
+use model::{Cause, Code, CollectionId, FieldId, JsonText, Result, WorkspaceId};
 use std::sync::Arc;
 use store::{Read, Tx};
 
@@ -27,7 +27,6 @@ pub fn for_read(
 }
 
 /// The shape of a workspace's set whose records are about to be changed: it stays as it is until the transaction ends.
-/// The set is made when it is first needed, and so are the indexes that its kind declares.
 ///
 /// # Errors
 /// When the database fails.
@@ -37,12 +36,27 @@ pub fn for_write(
     workspace: WorkspaceId,
     kind: &'static Kind,
 ) -> Result<Arc<Shape>> {
+    let set = ensure(tx, shapes, workspace, kind)?;
+    shape::for_write(tx, shapes, workspace, set)
+}
+
+/// A workspace's set, by the id that everything takes which is given a collection. It is made when it is first needed, and
+/// so are the indexes that its kind declares.
+///
+/// # Errors
+/// When the database fails.
+pub fn ensure(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    kind: &'static Kind,
+) -> Result<CollectionId> {
     // Looked at first without a lock: making the set begins with the exclusive one.
     let shape = for_read(tx, shapes, workspace, kind)?;
     if !shape.is_stored() || has_new_indexes(&shape)? {
         make(tx, shapes, workspace, kind)?;
     }
-    shape::for_write(tx, shapes, workspace, kind.set_of(workspace))
+    Ok(kind.set_of(workspace))
 }
 
 /// Makes the set and its indexes, unless another transaction has done so meanwhile.

@@ -24,6 +24,11 @@ pub(super) struct Filter {
     pub(super) words: Option<String>,
 }
 
+/// Sets of other records are stored beside collections, with negative ids.
+fn is_collection() -> diesel::dsl::Gt<collections::id, CollectionId> {
+    collections::id.gt(CollectionId(0))
+}
+
 pub(super) fn list(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -32,6 +37,7 @@ pub(super) fn list(
 ) -> Result<Vec<CollectionRow>> {
     let mut query = collections::table
         .filter(collections::workspace_id.eq(workspace))
+        .filter(is_collection())
         .filter(collections::trashed_at.is_null())
         .filter(collections::status.eq(filter.status.as_str()))
         .order((collections::position, collections::id))
@@ -226,6 +232,7 @@ pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str
 pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i64> {
     let (live, last): (i64, Option<i64>) = collections::table
         .filter(collections::workspace_id.eq(workspace))
+        .filter(is_collection())
         .filter(collections::trashed_at.is_null())
         .select((diesel::dsl::count_star(), diesel::dsl::max(collections::position)))
         .get_result(read.connection())?;

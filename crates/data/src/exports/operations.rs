@@ -4,7 +4,7 @@ use files::{Files, Link};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
 use operation::{Json, Path, Query, State, comma_list, operation};
 use records::exports::{Export, ExportFormat};
-use records::query::{Asked, Planner};
+use records::query::{Planner, QueryParams};
 use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};
 use store::Read;
@@ -55,7 +55,7 @@ pub fn export_items(
     read: &mut Read,
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
-    asked: Asked,
+    params: QueryParams,
     Query(query): Query<ExportQuery>,
     shapes: State<Shapes>,
     planner: State<Planner>,
@@ -63,9 +63,9 @@ pub fn export_items(
 ) -> Result<Json<ExportLink>> {
     let workspace = caller.workspace_id();
     let shape = shape::for_read(read, &shapes.0, workspace, collection_id)?;
-    let meant = asked.read(read, &shape, false)?;
+    let parsed = params.read(read, &shape, false)?;
     // What no list could show is refused here, and not when the link is opened.
-    meant.query.page(read, &planner.0, &shape, None, 1)?;
+    parsed.query.page(read, &planner.0, &shape, None, 1)?;
     let fields = query.fields.as_deref().map(|list| {
         let keys = comma_list(list, "fields")?.into_iter();
         let known = |key: &str| {
@@ -87,7 +87,7 @@ pub fn export_items(
         collection: collection_id,
         format: query.format,
         bom: query.bom,
-        asked: asked.into_pairs(),
+        params: params.into_pairs(),
         fields: fields.transpose()?,
         as_of: now.millis(),
     };

@@ -8,13 +8,13 @@ use records::rows::ItemRow;
 use records::shape::Shape;
 
 /// An item as an answer, with its version as `ETag`.
-pub(crate) type Shown = With<RawJson<Item>>;
+pub(crate) type ItemAnswer = With<RawJson<Item>>;
 
 /// The answer that shows an item.
 ///
 /// # Errors
 /// When what is stored is damaged.
-pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<Shown> {
+pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ItemAnswer> {
     Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
 }
 

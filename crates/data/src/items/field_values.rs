@@ -1,6 +1,6 @@
 //! One field of an item: setting it, clearing it, adding to it.
 
-use super::answer::{self, Shown};
+use super::answer::{self, ItemAnswer};
 use super::model::{Increment, NewFieldValue, mode};
 use fields::Data;
 use fields::Problem;
@@ -29,7 +29,7 @@ pub fn set_item_field(
     Body(new): Body<NewFieldValue>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let expected = ExpectedVersion::new(if_match, new.version)?;
     let input = Data::from_iter([(field_key.clone(), new.value.clone())]);
     let inputs = std::iter::once(&input);
@@ -53,7 +53,7 @@ pub fn clear_item_field(
     Path(field_key): Path<String>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let input = Data::from_iter([(field_key.clone(), Value::Null)]);
     let row = change_of(&input, Mode::Strict, ExpectedVersion::default()).locked(tx, &editor, item_id)?;
@@ -76,7 +76,7 @@ pub fn increment_item_field(
     Body(increment): Body<Increment>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     let field = editor.shape.field(&increment.field).ok_or_else(|| {

@@ -3,7 +3,7 @@
 //! A lock keeps an item from being changed by mistake while somebody relies on it. It is no right of access: any key that
 //! may write items may take off any lock, but has to say `force` where the lock is somebody else's.
 
-use super::answer::{self, Shown};
+use super::answer::{self, ItemAnswer};
 use super::model::Unlocking;
 use model::{Caller, CollectionId, ItemId, Result};
 use operation::{Body, IfMatch, Path, State, operation};
@@ -25,7 +25,7 @@ pub fn lock_item(
     Path(item_id): Path<ItemId>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     if row.locked_by.as_ref() == Some(&editor.author.cause.actor) {
@@ -51,7 +51,7 @@ pub fn unlock_item(
     Path(item_id): Path<ItemId>,
     Body(how): Body<Unlocking>,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     let Some(holder) = &row.locked_by else { return answer::shown(&editor.shape, &row) };

@@ -1,6 +1,6 @@
 //! Creating, reading and changing items.
 
-use super::answer::{self, Shown};
+use super::answer::{self, ItemAnswer};
 use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
 use model::{Caller, CollectionId, Error, ItemId, Result};
@@ -42,9 +42,9 @@ pub fn get_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Query(query): Query<ItemQuery>,
-    wanted: print::Shown,
+    wanted: print::Selection,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let row = if query.trashed {
         rows::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?
@@ -69,7 +69,7 @@ pub fn update_item(
     Body(patch): Body<ItemPatch>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let inputs = std::iter::once(&patch.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, patch.typecast, inputs)?;
@@ -97,7 +97,7 @@ pub fn replace_item(
     Body(new): Body<ItemReplacement>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let expected = ExpectedVersion::new(if_match, new.version)?;
     let inputs = std::iter::once(&new.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;

@@ -1,6 +1,6 @@
 //! Where items stand in the manual order of their collection.
 
-use super::answer::{self, Shown};
+use super::answer::{self, ItemAnswer};
 use super::model::{End, ItemPosition};
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Body, IfMatch, Path, State, operation};
@@ -23,7 +23,7 @@ pub fn set_item_position(
     Body(wanted): Body<ItemPosition>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     editor.alone(tx, order::IN_ORDER)?;
     let row = rows::locked(tx, &editor.shape, item_id)?;

@@ -1,6 +1,6 @@
 //! Deleting items, and bringing them back.
 
-use super::answer::{self, Shown};
+use super::answer::{self, ItemAnswer};
 use super::model::ItemDeletion;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Deleted, IfMatch, Path, Query, State, operation};
@@ -51,7 +51,7 @@ pub fn restore_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     shapes: State<Shapes>,
-) -> Result<Shown> {
+) -> Result<ItemAnswer> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     links::hold_returning(tx, &shapes.0, editor.shape.workspace, item_id)?;
     let row = rows::find_locked(tx, &editor.shape, item_id)?.ok_or_else(|| Error::not_found("item"))?;

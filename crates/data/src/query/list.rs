@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
 use records::indexes;
-use records::print::Shown;
-use records::query::{Asked, Found, Planner, Query as RecordQuery, pick};
+use records::print::Selection;
+use records::query::{PlacedRow, Planner, Query as RecordQuery, QueryParams, pick};
 use records::rows::find;
 use records::shape::{self, Shape, Shapes};
 use serde::Deserialize;
@@ -33,8 +33,8 @@ impl FromStr for Place {
 /// Which items are listed, and what of them.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    asked: Asked,
-    shown: Shown,
+    params: QueryParams,
+    selection: Selection,
     trashed: bool,
     /// Signs the cursors.
     seal: Arc<Seal>,
@@ -52,16 +52,16 @@ impl FromInput for Listing {
         let Query(TrashedQuery { trashed }) = Query::from_input(input, name)?;
         let seal = input.services.get()?;
         Ok(Self {
-            asked: Asked::from_input(input, name)?,
-            shown: Shown::from_input(input, name)?,
+            params: QueryParams::from_input(input, name)?,
+            selection: Selection::from_input(input, name)?,
             trashed,
             seal,
         })
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {
-        Asked::describe(describe, name);
-        Shown::describe(describe, name);
+        QueryParams::describe(describe, name);
+        Selection::describe(describe, name);
         describe.query_parameters::<TrashedQuery>();
     }
 }
@@ -82,23 +82,23 @@ pub fn list_items(
     planner: State<Planner>,
 ) -> Result<With<RawCursorList<Item>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let Listing { asked, shown, trashed, seal } = listing;
-    let meant = asked.read(read, &shape, trashed)?;
-    let cursors = Cursors::new(seal, "listItems", shape.workspace, meant.bound_to);
+    let Listing { params, selection, trashed, seal } = listing;
+    let parsed = params.read(read, &shape, trashed)?;
+    let cursors = Cursors::new(seal, "listItems", shape.workspace, parsed.bound_to);
     let after = page.after::<String>()?;
-    let after = after.map(|after| place(read, &shape, &meant.query, &cursors, &after)).transpose()?;
+    let after = after.map(|after| place(read, &shape, &parsed.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
-    let found = meant.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
-    indexes::jobs::count_query(&planner.0, &shape, &meant.query, &found.report, need - 1, read.now());
+    let found = parsed.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
+    indexes::jobs::count_query(&planner.0, &shape, &parsed.query, &found.report, need - 1, read.now());
     let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
-    let printer = shown.printer(read, &shapes.0, &shape, meant.visible.as_deref(), &rows)?;
+    let printer = selection.printer(read, &shapes.0, &shape, parsed.visible.as_deref(), &rows)?;
     let mut printed = Vec::with_capacity(found.found.len());
     for found in &found.found {
         let mut text = String::with_capacity(found.row.data.as_str().len() + 512);
         printer.print(&found.row, &mut text)?;
         printed.push((found, text));
     }
-    let cursor = |last: &(&Found, String)| cursors.encode(&URL_SAFE_NO_PAD.encode(&last.0.place));
+    let cursor = |last: &(&PlacedRow, String)| cursors.encode(&URL_SAFE_NO_PAD.encode(&last.0.place));
     let answer = RawCursorList::of(&page, &printed, |(_, text), out| out.push_str(text), cursor);
     Ok(With { answer, headers: vec![found.report.header()] })
 }

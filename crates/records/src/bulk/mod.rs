@@ -13,7 +13,7 @@ use crate::rows::values::{self, Missing};
 use crate::rows::write::{Draft, Written};
 use crate::rows::{self, Change, Editor};
 use crate::shape::{IndexKind, Shapes};
-use ::model::{Caller, CollectionId, Error, ItemId, Patch, Result};
+use ::model::{Error, ItemId, Patch, Result};
 use fields::Data;
 use fields::value::Mode;
 use store::{LockMode, Tx};
@@ -29,25 +29,6 @@ pub struct Row<'a> {
 
 /// What such requests do one at a time in a set of records.
 const IN_BULK: &str = "in bulk";
-
-/// Opens a set of records for one request, whose changes have their `operation_id` in common. It is the request's own id
-/// under another name, so that a transaction that is run again has the same.
-///
-/// # Errors
-/// Those of [`Editor::open_for`].
-pub fn open<'a, 'd>(
-    tx: &mut Tx,
-    caller: &Caller,
-    shapes: &'a Shapes,
-    set: CollectionId,
-    typecast: bool,
-    inputs: impl Iterator<Item = &'d Data> + Clone,
-) -> Result<Editor<'a>> {
-    let mut editor = Editor::open_for(tx, caller, shapes, set, typecast, inputs)?;
-    let request = caller.request.as_str();
-    editor.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
-    Ok(editor)
-}
 
 /// Creates records.
 ///

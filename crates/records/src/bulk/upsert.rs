@@ -4,7 +4,7 @@ use super::model::{BulkMode, BulkReport, BulkStatus};
 use super::outcome::{Done, row_by_row};
 use super::{IN_BULK, Row, done};
 use crate::links::{self, LockSet};
-use crate::rows::matching::{Found, Matcher, OnMatch};
+use crate::rows::matching::{Match, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::Draft;
 use crate::rows::{self, Change, Editor, ItemRow};
@@ -61,15 +61,15 @@ impl Upsert<'_> {
                 Ok(found) => found,
             };
             match found {
-                Found::One(id) if self.on_match == OnMatch::Update => {
+                Match::One(id) if self.on_match == OnMatch::Update => {
                     self.change(*row).plan_locks(tx, editor, id, &mut locks)?;
                 }
-                Found::None => {
+                Match::None => {
                     if let Ok(data) = self.fresh(row.data) {
                         links::plan_locks(tx, &editor.writer(), None, &data, &mut locks)?;
                     }
                 }
-                Found::One(_) | Found::Several(_) => {}
+                Match::One(_) | Match::Several(_) => {}
             }
         }
         Ok(locks)
@@ -79,9 +79,9 @@ impl Upsert<'_> {
     fn put(&mut self, tx: &mut Tx, given: Row<'_>) -> Result<Done> {
         let wanted = self.matcher.wanted(&self.editor.shape, given.data, given.external_key, self.mode)?;
         let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
-            Found::One(id) => id,
-            Found::Several(ids) => return Err(ambiguous(&self.editor.shape, &ids)),
-            Found::None => match tx.savepoint(|tx| self.create(tx, given)) {
+            Match::One(id) => id,
+            Match::Several(ids) => return Err(ambiguous(&self.editor.shape, &ids)),
+            Match::None => match tx.savepoint(|tx| self.create(tx, given)) {
                 Ok(row) => {
                     self.matcher.note(&self.editor.shape, &row)?;
                     return Ok((BulkStatus::Created, row.id));
@@ -89,7 +89,7 @@ impl Upsert<'_> {
                 // Somebody else created it since we looked.
                 Err(error) if error.code() == Code::DuplicateValue => {
                     match self.matcher.find(tx, &self.editor.shape, &wanted)? {
-                        Found::One(id) => id,
+                        Match::One(id) => id,
                         _ => return Err(error),
                     }
                 }

@@ -39,7 +39,7 @@ pub fn check(
     if !candidate.kind.is_computed() {
         return Ok(Ok(None));
     }
-    let mut walk = Walk {
+    let mut walk = Traversal {
         shapes,
         known: HashMap::from([(shape.collection, Some(shape.clone()))]),
         candidate,
@@ -59,7 +59,7 @@ pub fn check(
     })
 }
 
-struct Walk<'a> {
+struct Traversal<'a> {
     shapes: &'a Shapes,
     /// Shapes by collection; `None` for one that is gone.
     known: HashMap<CollectionId, Option<Arc<Shape>>>,
@@ -67,7 +67,7 @@ struct Walk<'a> {
     home: CollectionId,
 }
 
-impl Walk<'_> {
+impl Traversal<'_> {
     /// The way from a field back to itself, as keys; `None` where there is none.
     fn way_back(&mut self, read: &mut Read, start: &Node) -> Result<Option<Vec<String>>> {
         let mut seen: HashMap<Node, Node> = HashMap::new();

@@ -82,7 +82,7 @@ pub struct Plan {
     /// Whether there is a field that the service sets, which items do not have yet.
     pub sets: bool,
     /// Indexes to be made when the values are right.
-    pub indexes: Vec<table::Again>,
+    pub indexes: Vec<table::DroppedIndex>,
 }
 
 impl Plan {
@@ -393,7 +393,7 @@ fn finish(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Re
         return Ok(());
     }
     for again in &plan.indexes {
-        table::make_anew(tx, shape, again)?;
+        table::recreate(tx, shape, again)?;
     }
     uniques::settle_after(tx, shape)?;
     shape::bump(tx, shape.collection)

@@ -42,7 +42,7 @@ pub struct Export {
     pub bom: bool,
     /// What the query string said of filters, order and view.
     #[serde(rename = "q")]
-    pub asked: Vec<(String, String)>,
+    pub params: Vec<(String, String)>,
     /// The fields that are written, by key; `None` for all.
     #[serde(rename = "k")]
     pub fields: Option<Vec<String>>,

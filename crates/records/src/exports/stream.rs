@@ -2,7 +2,7 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
-use crate::query::{Asked, Budget, Planner};
+use crate::query::{Budget, Planner, QueryParams};
 use crate::rows::ItemRow;
 use crate::schema::item_links;
 use crate::shape::{self, Shapes};
@@ -210,15 +210,15 @@ impl Reader {
         let export = &self.export;
         let shapes = &self.exporter.shapes;
         let shape = shape::for_read(read, shapes, export.workspace, export.collection)?;
-        let meant = Asked::of(export.asked.clone()).read(read, &shape, false)?;
-        let visible: Option<Vec<String>> = meant.visible.as_ref().map(|subjects| {
+        let parsed = QueryParams::of(export.params.clone()).read(read, &shape, false)?;
+        let visible: Option<Vec<String>> = parsed.visible.as_ref().map(|subjects| {
             subjects.iter().filter_map(|subject| subject.name(&shape)).map(str::to_owned).collect()
         });
         let mut lines = Lines::new(&shape, export, visible.as_deref(), !self.begun)?;
         self.begun = true;
         while lines.len() < CHUNK {
             let after = self.after.as_deref();
-            let page = meant.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
+            let page = parsed.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
             for found in page.found.iter().filter(|found| found.row.created_at <= export.as_of()) {
                 lines.print(&found.row, |row, field| pointed_to(read, row, field))?;
             }

@@ -108,7 +108,7 @@ pub(super) fn is_header(first: &csv::StringRecord, is_field: impl Fn(&str) -> bo
     }
     let mut seen = std::collections::HashSet::new();
     let is_name = |cell: &&str| {
-        let mut looks = Looks::default();
+        let mut looks = ValueTypes::default();
         looks.at(cell);
         !cell.is_empty() && cell.len() <= 120 && looks.like() == Some(FieldType::Text)
     };
@@ -117,7 +117,7 @@ pub(super) fn is_header(first: &csv::StringRecord, is_field: impl Fn(&str) -> bo
 
 /// The types that all values of a column fit so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Looks {
+pub(super) struct ValueTypes {
     left: Option<Vec<FieldType>>,
     /// Whether a value is a list or an object of JSON.
     has_structure: bool,
@@ -138,7 +138,7 @@ const CANDIDATES: [FieldType; 8] = [
 /// The most characters of a value that is no long text.
 const MOST_TEXT: usize = 1_000;
 
-impl Looks {
+impl ValueTypes {
     /// Takes a value into account; an empty one says nothing.
     pub(super) fn at(&mut self, cell: &str) {
         if cell.trim().is_empty() {
@@ -250,18 +250,18 @@ mod tests {
             (&["1", "x"], Some(FieldType::Text)),
             (&["", "  "], None),
         ] {
-            let mut looks = Looks::default();
+            let mut looks = ValueTypes::default();
             cells.iter().for_each(|cell| looks.at(cell));
             assert_eq!(looks.like(), expected, "{cells:?}");
         }
         let like = |cell: &str| {
-            let mut looks = Looks::default();
+            let mut looks = ValueTypes::default();
             looks.at(cell);
             looks.like()
         };
         assert_eq!(like(&"x".repeat(1_001)), Some(FieldType::LongText));
         assert_eq!(like(&format!("https://example.com/{}", "x".repeat(1_000))), Some(FieldType::LongText));
-        let mut list = Looks::default();
+        let mut list = ValueTypes::default();
         list.at("text");
         list.at_structure();
         assert_eq!(list.like(), Some(FieldType::Json));
@@ -275,7 +275,7 @@ mod tests {
                 " ?[a-z]{1,5}@[a-z.]{1,8} ?", " ?https?://[a-z.]{1,9}/? ?", "(true|No|YES) ?", "\\PC{1,30}",
             ],
         ) {
-            let mut looks = Looks::default();
+            let mut looks = ValueTypes::default();
             looks.at(&cell);
             if let Some(kind) = looks.like() {
                 let field = fields::Field::draft("f", kind, Default::default());

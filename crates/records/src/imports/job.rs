@@ -5,7 +5,7 @@ use super::look::look;
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::reader::{self, Opening, Records};
 use super::report;
-use super::rows::{self, Batch, Seen, Taken, Task, ended};
+use super::rows::{self, Batch, BatchOutcome, SeenDigests, Task, ended};
 use super::{plan, queries};
 use crate::Author;
 use crate::activity::{self, Action, Changes, change};
@@ -14,7 +14,7 @@ use crate::rows::matching::Table;
 use crate::shape::{self, Kind, Shape, Shapes};
 use encoding_rs::Encoding;
 use files::{self, Files, NewFile, Stored};
-use jobs::{JobContext, JobError};
+use jobs::{Job, JobContext, JobError};
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 /// The job's kind.
-pub const KIND: &str = "data.import";
+const KIND: &str = "data.import";
 
 /// How often an import is tried. A server that is killed counts as an attempt.
-pub const ATTEMPTS: i64 = 50;
+const ATTEMPTS: i64 = 50;
 
 /// How many rows are written in one transaction, at most: the writer of SQLite is never held for long.
 const ROWS: usize = 500;
@@ -63,21 +63,27 @@ pub struct Importer {
 }
 
 /// How far a run of the job came.
-enum Reached {
+enum Progress {
     End,
     /// The service stops, or somebody else goes on.
     Stopped,
+}
+
+/// The job that runs imports.
+pub fn job(importer: Arc<Importer>) -> Job {
+    Job::after(KIND, "an import is confirmed", "imports", move |job| run(job, importer.clone()))
+        .up_to(ATTEMPTS)
 }
 
 /// Runs an import, or goes on with it.
 ///
 /// # Errors
 /// What the job is tried again for.
-pub async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
+async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
     let payload: Payload = job.payload.parse().map_err(|error| JobError::give_up(Error::internal(error)))?;
     match importer.go_on(&job, &payload.import_id).await {
-        Ok(Reached::End) => Ok(()),
-        Ok(Reached::Stopped) => Err(JobError::hand_back()),
+        Ok(Progress::End) => Ok(()),
+        Ok(Progress::Stopped) => Err(JobError::hand_back()),
         Err(error) if job.attempts >= ATTEMPTS => {
             let message =
                 "Something failed on our side again and again. Rows that are counted were imported.";
@@ -100,40 +106,40 @@ impl Importer {
         target.cloned().ok_or_else(|| Error::internal(format!("no target takes imports into set {set}")))
     }
 
-    async fn go_on(&self, job: &JobContext, id: &ImportId) -> Result<Reached> {
+    async fn go_on(&self, job: &JobContext, id: &ImportId) -> Result<Progress> {
         let wanted = id.clone();
         let Some(mut row) = job.db.read(move |read| queries::by_id(read, &wanted)).await? else {
-            return Ok(Reached::End);
+            return Ok(Progress::End);
         };
         if row.status()?.is_final() {
-            return Ok(Reached::End);
+            return Ok(Progress::End);
         }
         let Some(opening) = self.opening(&job.db, row.workspace_id, row.file_id).await? else {
             let reason = ImportError::new("file_missing", "The file was deleted.");
             self.end_early(&job.db, id, ImportStatus::Failed, reason).await?;
-            return Ok(Reached::End);
+            return Ok(Progress::End);
         };
         if row.status()? != ImportStatus::Running {
             match self.validate(&job.db, &row, &opening).await? {
-                Ok(begun) if begun.status()?.is_final() => return Ok(Reached::End),
+                Ok(begun) if begun.status()?.is_final() => return Ok(Progress::End),
                 Ok(begun) => row = begun,
                 Err((status, reason)) => {
                     self.end_early(&job.db, id, status, reason).await?;
-                    return Ok(Reached::End);
+                    return Ok(Progress::End);
                 }
             }
         }
         // An import whose last row was too much is over, and only its end is to be published.
         if row.error.is_none() {
-            if let Reached::Stopped = self.wait_for_index(job, &row).await? {
-                return Ok(Reached::Stopped);
+            if let Progress::Stopped = self.wait_for_index(job, &row).await? {
+                return Ok(Progress::Stopped);
             }
-            if let Reached::Stopped = self.take_rows(job, &row, opening).await? {
-                return Ok(Reached::Stopped);
+            if let Progress::Stopped = self.take_rows(job, &row, opening).await? {
+                return Ok(Progress::Stopped);
             }
         }
         self.finish(&job.db, id).await?;
-        Ok(Reached::End)
+        Ok(Progress::End)
     }
 
     async fn opening(&self, db: &Db, workspace: WorkspaceId, file: FileId) -> Result<Option<Opening>> {
@@ -142,7 +148,7 @@ impl Importer {
         Ok(ready.map(|row| Opening { files: self.files.clone(), row, handle: Handle::current() }))
     }
 
-    /// Looks the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
+    /// ValueTypes the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
     /// the caller's to mend.
     async fn validate(
         &self,
@@ -171,21 +177,21 @@ impl Importer {
     }
 
     /// Builds the index that rows find their items by, where it takes one that is not ready.
-    async fn wait_for_index(&self, job: &JobContext, row: &ImportRow) -> Result<Reached> {
+    async fn wait_for_index(&self, job: &JobContext, row: &ImportRow) -> Result<Progress> {
         let on = row.settings.parse::<ImportSettings>()?.match_on;
         if on.is_empty() {
-            return Ok(Reached::End);
+            return Ok(Progress::End);
         }
         let (shapes, row) = (self.shapes.clone(), row.clone());
         let wanted = job.db.write(move |tx| index_to_wait_for(tx, &shapes, &row, &on)).await?;
         match wanted {
-            Some(index) if !indexes::jobs::build(job, &self.shapes, index).await? => Ok(Reached::Stopped),
-            _ => Ok(Reached::End),
+            Some(index) if !indexes::jobs::build(job, &self.shapes, index).await? => Ok(Progress::Stopped),
+            _ => Ok(Progress::End),
         }
     }
 
     /// Reads on a thread of its own while the rows before are written.
-    async fn take_rows(&self, job: &JobContext, row: &ImportRow, opening: Opening) -> Result<Reached> {
+    async fn take_rows(&self, job: &JobContext, row: &ImportRow, opening: Opening) -> Result<Progress> {
         let damaged = || Error::internal("a running import does not say what its file is");
         let source: ImportSource = row.source.as_ref().ok_or_else(damaged)?.parse()?;
         let settings: ImportSettings = row.settings.parse()?;
@@ -205,11 +211,11 @@ impl Importer {
                 sender.blocking_send(Batch::of(&source, read)).is_ok()
             })
         });
-        let mut seen = Seen::new();
+        let mut seen = SeenDigests::new();
         let table = Arc::new(Mutex::new(Table::default()));
         while let Some(batch) = batches.recv().await {
             if job.soft.is_cancelled() {
-                return Ok(Reached::Stopped);
+                return Ok(Progress::Stopped);
             }
             let batch = Arc::new(batch);
             let (shapes, task) = (self.shapes.clone(), task.clone());
@@ -217,22 +223,22 @@ impl Importer {
             let (written, read_only, kept) = (batch.clone(), known.clone(), table.clone());
             let take = move |tx: &mut Tx| rows::take(tx, &shapes, &task, &written, &read_only, &kept);
             let taken = job.db.write(take).await?;
-            seen = Arc::try_unwrap(known).unwrap_or_else(|known| Seen::clone(&known));
+            seen = Arc::try_unwrap(known).unwrap_or_else(|known| SeenDigests::clone(&known));
             match taken {
-                Taken::On(fresh, learned) => {
+                BatchOutcome::On(fresh, learned) => {
                     seen.extend(fresh);
                     *table.lock().unwrap_or_else(PoisonError::into_inner) = learned;
                 }
-                Taken::Enough => return Ok(Reached::End),
-                Taken::Lost => return Ok(Reached::Stopped),
-                Taken::Over(status, reason) => {
+                BatchOutcome::Enough => return Ok(Progress::End),
+                BatchOutcome::Lost => return Ok(Progress::Stopped),
+                BatchOutcome::Over(status, reason) => {
                     self.end_early(&job.db, &row.id, status, reason).await?;
-                    return Ok(Reached::End);
+                    return Ok(Progress::End);
                 }
             }
         }
         reading.await??;
-        Ok(Reached::End)
+        Ok(Progress::End)
     }
 
     /// Writes the error file, and publishes the end.

@@ -1,6 +1,6 @@
 //! Looking a file through: what it is, what its columns are called and look like, how much there is.
 
-use super::detect::{self, Looks};
+use super::detect::{self, ValueTypes};
 use super::model::{FileSummary, Format, ImportError, ImportSettings, ImportSource};
 use super::plan;
 use super::reader::{Opening, Record, Records};
@@ -18,7 +18,7 @@ const SHOWN: i64 = 1_000;
 /// The most columns of a file.
 const MOST_COLUMNS: usize = 1_000;
 
-/// Looks a file through. Blocks. The inner error is the caller's to mend.
+/// ValueTypes a file through. Blocks. The inner error is the caller's to mend.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -100,7 +100,7 @@ fn read_through(
 /// The columns that were met so far: as many as a file may have, and one more to tell that there are too many.
 #[derive(Debug, Default)]
 struct Columns {
-    all: Vec<(String, Looks)>,
+    all: Vec<(String, ValueTypes)>,
     places: HashMap<String, usize>,
 }
 
@@ -123,14 +123,14 @@ impl Columns {
     }
 
     /// What is known of the column with this name; `None` where there are too many.
-    fn looks(&mut self, name: String) -> Option<&mut Looks> {
+    fn looks(&mut self, name: String) -> Option<&mut ValueTypes> {
         let next = self.all.len();
         let place = match self.places.get(&name) {
             Some(place) => *place,
             None if next > MOST_COLUMNS => return None,
             None => {
                 self.places.insert(name.clone(), next);
-                self.all.push((name, Looks::default()));
+                self.all.push((name, ValueTypes::default()));
                 next
             }
         };

@@ -15,7 +15,7 @@ mod reader;
 mod report;
 mod rows;
 
-pub use job::{ATTEMPTS, Importer, KIND as JOB, Origin, Target, importable, run, start};
+pub use job::{Importer, Origin, Target, importable, job, start};
 pub use model::{
     Amount, Column, Counts, FieldToMake, Format, ImportError, ImportRow, ImportSettings, ImportSource,
     ImportStatus, OnError, RejectedRows, RowError,

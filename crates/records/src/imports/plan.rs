@@ -198,7 +198,7 @@ fn check_match(settings: &ImportSettings, columns: &[Column]) -> Result<(), Impo
 
 /// What a record says of an item.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct RowValues {
     /// Values by field. Fields that the record says nothing of are absent.
     pub(super) data: Data,
     /// The caller's own key.
@@ -207,14 +207,14 @@ pub(super) struct Said {
 
 /// Something that is wrong with a record.
 #[derive(Debug, Clone)]
-pub(super) struct Wrong {
+pub(super) struct RowProblem {
     pub(super) column: Option<String>,
     pub(super) code: String,
     pub(super) message: String,
     pub(super) value: Option<String>,
 }
 
-impl Wrong {
+impl RowProblem {
     pub(super) fn row(code: &str, message: impl Into<String>) -> Self {
         Self { column: None, code: code.to_owned(), message: message.into(), value: None }
     }
@@ -229,21 +229,21 @@ impl Wrong {
 ///
 /// # Errors
 /// What is wrong with it whatever the collection holds.
-pub(super) fn said(source: &ImportSource, record: &Record) -> Result<Said, Wrong> {
+pub(super) fn said(source: &ImportSource, record: &Record) -> Result<RowValues, RowProblem> {
     match record {
         Record::Cells(cells) => cells_say(source, cells),
         Record::Line(line) => line_says(source, line),
-        Record::TooLong => Err(Wrong::row("too_long", "The line has more than 2 MiB.")),
+        Record::TooLong => Err(RowProblem::row("too_long", "The line has more than 2 MiB.")),
     }
 }
 
-fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<Said, Wrong> {
+fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValues, RowProblem> {
     if cells.len() != source.columns.len() {
         let message =
             format!("The row has {} values, and there are {} columns.", cells.len(), source.columns.len());
-        return Err(Wrong::row("wrong_column_count", message));
+        return Err(RowProblem::row("wrong_column_count", message));
     }
-    let mut said = Said::default();
+    let mut said = RowValues::default();
     for (column, cell) in source.columns.iter().zip(cells) {
         let Some(key) = &column.field_key else { continue };
         // An empty cell says nothing: a new item gets the default, one that is there keeps its value.
@@ -263,15 +263,15 @@ fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<Said, W
     Ok(said)
 }
 
-fn line_says(source: &ImportSource, line: &[u8]) -> Result<Said, Wrong> {
+fn line_says(source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem> {
     if let Some(mistake) = numbers::lossy(line, "") {
         return Err(lossy(source, line, &mistake));
     }
     let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
         let place = error.column();
-        Wrong::row("invalid_json", format!("The line is not a JSON object: see column {place}."))
+        RowProblem::row("invalid_json", format!("The line is not a JSON object: see column {place}."))
     })?;
-    let mut said = Said::default();
+    let mut said = RowValues::default();
     for (name, value) in flattened(object) {
         let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
         let Some(key) = &column.field_key else { continue };
@@ -292,7 +292,7 @@ fn line_says(source: &ImportSource, line: &[u8]) -> Result<Said, Wrong> {
 }
 
 /// A number that would not be kept as it was written.
-fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> Wrong {
+fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> RowProblem {
     let param = mistake.param.strip_prefix("data.").unwrap_or(&mistake.param);
     let stands_in = |column: &&Column| {
         param
@@ -300,7 +300,7 @@ fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> Wrong {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     let column = source.columns.iter().find(stands_in).map(|column| column.name.clone());
-    Wrong {
+    RowProblem {
         value: column.as_ref().and_then(|column| written(line).remove(column)).map(|text| cut(&text)),
         column,
         code: mistake.code.unwrap_or("too_precise").to_owned(),
@@ -335,9 +335,9 @@ pub(super) fn flattened(mut object: Map<String, Value>) -> Map<String, Value> {
     data
 }
 
-fn external_key(column: &str, text: &str) -> Result<String, Wrong> {
+fn external_key(column: &str, text: &str) -> Result<String, RowProblem> {
     if text.is_empty() || text.chars().nth(LONGEST_KEY).is_some() {
-        return Err(Wrong {
+        return Err(RowProblem {
             column: Some(column.to_owned()),
             code: "invalid_external_key".to_owned(),
             message: format!("An external key has 1 to {LONGEST_KEY} characters."),
@@ -356,8 +356,8 @@ fn has_nul(value: &Value) -> bool {
     }
 }
 
-fn nul(column: &str) -> Wrong {
-    Wrong {
+fn nul(column: &str) -> RowProblem {
+    RowProblem {
         column: Some(column.to_owned()),
         code: "invalid_character".to_owned(),
         message: "The value has the NUL character.".to_owned(),
@@ -371,12 +371,12 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 /// A refusal of the collection, told of the columns that it is about.
-pub(super) fn explained(source: &ImportSource, record: &Record, error: &Error) -> Vec<Wrong> {
+pub(super) fn explained(source: &ImportSource, record: &Record, error: &Error) -> Vec<RowProblem> {
     let listed = error.errors();
     let one = |param: Option<&str>, code: &str, message: &str| {
         let key = param.map(|param| param.strip_prefix("data.").unwrap_or(param));
         let column = source.columns.iter().find(|column| column.field_key.as_deref() == key && key.is_some());
-        Wrong {
+        RowProblem {
             column: column.map(|column| column.name.clone()),
             code: code.to_owned(),
             message: message.to_owned(),

@@ -4,11 +4,11 @@ use super::model::{
     FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RejectedRows,
     RowError,
 };
-use super::plan::{self, Said, Wrong};
+use super::plan::{self, RowProblem, RowValues};
 use super::queries::{self, Rejected};
 use super::reader::{self, Record};
 use crate::Author;
-use crate::rows::matching::{Found, Matcher, OnMatch, Table, Wanted};
+use crate::rows::matching::{Match, MatchKey, Matcher, OnMatch, Table};
 use crate::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
 use crate::shape::{self, IndexKind, Shape, Shapes};
 use fields::value::Mode;
@@ -46,7 +46,7 @@ pub(super) struct Batch {
     /// The place before the first record: where the import must stand for this batch to be the next.
     from: i64,
     /// The records, each with what it says.
-    records: Vec<(Record, Result<Said, Wrong>)>,
+    records: Vec<(Record, Result<RowValues, RowProblem>)>,
     /// The place behind the last record.
     to: i64,
 }
@@ -64,7 +64,7 @@ impl Batch {
 
 /// What became of a stretch.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum BatchOutcome {
     /// It is written; what a dry run has to remember of it, and what the next stretch can match by.
     On(Vec<Vec<u8>>, Table),
     /// It is written, and the import is to end here.
@@ -76,7 +76,7 @@ pub(super) enum Taken {
 }
 
 /// What a dry run remembers of earlier stretches, whose items are not there: the digests that must be unique.
-pub(super) type Seen = HashSet<Vec<u8>>;
+pub(super) type SeenDigests = HashSet<Vec<u8>>;
 
 /// What became of a row.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ enum Outcome {
 /// Why nothing became of a row.
 enum Refusal {
     /// Something is wrong with it.
-    Row(Vec<Wrong>),
+    Row(Vec<RowProblem>),
     /// Something is wrong with it, and a part of it may be written.
     HalfWritten,
     /// The service failed.
@@ -103,8 +103,8 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<Wrong> for Refusal {
-    fn from(wrong: Wrong) -> Self {
+impl From<RowProblem> for Refusal {
+    fn from(wrong: RowProblem) -> Self {
         Self::Row(vec![wrong])
     }
 }
@@ -130,16 +130,16 @@ pub(super) fn take(
     shapes: &Shapes,
     task: &Task,
     batch: &Batch,
-    seen: &Seen,
+    seen: &SeenDigests,
     table: &Mutex<Table>,
-) -> Result<Taken> {
+) -> Result<BatchOutcome> {
     let shape = match shape_for(tx, shapes, task) {
         Ok(shape) => shape,
         Err(error) => return over(error),
     };
-    let Some(row) = queries::locked(tx, &task.id)? else { return Ok(Taken::Lost) };
+    let Some(row) = queries::locked(tx, &task.id)? else { return Ok(BatchOutcome::Lost) };
     if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
-        return Ok(Taken::Lost);
+        return Ok(BatchOutcome::Lost);
     }
     let writer = Writer { shapes, shape: &shape, author: &task.author };
     let table = mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner));
@@ -162,10 +162,10 @@ pub(super) fn take(
     queries::advance(tx, &stretch.row)?;
     queries::reject(tx, &stretch.rejected)?;
     if enough {
-        return Ok(Taken::Enough);
+        return Ok(BatchOutcome::Enough);
     }
     let fresh = mem::take(&mut stretch.fresh);
-    Ok(Taken::On(fresh, stretch.into_table()))
+    Ok(BatchOutcome::On(fresh, stretch.into_table()))
 }
 
 /// The shape that rows are written by. In a dry run it has the fields that would be made.
@@ -187,8 +187,8 @@ fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task) -> Result<Arc<Shape>> {
     Ok(Arc::new(shape))
 }
 
-fn over(error: Error) -> Result<Taken> {
-    ended(error).map(|(status, reason)| Taken::Over(status, reason))
+fn over(error: Error) -> Result<BatchOutcome> {
+    ended(error).map(|(status, reason)| BatchOutcome::Over(status, reason))
 }
 
 /// How an import ends whose collection takes no more rows: it will not take them next time either.
@@ -209,7 +209,7 @@ struct Stretch<'a> {
     task: &'a Task,
     writer: &'a Writer<'a>,
     row: ImportRow,
-    seen: &'a Seen,
+    seen: &'a SeenDigests,
     matcher: Option<Matcher>,
     /// Whether each row is written in a savepoint of its own.
     holds_apart: bool,
@@ -224,7 +224,7 @@ impl<'a> Stretch<'a> {
         task: &'a Task,
         writer: &'a Writer<'a>,
         row: ImportRow,
-        seen: &'a Seen,
+        seen: &'a SeenDigests,
         table: Table,
     ) -> Result<Self> {
         let on = &task.settings.match_on;
@@ -281,7 +281,7 @@ impl<'a> Stretch<'a> {
         Ok(false)
     }
 
-    fn reject(&mut self, record: &Record, wrong: Vec<Wrong>) -> bool {
+    fn reject(&mut self, record: &Record, wrong: Vec<RowProblem>) -> bool {
         let number = self.row.rows_done;
         self.row.failed_count += 1;
         let errors: Vec<RowError> = wrong.into_iter().map(|wrong| wrong.at(number)).collect();
@@ -300,8 +300,13 @@ impl<'a> Stretch<'a> {
         true
     }
 
-    fn one(&mut self, tx: &mut Tx, record: &Record, said: Result<&Said, &Wrong>) -> Result<Outcome, Refusal> {
-        let said = said.map_err(Wrong::clone)?;
+    fn one(
+        &mut self,
+        tx: &mut Tx,
+        record: &Record,
+        said: Result<&RowValues, &RowProblem>,
+    ) -> Result<Outcome, Refusal> {
+        let said = said.map_err(RowProblem::clone)?;
         let shape = self.writer.shape;
         let mut known = None;
         let mut existing = None;
@@ -312,13 +317,13 @@ impl<'a> Stretch<'a> {
                 return self.matched_earlier();
             }
             existing = match (matcher.find(tx, shape, &wanted)?, self.task.settings.on_match) {
-                (Found::None, _) => None,
-                (Found::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
-                (Found::One(_), OnMatch::Error) => return Err(already_there().into()),
-                (Found::One(id), OnMatch::Update) => Some(id),
-                (Found::Several(_), _) => {
+                (Match::None, _) => None,
+                (Match::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
+                (Match::One(_), OnMatch::Error) => return Err(already_there().into()),
+                (Match::One(id), OnMatch::Update) => Some(id),
+                (Match::Several(_), _) => {
                     let message = "More than one item has these values.";
-                    return Err(Wrong::row("ambiguous_match", message).into());
+                    return Err(RowProblem::row("ambiguous_match", message).into());
                 }
             };
             known = Some(wanted);
@@ -338,7 +343,7 @@ impl<'a> Stretch<'a> {
         &self,
         tx: &mut Tx,
         record: &Record,
-        said: &Said,
+        said: &RowValues,
         existing: Option<ItemId>,
     ) -> Result<(Outcome, ItemRow), Refusal> {
         let writer = self.writer;
@@ -371,14 +376,14 @@ impl<'a> Stretch<'a> {
     }
 
     /// In a dry run, what later stretches could find or clash with, and whether this row clashes with an earlier one.
-    fn remember(&mut self, row: &ItemRow, wanted: Option<&Wanted>) -> Result<(), Refusal> {
+    fn remember(&mut self, row: &ItemRow, wanted: Option<&MatchKey>) -> Result<(), Refusal> {
         let (shape, data) = (self.writer.shape, row.values()?);
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
             let Some(mut digest) = crate::rows::digest(shape, index, &data) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";
-                return Err(Wrong::row(Code::DuplicateValue.as_str(), message).into());
+                return Err(RowProblem::row(Code::DuplicateValue.as_str(), message).into());
             }
             self.fresh.push(digest);
         }
@@ -388,16 +393,16 @@ impl<'a> Stretch<'a> {
 }
 
 /// What a dry run knows a row's item by.
-fn digest(wanted: &Wanted) -> Vec<u8> {
+fn digest(wanted: &MatchKey) -> Vec<u8> {
     let text = match wanted {
-        Wanted::Key(key) => key.clone(),
-        Wanted::Values(data) => serde_json::to_string(data).unwrap_or_default(),
+        MatchKey::Key(key) => key.clone(),
+        MatchKey::Values(data) => serde_json::to_string(data).unwrap_or_default(),
     };
     ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref().to_vec()
 }
 
-fn already_there() -> Wrong {
-    Wrong::row("already_exists", "There is an item with these values already.")
+fn already_there() -> RowProblem {
+    RowProblem::row("already_exists", "There is an item with these values already.")
 }
 
 /// What the collection refuses is the row's fault, anything else is ours.
@@ -410,7 +415,7 @@ fn refusal(source: &ImportSource, record: &Record, error: Error) -> Refusal {
 }
 
 /// What an item is to become: a new one, or `old` with what a row says of it.
-fn draft(shape: &Shape, old: Option<&ItemRow>, said: &Said) -> Result<Draft> {
+fn draft(shape: &Shape, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft> {
     let (before, missing) = match old {
         Some(old) => (Some(old.values()?), Missing::Keep),
         None => (None, Missing::Default),

@@ -8,7 +8,9 @@
 use super::events::IndexEvent;
 use super::table::JOB;
 use super::{create, drop_index};
+use crate::Author;
 use crate::count;
+use crate::publish::announce;
 use crate::query::{IndexRequest, LARGE, Needs, Planner, Query, Report};
 use crate::rows::{ItemRow, digest, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
@@ -16,7 +18,7 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Cause, IndexId, ItemId, Result, Timestamp};
+use model::{IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -350,8 +352,8 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
         ))
         .execute(tx.connection())?;
     shape::bump(tx, row.collection_id)?;
-    tx.emit(row.workspace_id, &Cause::system("indexes"), true, &IndexEvent::ready(&row))?;
-    Ok(())
+    let author = Author::system(row.workspace_id, "indexes");
+    announce(tx, &author, row.collection_id, &IndexEvent::ready(&row))
 }
 
 /// Takes some rows of an index away; whether there may be more.

@@ -91,13 +91,13 @@ pub fn drop(tx: &mut Tx, row: &IndexRow) -> Result<()> {
 }
 
 /// Lets all indexes go that hold values of a field; gives what is needed to make them anew.
-pub fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldId) -> Result<Vec<Again>> {
+pub fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldId) -> Result<Vec<DroppedIndex>> {
     let mut gone = Vec::new();
     for row in rows(tx, collection)? {
         let parts: Vec<Part> = row.parts.parse()?;
         if parts.iter().any(|part| part.subject == Subject::Field(field)) {
             drop(tx, &row)?;
-            gone.push(Again { kind: row.kind, parts, origin: row.origin });
+            gone.push(DroppedIndex { kind: row.kind, parts, origin: row.origin });
         }
     }
     Ok(gone)
@@ -105,7 +105,7 @@ pub fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldId) -> R
 
 /// An index that is to be made anew when the values it is about have been changed.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Again {
+pub struct DroppedIndex {
     kind: String,
     parts: Vec<Part>,
     origin: String,
@@ -113,7 +113,7 @@ pub struct Again {
 
 /// Makes an index anew that was let go, in the kind that the field's type now asks for. One that no longer makes sense
 /// stays away; unique ones are left to whoever settles those.
-pub fn make_anew(tx: &mut Tx, shape: &Shape, again: &Again) -> Result<()> {
+pub fn recreate(tx: &mut Tx, shape: &Shape, again: &DroppedIndex) -> Result<()> {
     let (Some(kind), Some(origin)) = (IndexKind::parse(&again.kind), IndexOrigin::parse(&again.origin))
     else {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Counting and summing items, in groups.
 
-use super::params::Asked;
+use super::params::QueryParams;
 use super::planner::Planner;
 use super::scan;
 use super::types::{Query, Report};
@@ -48,19 +48,19 @@ struct AggregateQuery {
 /// What is computed, over which items.
 #[derive(Debug, Clone)]
 pub struct Aggregation {
-    asked: Asked,
+    params: QueryParams,
     query: AggregateQuery,
 }
 
 impl FromInput for Aggregation {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let operation::Query(query) = operation::Query::from_input(input, name)?;
-        Ok(Self { asked: Asked::from_input(input, name)?, query })
+        Ok(Self { params: QueryParams::from_input(input, name)?, query })
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {
         describe.query_parameters::<AggregateQuery>();
-        Asked::describe(describe, name);
+        QueryParams::describe(describe, name);
     }
 }
 
@@ -97,10 +97,10 @@ impl Aggregation {
         planner: &Planner,
         shape: &Shape,
     ) -> Result<(Vec<AggregateGroup>, Report)> {
-        let meant = self.asked.read(read, shape, false)?;
-        let plan = Wanted::read(shape, &self.query)?;
-        let counted = if plan.is_bare_count() { count_by_keys(read, shape, &meant.query)? } else { None };
-        let Some((count, report)) = counted else { return plan.run(read, planner, shape, &meant.query) };
+        let parsed = self.params.read(read, shape, false)?;
+        let plan = AggregateRequest::read(shape, &self.query)?;
+        let counted = if plan.is_bare_count() { count_by_keys(read, shape, &parsed.query)? } else { None };
+        let Some((count, report)) = counted else { return plan.run(read, planner, shape, &parsed.query) };
         let values = Map::from_iter([("count".to_owned(), count.into())]);
         Ok((vec![AggregateGroup { group: Map::new(), values, errors: BTreeMap::new() }], report))
     }
@@ -171,7 +171,7 @@ struct Level {
 }
 
 /// What is to be computed.
-struct Wanted {
+struct AggregateRequest {
     metrics: Vec<Metric>,
     levels: Vec<Level>,
     zone: Tz,
@@ -190,7 +190,7 @@ struct Tally {
     seen: HashSet<Vec<u8>>,
 }
 
-impl Wanted {
+impl AggregateRequest {
     fn read(shape: &Shape, query: &AggregateQuery) -> Result<Self> {
         let zone = query.time_zone.as_deref().unwrap_or("UTC");
         let zone = zone

@@ -15,10 +15,10 @@ pub mod search;
 mod types;
 mod usage;
 
-pub use params::{Asked, Meant};
+pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use run::{Found, Page};
+pub use run::{Page, PlacedRow};
 pub use scan::{in_range, rows};
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, LARGE, Needs};

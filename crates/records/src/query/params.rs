@@ -25,16 +25,16 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
-/// The parameters that say which items are meant, and in which order.
+/// The parameters that say which items are parsed, and in which order.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct QueryParams {
     pairs: Vec<(String, String)>,
 }
 
 /// All but `filter`, which no plain type describes.
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
-struct AskedQuery {
+struct RecordQueryParams {
     /// Conditions as JSON: `{"and": […]}`, `{"or": […]}`, `{"not": {…}}` or `{"field": "price", "op": "gt", "value": 5}`,
     /// at most 5 levels deep and 100 conditions in all. They hold beside those of `filter`.
     filter_tree: Option<String>,
@@ -47,7 +47,7 @@ struct AskedQuery {
 
 const NAMES: [&str; 3] = ["filter_tree", "sort", "view_id"];
 
-impl FromInput for Asked {
+impl FromInput for QueryParams {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         let is_ours = |name: &str| NAMES.contains(&name) || name == "filter" || name.starts_with("filter[");
         let pairs = input.query.iter().filter(|(name, _)| is_ours(name)).cloned().collect();
@@ -68,13 +68,13 @@ impl FromInput for Asked {
             ))
             .schema(Some(values));
         describe.parameter(filter.build());
-        describe.query_parameters::<AskedQuery>();
+        describe.query_parameters::<RecordQueryParams>();
     }
 }
 
 /// What was asked for, read.
 #[derive(Debug)]
-pub struct Meant {
+pub struct ParsedQuery {
     /// The query.
     pub query: Query,
     /// What its cursors are bound to.
@@ -85,8 +85,8 @@ pub struct Meant {
     pub is_sorted: bool,
 }
 
-impl Asked {
-    /// What an earlier request asked for, as [`Asked::into_pairs`] gave it.
+impl QueryParams {
+    /// What an earlier request asked for, as [`QueryParams::into_pairs`] gave it.
     pub fn of(pairs: Vec<(String, String)>) -> Self {
         Self { pairs }
     }
@@ -154,7 +154,7 @@ impl Asked {
     ///
     /// # Errors
     /// 400 `validation_error`, 404 for a view that is not there, 409 `view_invalid`.
-    pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<Meant> {
+    pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<ParsedQuery> {
         let now = read.now();
         let mut nodes: Vec<Node> = self.comparisons(shape)?.into_iter().map(Node::Is).collect();
         if let Some(text) = self.value("filter_tree") {
@@ -179,7 +179,7 @@ impl Asked {
         let is_sorted = !parts.is_empty();
         let bound_to = self.bound_to(shape, view.as_ref().map(|(_, text)| text), trashed);
         let visible = view.and_then(|(saved, _)| saved.visible);
-        Ok(Meant { query: Query::new(filter, Sort::of(&parts), trashed), bound_to, visible, is_sorted })
+        Ok(ParsedQuery { query: Query::new(filter, Sort::of(&parts), trashed), bound_to, visible, is_sorted })
     }
 }
 

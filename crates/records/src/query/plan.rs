@@ -5,7 +5,7 @@
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
 use super::planner::{MOST_COUNTED, Planner};
-use super::scan::{Place, Source, Walk};
+use super::scan::{KeyScan, Place, Source};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use fields::Data;
@@ -30,7 +30,7 @@ const WORTH_INTERSECTING: i64 = 500;
 
 /// What is planned for.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct PlanRequest<'a> {
     /// The shape.
     pub shape: &'a Shape,
     /// The conditions.
@@ -78,12 +78,12 @@ struct Tail {
 
 impl Plan {
     /// The walk, behind an item that has the place `after` in the list.
-    pub fn walk(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> Walk {
+    pub fn walk(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
         let place = match (sort, after) {
             (Some(sort), Some(after)) if self.ordered => self.place(sort, after),
             _ => None,
         };
-        Walk::new(self.source.clone(), self.reverse, place)
+        KeyScan::new(self.source.clone(), self.reverse, place)
     }
 
     fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    fn of_items(wanted: Wanted<'_>, ids: (i64, i64), name: &str) -> Self {
+    fn of_items(wanted: PlanRequest<'_>, ids: (i64, i64), name: &str) -> Self {
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty());
         Self {
             ordered: by_id.is_some() || wanted.sort.is_none(),
@@ -156,7 +156,7 @@ const FEW_LINKED: i64 = 20;
 ///
 /// # Errors
 /// When the database fails.
-pub fn choose(read: &mut Read, planner: &Planner, wanted: Wanted<'_>) -> Result<Plan> {
+pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<Plan> {
     let scan = Plan::of_items(wanted, id_bounds(wanted.filter), "scan");
     if wanted.trashed {
         return Ok(scan);
@@ -177,7 +177,7 @@ pub fn choose(read: &mut Read, planner: &Planner, wanted: Wanted<'_>) -> Result<
 }
 
 /// Prices the plans and takes the cheapest.
-fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<Plan>) -> Result<Plan> {
+fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: Vec<Plan>) -> Result<Plan> {
     let is_plain = wanted.filter.is_empty();
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
         return Ok(plans.swap_remove(place));
@@ -236,8 +236,8 @@ fn best(read: &mut Read, planner: &Planner, wanted: Wanted<'_>, mut plans: Vec<P
 }
 
 /// The plan where conditions name few items outright: by id, external key or a unique value.
-fn single_item(wanted: Wanted<'_>) -> Option<Plan> {
-    let Wanted { shape, filter, .. } = wanted;
+fn single_item(wanted: PlanRequest<'_>) -> Option<Plan> {
+    let PlanRequest { shape, filter, .. } = wanted;
     for condition in must(filter, Subject::System(SystemColumn::Id)) {
         let ranges = condition.ranges()?;
         let id = |range: &Range| key::integer_of(&range.from).filter(|_| range.is_one());
@@ -295,8 +295,8 @@ fn named(kind: &str, shape: &Shape, parts: &[Part]) -> String {
 
 /// The walk over an index of ordered values: parts that must have one value stand before the key, the part behind them
 /// may be narrowed, and what is left may be the order of the list.
-fn over_keys(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
-    let Wanted { shape, filter, sort, .. } = wanted;
+fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
+    let PlanRequest { shape, filter, sort, .. } = wanted;
     let is_single = index.kind == IndexKind::Single;
     let stored = |part: &Part| part.desc && !is_single;
     let mut prefix = Vec::new();
@@ -420,7 +420,7 @@ fn stretched(prefix: &[u8], range: &Range, desc: bool) -> Range {
 }
 
 /// The walk over the elements of a set.
-fn over_set(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
+fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
     let subject = index.parts.first()?.subject;
     let Subject::Field(id) = subject else { return None };
     let field = wanted.shape.field_by_id(id)?;
@@ -448,7 +448,7 @@ fn over_set(wanted: Wanted<'_>, index: &Index) -> Option<Plan> {
 }
 
 /// The walks over the links of relation fields.
-fn over_links(wanted: Wanted<'_>) -> Vec<Plan> {
+fn over_links(wanted: PlanRequest<'_>) -> Vec<Plan> {
     let shape = wanted.shape;
     let of_condition = |condition: &Condition| {
         let (Subject::Field(id), Family::Ids, Test::Has(elements)) =

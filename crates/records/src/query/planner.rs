@@ -43,11 +43,11 @@ pub struct Planner {
     db: Db,
     usage: Usage,
     budget: Mutex<Budget>,
-    counts: Mutex<HashMap<Counted, (Instant, i64)>>,
+    counts: Mutex<HashMap<CountKey, (Instant, i64)>>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Counted {
+enum CountKey {
     Items(CollectionId),
     Keys(IndexId, Vec<Range>),
 }
@@ -95,17 +95,17 @@ impl Planner {
     /// # Errors
     /// When the database fails.
     pub fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
-        self.remembered(Counted::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
+        self.remembered(CountKey::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
     }
 
     /// About how many keys an index has in some ranges, at most 10,000.
     pub fn count_keys(&self, read: &mut Read, index: IndexId, ranges: &[Range]) -> Result<i64> {
-        self.remembered(Counted::Keys(index, ranges.to_vec()), || {
+        self.remembered(CountKey::Keys(index, ranges.to_vec()), || {
             scan::count_keys(read, index, ranges, MOST_COUNTED)
         })
     }
 
-    fn remembered(&self, what: Counted, count: impl FnOnce() -> Result<i64>) -> Result<i64> {
+    fn remembered(&self, what: CountKey, count: impl FnOnce() -> Result<i64>) -> Result<i64> {
         let kept = || self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = kept().get(&what).filter(|(at, _)| at.elapsed() < FRESH).map(|(_, count)| *count);
         if let Some(count) = fresh {

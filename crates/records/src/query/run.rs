@@ -1,7 +1,7 @@
 //! Running a plan within its budget.
 
 use super::pick::pick;
-use super::plan::{self, Plan, Wanted};
+use super::plan::{self, Plan, PlanRequest};
 use super::planner::{Budget, Planner};
 use super::scan::points_to;
 use super::types::{Query, Report};
@@ -27,7 +27,7 @@ const RETRY_AFTER_SECONDS: i64 = 10;
 
 /// An item of a page.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct PlacedRow {
     /// Its place in the order.
     pub place: Vec<u8>,
     /// The item.
@@ -38,7 +38,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Page {
     /// The items, in order.
-    pub found: Vec<Found>,
+    pub found: Vec<PlacedRow>,
     /// How they were found.
     pub report: Report,
 }
@@ -57,7 +57,7 @@ impl Query {
         need: usize,
     ) -> Result<Page> {
         let wanted =
-            Wanted { shape, filter: &self.filter, sort: Some(&self.sort), trashed: self.trashed, need };
+            PlanRequest { shape, filter: &self.filter, sort: Some(&self.sort), trashed: self.trashed, need };
         let plan = plan::choose(read, planner, wanted)?;
         let mut fields = BTreeSet::new();
         self.sort.fields(&mut fields);
@@ -65,7 +65,7 @@ impl Query {
         if plan.ordered {
             let mut found = Vec::with_capacity(need);
             visit.run(read, &plan, after, need, |row, _, place| {
-                found.push(Found { place, row });
+                found.push(PlacedRow { place, row });
                 Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
             })?;
             return Ok(Page { found, report: visit.report(&plan) });
@@ -83,7 +83,7 @@ impl Query {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let found = best.into_iter().map(|(place, row)| Found { place, row }).collect();
+        let found = best.into_iter().map(|(place, row)| PlacedRow { place, row }).collect();
         Ok(Page { found, report: visit.report(&plan) })
     }
 
@@ -101,7 +101,7 @@ impl Query {
         mut each: impl FnMut(ItemRow, Data) -> Result<ControlFlow<()>>,
     ) -> Result<Report> {
         let wanted =
-            Wanted { shape, filter: &self.filter, sort: None, trashed: self.trashed, need: usize::MAX };
+            PlanRequest { shape, filter: &self.filter, sort: None, trashed: self.trashed, need: usize::MAX };
         let plan = plan::choose(read, planner, wanted)?;
         let mut visit = Visit::new(planner, shape, &self.filter, None, fields);
         visit.run(read, &plan, None, MOST_FETCHED, |row, data, _| each(row, data))?;

@@ -82,7 +82,7 @@ pub enum Source {
 
 /// A walk.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct KeyScan {
     source: Source,
     reverse: bool,
     after: Option<Place>,
@@ -91,7 +91,7 @@ pub struct Walk {
     seen: Option<HashSet<i64>>,
 }
 
-impl Walk {
+impl KeyScan {
     /// A walk, backwards where `reverse`, from the beginning or behind a place.
     pub fn new(source: Source, reverse: bool, after: Option<Place>) -> Self {
         let twice = match &source {

@@ -4,12 +4,12 @@
 //! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
 //! ranking would have to look at all of them.
 
-use super::params::Asked;
+use super::params::QueryParams;
 use super::planner::Planner;
 use super::run::Spending;
 use super::scan::rows;
 use super::types::Report;
-use crate::print::Shown;
+use crate::print::Selection;
 use crate::rows::ItemRow;
 use crate::shape::{Shape, Shapes};
 use diesel::prelude::*;
@@ -38,8 +38,8 @@ const FETCHED: usize = 500;
 #[derive(Debug, Clone)]
 pub struct Search {
     q: String,
-    asked: Asked,
-    shown: Shown,
+    params: QueryParams,
+    selection: Selection,
 }
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -53,13 +53,13 @@ struct SearchQuery {
 impl FromInput for Search {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let operation::Query(SearchQuery { q }) = operation::Query::from_input(input, name)?;
-        Ok(Self { q, asked: Asked::from_input(input, name)?, shown: Shown::from_input(input, name)? })
+        Ok(Self::new(q, QueryParams::from_input(input, name)?, Selection::from_input(input, name)?))
     }
 
     fn describe(describe: &mut Describe, name: &'static str) {
         describe.query_parameters::<SearchQuery>();
-        Asked::describe(describe, name);
-        Shown::describe(describe, name);
+        QueryParams::describe(describe, name);
+        Selection::describe(describe, name);
     }
 }
 
@@ -77,6 +77,11 @@ pub struct FoundPage {
 }
 
 impl Search {
+    /// A search for the words of `q` among the items that `params` select.
+    pub fn new(q: String, params: QueryParams, selection: Selection) -> Self {
+        Self { q, params, selection }
+    }
+
     /// Looks for a page of items.
     ///
     /// # Errors
@@ -95,14 +100,14 @@ impl Search {
             );
             return Err(Error::invalid("page", rule));
         }
-        let Self { q, asked, shown } = self;
-        let meant = asked.read(read, shape, false)?;
+        let Self { q, params, selection } = self;
+        let parsed = params.read(read, shape, false)?;
         let words = Words::read(shape, q);
         let mut search = Ranker {
             shape,
             words: &words,
-            filter: &meant.query.filter,
-            sort: meant.is_sorted.then_some(&meant.query.sort),
+            filter: &parsed.query.filter,
+            sort: parsed.is_sorted.then_some(&parsed.query.sort),
             spending: Spending::new(planner),
         };
         let (skip, most) = (page.offset(), page.limit);
@@ -113,7 +118,7 @@ impl Search {
         )?;
         let report = search.report();
         let found: Vec<&ItemRow> = hits.rows.iter().collect();
-        let printer = shown.printer(read, shapes, shape, meant.visible.as_deref(), &found)?;
+        let printer = selection.printer(read, shapes, shape, parsed.visible.as_deref(), &found)?;
         let printed = printer.rows(found.into_iter())?;
         let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
         let total = i64::try_from(hits.total).unwrap_or(i64::MAX);
@@ -175,16 +180,16 @@ impl Ranker<'_> {
         let is_plain = self.filter.is_empty() && self.words.0.iter().all(|clause| clause.field.is_none());
         if is_plain {
             let is_exact = candidates.len() <= MOST_COUNTED;
-            let shown: Vec<i64> = candidates.iter().skip(skip).take(most).copied().collect();
-            let rows = rows(read, self.shape, &shown)?;
+            let selection: Vec<i64> = candidates.iter().skip(skip).take(most).copied().collect();
+            let rows = rows(read, self.shape, &selection)?;
             let total = candidates.len().min(MOST_COUNTED);
             return Ok(Hits { rows, total, is_exact, ranking: Ranking::Recency });
         }
-        let (mut shown, mut total, mut is_exact) = (Vec::new(), 0, candidates.len() <= MOST_COUNTED);
+        let (mut selection, mut total, mut is_exact) = (Vec::new(), 0, candidates.len() <= MOST_COUNTED);
         for some in candidates.chunks(FETCHED) {
             for row in self.fitting(read, some)? {
-                if total >= skip && shown.len() < most {
-                    shown.push(row);
+                if total >= skip && selection.len() < most {
+                    selection.push(row);
                 }
                 total += 1;
             }
@@ -193,7 +198,7 @@ impl Ranker<'_> {
                 break;
             }
         }
-        Ok(Hits { rows: shown, total, is_exact, ranking: Ranking::Recency })
+        Ok(Hits { rows: selection, total, is_exact, ranking: Ranking::Recency })
     }
 
     /// All that fit, the best first, or in the order that was asked for.

@@ -46,7 +46,7 @@ pub struct Needs {
 }
 
 #[derive(Debug, Default)]
-struct Counted {
+struct RequestCount {
     day: i64,
     times: u32,
     was_wasteful: bool,
@@ -56,7 +56,7 @@ struct Counted {
 /// What this process has seen.
 #[derive(Debug, Default)]
 pub struct Usage {
-    wishes: Mutex<HashMap<IndexRequest, Counted>>,
+    wishes: Mutex<HashMap<IndexRequest, RequestCount>>,
     noted: Mutex<HashMap<IndexId, Timestamp>>,
 }
 
@@ -100,7 +100,7 @@ impl Usage {
             let wish = IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
             let counted = kept.entry(wish.clone()).or_default();
             if counted.day != day {
-                *counted = Counted { day, ..Counted::default() };
+                *counted = RequestCount { day, ..RequestCount::default() };
             }
             counted.times += 1;
             counted.was_wasteful |= is_wasteful;

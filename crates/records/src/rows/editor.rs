@@ -7,7 +7,7 @@ use crate::new_choices;
 use crate::shape::{self, Shape, Shapes};
 use fields::Data;
 use fields::{Field, FieldType};
-use model::{Caller, CollectionId, Result};
+use model::{Caller, CollectionId, Error, Result};
 use std::sync::Arc;
 use store::Tx;
 
@@ -21,13 +21,21 @@ pub struct Editor<'a> {
 }
 
 impl<'a> Editor<'a> {
-    /// Opens a collection for a caller.
+    /// An editor of the records of a set, whose shape is open for writing.
+    pub fn new(shapes: &'a Shapes, shape: Arc<Shape>, author: Author) -> Self {
+        Self { shapes, shape, author }
+    }
+
+    /// Opens a collection for a caller. Other sets of records are none that a caller can name.
     ///
     /// # Errors
     /// `not_found`, and `invalid_state` for an archived collection.
     pub fn open(tx: &mut Tx, caller: &Caller, shapes: &'a Shapes, collection: CollectionId) -> Result<Self> {
+        if collection.0 < 0 {
+            return Err(Error::not_found("collection"));
+        }
         let shape = shape::for_write(tx, shapes, caller.workspace_id(), collection)?;
-        Ok(Self { shapes, shape, author: Author::of(caller) })
+        Ok(Self::new(shapes, shape, Author::of(caller)))
     }
 
     /// Opens a collection for values that are read as text where `typecast` says so: choices that they name and that do
@@ -57,6 +65,14 @@ impl<'a> Editor<'a> {
             }
         }
         Self::open(tx, caller, shapes, collection)
+    }
+
+    /// The same for one request that changes many records: the activity of all has its `operation_id` in common. It is the
+    /// request's own id under another name, so that a transaction that is run again has the same.
+    pub fn in_bulk(mut self, caller: &Caller) -> Self {
+        let request = caller.request.as_str();
+        self.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));
+        self
     }
 
     /// Lets no other transaction do the same in the collection until this one ends. SQLite has one writer.

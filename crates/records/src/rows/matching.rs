@@ -49,12 +49,12 @@ pub enum OnMatch {
 #[derive(Debug)]
 pub struct Matcher {
     fields: Vec<FieldId>,
-    way: Way,
+    way: Strategy,
 }
 
 /// How the items are found.
 #[derive(Debug)]
-enum Way {
+enum Strategy {
     /// By the caller's own key.
     ExternalKey,
     /// By the digest of a unique index over just these fields.
@@ -62,7 +62,7 @@ enum Way {
     /// By an index that begins with the fields.
     Index(IndexId),
     /// By a table of all items, which is brought up to date when it is first needed.
-    Table(Looked),
+    Table(TableInUse),
 }
 
 /// Live items by their values in fields that no index knows, as far as they were looked at. Kept from one transaction to
@@ -79,7 +79,7 @@ pub struct Table {
 
 /// A table in use.
 #[derive(Debug, Default)]
-struct Looked {
+struct TableInUse {
     table: Table,
     is_current: bool,
     /// Items that were created since: the transaction is not over, so the table has to find them by itself.
@@ -88,7 +88,7 @@ struct Looked {
 
 /// What a row says of the item that it is for.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum MatchKey {
     /// Its external key.
     Key(String),
     /// Its values in the fields to match by.
@@ -97,7 +97,7 @@ pub enum Wanted {
 
 /// The items that a row is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Match {
     /// There is none.
     None,
     /// There is one.
@@ -106,7 +106,7 @@ pub enum Found {
     Several(Vec<ItemId>),
 }
 
-impl Found {
+impl Match {
     fn of(mut ids: Vec<ItemId>) -> Self {
         match (ids.pop(), ids.is_empty()) {
             (None, _) => Self::None,
@@ -134,7 +134,7 @@ impl Matcher {
     /// `validation_error` for what cannot be matched by.
     pub fn with(shape: &Shape, match_on: &[String], table: Table) -> Result<Self> {
         if match_on == ["external_key"] {
-            return Ok(Self { fields: Vec::new(), way: Way::ExternalKey });
+            return Ok(Self { fields: Vec::new(), way: Strategy::ExternalKey });
         }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
             return Err(Error::invalid("match_on", format_args!("must name 1 to {MOST_FIELDS} fields")));
@@ -159,15 +159,15 @@ impl Matcher {
     /// What the next transaction can go on with.
     pub fn into_table(self) -> Table {
         match self.way {
-            Way::Table(looked) => looked.table,
-            Way::ExternalKey | Way::Unique(_) | Way::Index(_) => Table::default(),
+            Strategy::Table(looked) => looked.table,
+            Strategy::ExternalKey | Strategy::Unique(_) | Strategy::Index(_) => Table::default(),
         }
     }
 
     /// The index that is missing to find items without looking at all of them.
     pub fn missing_index(&self) -> Option<Vec<Part>> {
         let part = |id: &FieldId| Part { subject: Subject::Field(*id), desc: false };
-        matches!(self.way, Way::Table(_)).then(|| self.fields.iter().map(part).collect())
+        matches!(self.way, Strategy::Table(_)).then(|| self.fields.iter().map(part).collect())
     }
 
     /// What a row says of its item, in the form in which items keep it.
@@ -180,10 +180,10 @@ impl Matcher {
         given: &Data,
         external_key: Option<&str>,
         mode: Mode,
-    ) -> Result<Wanted> {
-        if let Way::ExternalKey = self.way {
+    ) -> Result<MatchKey> {
+        if let Strategy::ExternalKey = self.way {
             let missing = || needed(shape, "external_key");
-            return external_key.map(|key| Wanted::Key(key.to_owned())).ok_or_else(missing);
+            return external_key.map(|key| MatchKey::Key(key.to_owned())).ok_or_else(missing);
         }
         let mut data = Data::new();
         for field in self.fields.iter().filter_map(|id| shape.field_by_id(*id)) {
@@ -195,30 +195,30 @@ impl Matcher {
                 value.filter(|value| value.as_str() != Some("")).ok_or_else(|| needed(shape, &param))?;
             data.insert(field.key.clone(), value);
         }
-        Ok(Wanted::Values(data))
+        Ok(MatchKey::Values(data))
     }
 
     /// The live items that a row is for.
     ///
     /// # Errors
     /// `query_too_expensive` where no index knows the fields and there are too many items to look at.
-    pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &Wanted) -> Result<Found> {
+    pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &MatchKey) -> Result<Match> {
         let data = match wanted {
-            Wanted::Key(key) => {
-                return Ok(Found::of(holder_of_key(read, shape, key)?.into_iter().collect()));
+            MatchKey::Key(key) => {
+                return Ok(Match::of(holder_of_key(read, shape, key)?.into_iter().collect()));
             }
-            Wanted::Values(data) => data,
+            MatchKey::Values(data) => data,
         };
         match &mut self.way {
-            Way::Unique(id) => {
+            Strategy::Unique(id) => {
                 let index = shape.indexes.iter().find(|index| index.id == *id);
                 let digest = index.and_then(|index| keys::digest(shape, index, data));
-                let Some(digest) = digest else { return Ok(Found::None) };
-                Ok(Found::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
+                let Some(digest) = digest else { return Ok(Match::None) };
+                Ok(Match::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
             }
-            Way::Index(id) => by_index(read, shape, *id, &self.fields, data),
-            Way::Table(looked) => looked.find(read, shape, &self.fields, data),
-            Way::ExternalKey => Ok(Found::None),
+            Strategy::Index(id) => by_index(read, shape, *id, &self.fields, data),
+            Strategy::Table(looked) => looked.find(read, shape, &self.fields, data),
+            Strategy::ExternalKey => Ok(Match::None),
         }
     }
 
@@ -227,7 +227,7 @@ impl Matcher {
     /// # Errors
     /// When what is stored is damaged.
     pub fn note(&mut self, shape: &Shape, row: &ItemRow) -> Result<()> {
-        if let Way::Table(looked) = &mut self.way
+        if let Strategy::Table(looked) = &mut self.way
             && let Some(text) = spelled(shape, &self.fields, &row.values()?)
         {
             looked.created.entry(text).or_default().push(row.id);
@@ -257,14 +257,14 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
     Ok(field)
 }
 
-fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Way {
+fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Strategy {
     let ready = || shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
     let is_of = |parts: &[Part]| {
         parts.len() == fields.len()
             && fields.iter().all(|id| parts.iter().any(|part| part.subject == Subject::Field(*id)))
     };
     if let Some(index) = ready().find(|index| index.kind == IndexKind::Unique && is_of(&index.parts)) {
-        return Way::Unique(index.id);
+        return Strategy::Unique(index.id);
     }
     let begins = |index: &&Index| {
         matches!(index.kind, IndexKind::Single | IndexKind::Composite)
@@ -272,8 +272,8 @@ fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Way {
     };
     // The fewer other parts there are, the fewer pages its keys take.
     match ready().filter(begins).min_by_key(|index| index.parts.len()) {
-        Some(index) => Way::Index(index.id),
-        None => Way::Table(Looked { table, ..Looked::default() }),
+        Some(index) => Strategy::Index(index.id),
+        None => Strategy::Table(TableInUse { table, ..TableInUse::default() }),
     }
 }
 
@@ -283,12 +283,12 @@ fn by_index(
     index: IndexId,
     fields: &[FieldId],
     wanted: &Data,
-) -> Result<Found> {
-    let Some(known) = shape.indexes.iter().find(|known| known.id == index) else { return Ok(Found::None) };
+) -> Result<Match> {
+    let Some(known) = shape.indexes.iter().find(|known| known.id == index) else { return Ok(Match::None) };
     let mut k = Vec::new();
     for part in known.parts.iter().take(fields.len()) {
-        let Subject::Field(id) = part.subject else { return Ok(Found::None) };
-        let Some(field) = shape.field_by_id(id) else { return Ok(Found::None) };
+        let Subject::Field(id) = part.subject else { return Ok(Match::None) };
+        let Some(field) = shape.field_by_id(id) else { return Ok(Match::None) };
         key::push_field(&mut k, field, wanted.get(&field.key), part.desc);
     }
     let range = if known.kind == IndexKind::Single { Range::of(k) } else { Range::under(k) };
@@ -304,7 +304,7 @@ fn of_these(
     fields: &[FieldId],
     candidates: Vec<i64>,
     wanted: &Data,
-) -> Result<Found> {
+) -> Result<Match> {
     let spelling = spelled(shape, fields, wanted);
     let mut ids = Vec::new();
     for row in query::rows(read, shape, &candidates)? {
@@ -312,16 +312,16 @@ fn of_these(
             ids.push(row.id);
         }
     }
-    Ok(Found::of(ids))
+    Ok(Match::of(ids))
 }
 
-impl Looked {
-    fn find(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId], wanted: &Data) -> Result<Found> {
+impl TableInUse {
+    fn find(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId], wanted: &Data) -> Result<Match> {
         if !self.is_current {
             self.table.look(read, shape, fields)?;
             self.is_current = true;
         }
-        let Some(spelling) = spelled(shape, fields, wanted) else { return Ok(Found::None) };
+        let Some(spelling) = spelled(shape, fields, wanted) else { return Ok(Match::None) };
         let known = [self.table.items.get(&spelling), self.created.get(&spelling)];
         let candidates: Vec<i64> =
             known.into_iter().flatten().flatten().map(|id| id.0).take(MOST_ALIKE).collect();
@@ -420,7 +420,7 @@ mod tests {
             let names: Vec<String> = on.iter().map(|name| (*name).to_owned()).collect();
             let matcher = Matcher::new(&shape, &names).unwrap();
             let found = match &matcher.way {
-                Way::Index(id) | Way::Unique(id) => Some(id.0),
+                Strategy::Index(id) | Strategy::Unique(id) => Some(id.0),
                 _ => None,
             };
             assert_eq!(found, by, "{on:?}");

@@ -3,9 +3,9 @@
 //!
 //! `SVC_TEST_IMPORT_ROWS` says how many rows, 3,000 if not set.
 
-use data::schema::item_imports;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
+use records::schema::item_imports;
 use records::schema::items;
 use serde_json::{Value, json};
 use std::fmt::Write;

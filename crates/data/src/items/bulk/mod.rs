@@ -7,6 +7,7 @@ use super::model::mode;
 use ::model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};
 use records::bulk::{self, BulkReport};
+use records::rows::Editor;
 use records::shape::Shapes;
 use store::Tx;
 
@@ -21,7 +22,7 @@ pub fn bulk_create_items(
 ) -> Result<Json<BulkReport>> {
     let BulkCreate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, *typecast, inputs)?.in_bulk(caller);
     let rows: Vec<_> = rows.iter().map(BulkRow::row).collect();
     Ok(Json(bulk::create(tx, &editor, *bulk_mode, mode(*typecast), &rows)?))
 }
@@ -39,7 +40,7 @@ pub fn bulk_update_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpdate { mode: bulk_mode, typecast, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, *typecast, inputs)?.in_bulk(caller);
     let changes: Vec<_> = rows.iter().map(|row| row.change(mode(*typecast))).collect();
     Ok(Json(bulk::update(tx, &editor, *bulk_mode, &changes)?))
 }
@@ -59,7 +60,7 @@ pub fn bulk_upsert_items(
 ) -> Result<Json<BulkReport>> {
     let BulkUpsert { mode: bulk_mode, typecast, match_on, on_match, rows } = &*body.0;
     let inputs = rows.iter().map(|row| &row.data);
-    let editor = bulk::open(tx, caller, &shapes.0, collection_id, *typecast, inputs)?;
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, *typecast, inputs)?.in_bulk(caller);
     let rows: Vec<_> = rows.iter().map(BulkRow::row).collect();
     let by = (match_on.as_slice(), *on_match);
     Ok(Json(bulk::upsert(tx, &editor, *bulk_mode, mode(*typecast), by, &rows)?))
@@ -77,6 +78,7 @@ pub fn bulk_delete_items(
     shapes: State<Shapes>,
 ) -> Result<Json<BulkReport>> {
     let BulkDelete { mode, permanent, ids } = &*body.0;
-    let editor = bulk::open(tx, caller, &shapes.0, collection_id, false, std::iter::empty())?;
+    let editor =
+        Editor::open_for(tx, caller, &shapes.0, collection_id, false, std::iter::empty())?.in_bulk(caller);
     Ok(Json(bulk::delete(tx, &shapes.0, &editor, *mode, ids, *permanent)?))
 }

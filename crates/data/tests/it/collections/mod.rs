@@ -1,6 +1,7 @@
 //! Collections, their groups, fields, choices and views.
 
 mod fields;
+mod hidden;
 mod lifecycle;
 mod limits;
 mod manage;

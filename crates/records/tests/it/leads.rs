@@ -1,0 +1,235 @@
+//! A kind of records as a group would declare it: leads, each with a phone number that no other has.
+
+use auth::Seal;
+use auth::workspaces::{self, NewWorkspace};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use fields::value::Mode;
+use fields::{Data, Field, FieldOptions, FieldType, sample};
+use files::{Files, NewFile, objects_in_memory};
+use jobs::Runner;
+use model::{ItemId, Result, WorkspaceId};
+use operation::Event;
+use records::Author;
+use records::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
+use records::print::Printer;
+use records::query::{Page, ParsedQuery, Planner, QueryParams};
+use records::rows::{Draft, Editor, ItemRow, Missing, merge};
+use records::sets;
+use records::shape::{Kind, RecordChange, Shape, Shapes};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::{Read, Tx};
+use testkit::TestDb;
+use utoipa::ToSchema;
+
+/// Leads: the tests' own kind.
+pub static LEADS: Kind = Kind {
+    number: 31,
+    noun: "lead",
+    set_noun: "lead list",
+    fields: built_in,
+    title: Some("$name"),
+    indexes: &["$stage,-$score", "-$seen_at"],
+    print,
+    publish,
+};
+
+fn built_in() -> Vec<Field> {
+    let plain = FieldOptions::default;
+    vec![
+        Field { required: true, ..Field::built_in(1, "$name", "Name", FieldType::Text, plain()) },
+        Field { unique: true, ..Field::built_in(2, "$phone", "Phone", FieldType::Text, plain()) },
+        Field::built_in(3, "$stage", "Stage", FieldType::Select, sample::choices(&["new", "won", "lost"])),
+        Field::built_in(4, "$score", "Score", FieldType::Integer, plain()),
+        Field::built_in(5, "$seen_at", "Last seen", FieldType::Datetime, plain()),
+    ]
+}
+
+fn print(row: &ItemRow, data: &str, out: &mut String) {
+    let title = Value::from(row.title.as_str());
+    out.push_str(&format!(r#"{{"id":{},"object":"lead","title":{title},"values":{data}}}"#, row.id));
+}
+
+/// A lead was created, changed or deleted.
+#[derive(Serialize, ToSchema, Event)]
+#[event(name = "lead.changed", scope = "contacts:read")]
+struct LeadChanged {
+    lead: Value,
+    action: &'static str,
+}
+
+fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
+    let lead = Printer::whole(change.shape).json(change.row)?;
+    let event = LeadChanged { lead, action: change.action.as_str() };
+    tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Words {
+    #[diesel(sql_type = Text)]
+    words: String,
+}
+
+struct LeadImports;
+
+impl Target for LeadImports {
+    fn kind(&self) -> &'static Kind {
+        &LEADS
+    }
+
+    fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {
+        let counts = serde_json::to_value(import.counts())?;
+        let event = LeadChanged { lead: counts, action: "imported" };
+        tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
+        Ok(())
+    }
+}
+
+/// A workspace that has leads.
+pub struct Sales {
+    pub test: TestDb,
+    pub workspace: WorkspaceId,
+    pub shapes: Arc<Shapes>,
+    pub planner: Arc<Planner>,
+    files: Arc<Files>,
+}
+
+impl Sales {
+    pub async fn open(kind: testkit::Kind) -> Self {
+        let test = TestDb::new(kind);
+        let new = NewWorkspace { name: "Sales".to_owned(), slug: "sales".to_owned(), partner: None };
+        let workspace = test.db.write(move |tx| Ok(workspaces::create(tx, &new)?.id)).await.unwrap();
+        let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
+        let files = Arc::new(Files::new(objects_in_memory(), seal, "http://localhost".to_owned()));
+        let planner = Arc::new(Planner::new(test.db.clone()));
+        Self { workspace, shapes: Arc::new(Shapes::new([&LEADS])), planner, files, test }
+    }
+
+    /// Changes leads in one transaction.
+    pub async fn edit<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Tx, &Editor<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (shapes, workspace) = (self.shapes.clone(), self.workspace);
+        let edit = move |tx: &mut Tx| {
+            let shape = sets::for_write(tx, &shapes, workspace, &LEADS)?;
+            work(tx, &Editor::new(&shapes, shape, Author::system(workspace, "test")))
+        };
+        self.test.db.write(edit).await
+    }
+
+    /// Reads leads.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Read, &Shape) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (shapes, workspace) = (self.shapes.clone(), self.workspace);
+        let look = move |read: &mut Read| {
+            let shape = sets::for_read(read, &shapes, workspace, &LEADS)?;
+            work(read, &shape)
+        };
+        self.test.db.read(look).await
+    }
+
+    /// Creates a lead.
+    pub async fn insert(&self, values: Value) -> Result<ItemRow> {
+        let values = data(values);
+        self.edit(move |tx, editor| {
+            let data = merge(&editor.shape, None, &values, Missing::Default, Mode::Strict, "")?;
+            editor.writer().insert(tx, Draft { data, ..Draft::default() })
+        })
+        .await
+    }
+
+    /// A page of leads as the query string `params` says, behind a place.
+    pub async fn page(&self, params: &[(&str, &str)], after: Option<Vec<u8>>, need: usize) -> Result<Page> {
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let planner = self.planner.clone();
+        self.look(move |read, shape| {
+            let ParsedQuery { query, .. } = QueryParams::of(params).read(read, shape, false)?;
+            query.page(read, &planner, shape, after.as_deref(), need)
+        })
+        .await
+    }
+
+    /// The titles of all leads that a query finds, read in pages of two.
+    pub async fn titles(&self, params: &[(&str, &str)]) -> Vec<String> {
+        let (mut titles, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.page(params, after, 2).await.unwrap();
+            let is_last = page.found.len() < 2;
+            titles.extend(page.found.iter().map(|found| found.row.title.clone()));
+            after = page.found.into_iter().last().map(|found| found.place);
+            if is_last {
+                return titles;
+            }
+        }
+    }
+
+    /// Runs the jobs that are due.
+    pub async fn run_jobs(&self) {
+        let importer = Importer::new(self.files.clone(), self.shapes.clone(), vec![Arc::new(LeadImports)]);
+        let jobs = records::jobs(&self.shapes).into_iter().chain([imports::job(Arc::new(importer))]);
+        Runner::new(self.test.db.clone()).with(jobs).run_due().await.unwrap();
+    }
+
+    /// Imports a text, and gives how that ended.
+    pub async fn import(&self, text: &'static str, settings: Value) -> ImportRow {
+        let settings: ImportSettings = serde_json::from_value(settings).unwrap();
+        let new = NewFile {
+            name: "leads.csv".to_owned(),
+            most_bytes: 1 << 20,
+            workspace: self.workspace,
+            uploaded_by: Author::system(self.workspace, "test").cause.actor,
+        };
+        let bytes = futures::stream::iter([Ok(text.into())]);
+        let stored = self.files.put(&self.test.db, new, bytes).await.unwrap();
+        let start = move |tx: &mut Tx, editor: &Editor<'_>| {
+            let origin = Origin::Content(stored.clone());
+            imports::start(tx, &editor.shape, &editor.author, &origin, &settings)
+        };
+        let id = self.edit(start).await.unwrap().id;
+        self.run_jobs().await;
+        let (workspace, set) = (self.workspace, LEADS.set_of(self.workspace));
+        self.test.db.read(move |read| imports::one(read, workspace, set, &id)).await.unwrap()
+    }
+
+    /// What the events so far say was done, oldest first.
+    pub async fn events(&self) -> Vec<Value> {
+        let sql = "SELECT data AS words FROM events ORDER BY sequence";
+        let rows =
+            self.test.db.read(move |read| Ok(diesel::sql_query(sql).load::<Words>(read.connection())?));
+        rows.await.unwrap().iter().map(|row| serde_json::from_str(&row.words).unwrap()).collect()
+    }
+
+    /// The plan by which a query was answered.
+    pub async fn plan(&self, params: &[(&str, &str)]) -> String {
+        self.page(params, None, 20).await.unwrap().report.plan
+    }
+
+    /// Five leads; the second and the fifth were never seen.
+    pub async fn with_leads(kind: testkit::Kind) -> (Self, Vec<ItemId>) {
+        let sales = Self::open(kind).await;
+        let mut ids = Vec::new();
+        for (name, phone, stage, score, seen) in [
+            ("Ann Ash", "+4930111", "new", 10, json!("2026-01-03T10:00:00.000Z")),
+            ("Ben Beech", "+4930222", "won", 30, Value::Null),
+            ("Cem Cedar", "+4930333", "won", 20, json!("2026-01-01T10:00:00.000Z")),
+            ("Dee Deodar", "+4930444", "lost", 40, json!("2026-01-02T10:00:00.000Z")),
+            ("Eve Elm", "+4930555", "won", 50, Value::Null),
+        ] {
+            let values =
+                json!({ "$name": name, "$phone": phone, "$stage": stage, "$score": score, "$seen_at": seen });
+            ids.push(sales.insert(values).await.unwrap().id);
+        }
+        (sales, ids)
+    }
+}
+
+/// Values by the key of their field.
+pub fn data(values: Value) -> Data {
+    serde_json::from_value(values).unwrap()
+}
