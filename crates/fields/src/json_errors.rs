@@ -68,7 +68,7 @@ pub fn read_json<T: DeserializeOwned>(value: Value, path: &str, whole: &str) -> 
 /// What an error of a schema means, field by field. `whole` is what the value itself is called.
 pub fn field_errors(error: &ValidationError<'_>, whole: &str) -> Vec<FieldError> {
     if let Kind::OneOfNotValid { context } | Kind::AnyOf { context } = error.kind()
-        && let Some(errors) = meant(context, error)
+        && let Some(errors) = errors_of_variant(context, error)
     {
         return errors.iter().flat_map(|error| field_errors(error, whole)).collect();
     }
@@ -91,16 +91,16 @@ pub fn field_errors(error: &ValidationError<'_>, whole: &str) -> Vec<FieldError>
 
 /// What an error of a caller's own schema means, in a sentence about the value.
 pub fn sentence(error: &ValidationError<'_>) -> String {
-    let told = field_errors(error, "").into_iter().map(|FieldError { param, message, .. }| {
+    let sentences = field_errors(error, "").into_iter().map(|FieldError { param, message, .. }| {
         let message = if message == UNKNOWN { "is not in the schema" } else { message.as_str() };
         if param.is_empty() { message.to_owned() } else { format!("`{param}` {message}") }
     });
-    told.collect::<Vec<_>>().join("; ")
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 /// What keeps a value from fitting the one of several forms that it seems to be meant for: the only one beside `null`,
 /// as an optional field has, or the only one that it fits but for something inside it.
-fn meant<'a>(
+fn errors_of_variant<'a>(
     choices: &'a [Vec<ValidationError<'static>>],
     error: &ValidationError<'_>,
 ) -> Option<&'a [ValidationError<'static>]> {

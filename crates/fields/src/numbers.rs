@@ -59,11 +59,11 @@ pub fn loss(literal: &str) -> Option<(&'static str, &'static str)> {
         return None;
     }
     let kept: f64 = literal.parse().ok()?;
-    let (meant, shown) = (significant(literal), significant(&format!("{kept:e}")));
-    if !kept.is_finite() || (shown.0.is_empty() && !meant.0.is_empty()) {
+    let (written, shown) = (significant(literal), significant(&format!("{kept:e}")));
+    if !kept.is_finite() || (shown.0.is_empty() && !written.0.is_empty()) {
         return Some(("out_of_range", "must be a number of a size between 1e-307 and 1.79e308"));
     }
-    (meant != shown).then_some(("too_precise", "must have at most 15 significant digits"))
+    (written != shown).then_some(("too_precise", "must have at most 15 significant digits"))
 }
 
 /// The digits of a number without zeros at either end, and the power of ten that they are to be multiplied with.

@@ -118,7 +118,7 @@ pub fn create_index(
 ) -> Result<Created<CollectionIndex>> {
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
     let shape = shape::for_write(tx, &shapes.0, caller.workspace_id(), collection_id)?;
-    let (kind, parts) = meant(&shape, &new)?;
+    let (kind, parts) = read_index(&shape, &new)?;
     let row = indexes::create(tx, &shape, kind, &parts, IndexOrigin::User)?;
     Ok(Created(shown(&shape, row)?))
 }
@@ -153,7 +153,7 @@ pub fn delete_index(
 }
 
 /// What index the fields make.
-fn meant(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
+fn read_index(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
     let mut parts: Vec<Part> = Vec::with_capacity(new.fields.len());
     for (place, part) in new.fields.iter().enumerate() {
         let param = format!("fields[{place}].field");

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use store::Db;
 use utoipa::ToSchema;
 
-/// So many items are looked at for sizes and fill rates; of more, the newest.
+/// So many items are examined at for sizes and fill rates; of more, the newest.
 const MOST_SEEN: usize = 100_000;
 
 /// Items that are read at a time.
@@ -42,7 +42,7 @@ pub struct CollectionStats {
     pub fields: Vec<FieldStats>,
     /// Live items that sizes and fill rates were taken from.
     pub items_seen: i64,
-    /// Whether those were not all: then `bytes` is reckoned from them.
+    /// Whether those were not all: then `bytes` is estimate from them.
     pub sampled: bool,
     /// When it was counted.
     pub counted_at: Timestamp,
@@ -71,7 +71,7 @@ struct Seen {
 
 /// Item counts, size and fill rate of each field
 ///
-/// Of more than 100,000 items the newest so many are looked at, which `sampled` tells.
+/// Of more than 100,000 items the newest so many are examined at, which `sampled` tells.
 #[operation(get "/collections/{collectionId}/stats", scope = "collections:read")]
 pub async fn get_collection_stats(
     cx: &Cx,
@@ -129,17 +129,17 @@ async fn look(db: &Db, shape: &Arc<Shape>) -> Result<Seen> {
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "counts of items are small")]
 fn stats(shape: &Shape, seen: &Seen, live: i64, all: i64, now: Timestamp) -> CollectionStats {
-    let looked = i64::try_from(seen.items).unwrap_or(i64::MAX);
+    let examined = i64::try_from(seen.items).unwrap_or(i64::MAX);
     let bytes = i64::try_from(seen.bytes).unwrap_or(i64::MAX);
-    let sampled = looked < live;
-    let reckoned = if sampled { (bytes as f64 * live as f64 / looked.max(1) as f64) as i64 } else { bytes };
+    let sampled = examined < live;
+    let estimate = if sampled { (bytes as f64 * live as f64 / examined.max(1) as f64) as i64 } else { bytes };
     let of = |field: &Field| {
         let filled = seen.filled.get(&field.key).copied().unwrap_or(0);
         FieldStats {
             field_id: field.id,
             field_key: field.key.clone(),
             filled,
-            fill_rate: filled as f64 / looked.max(1) as f64,
+            fill_rate: filled as f64 / examined.max(1) as f64,
         }
     };
     CollectionStats {
@@ -148,9 +148,9 @@ fn stats(shape: &Shape, seen: &Seen, live: i64, all: i64, now: Timestamp) -> Col
         items_live: live.min(MOST_COUNTED),
         items_trashed: (all - live).min(MOST_COUNTED),
         items_exact: live <= MOST_COUNTED && all - live <= MOST_COUNTED,
-        bytes: reckoned,
+        bytes: estimate,
         fields: shape.fields.iter().map(of).collect(),
-        items_seen: looked,
+        items_seen: examined,
         sampled,
         counted_at: now,
     }

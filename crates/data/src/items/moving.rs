@@ -232,7 +232,7 @@ fn carry(
     pointing: Vec<(CollectionId, ItemId)>,
 ) -> Result<ItemRow> {
     let writer = from.writer();
-    writer.leave(tx, old)?;
+    writer.unindex(tx, old)?;
     unlink(tx, old)?;
     let changed = Changes::from_iter([(
         "collection_id".to_owned(),

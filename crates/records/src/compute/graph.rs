@@ -28,7 +28,7 @@ type Node = (CollectionId, String);
 /// types there is nothing to check.
 ///
 /// # Errors
-/// The inner one says what is wrong: `invalid_formula`, `formula_cycle` (with the way round), or what
+/// The inner one says what is wrong: `invalid_formula`, `formula_cycle` (with the path round), or what
 /// [`rollup::check`] finds. The outer one is the database's.
 pub fn check(
     read: &mut Read,
@@ -39,15 +39,15 @@ pub fn check(
     if !candidate.kind.is_computed() {
         return Ok(Ok(None));
     }
-    let mut walk = Traversal {
+    let mut traversal = Traversal {
         shapes,
         known: HashMap::from([(shape.collection, Some(shape.clone()))]),
         candidate,
         home: shape.collection,
     };
     let start = (shape.collection, candidate.key.to_owned());
-    if let Some(way) = walk.way_back(read, &start)? {
-        let message = format!("would look at itself: {}", way.join(" → "));
+    if let Some(path) = traversal.path_back(read, &start)? {
+        let message = format!("would look at itself: {}", path.join(" → "));
         return Ok(Err(Problem::new("formula_cycle", message)));
     }
     Ok(match (candidate.kind, candidate.options.expression.as_deref()) {
@@ -68,23 +68,23 @@ struct Traversal<'a> {
 }
 
 impl Traversal<'_> {
-    /// The way from a field back to itself, as keys; `None` where there is none.
-    fn way_back(&mut self, read: &mut Read, start: &Node) -> Result<Option<Vec<String>>> {
+    /// The path from a field back to itself, as keys; `None` where there is none.
+    fn path_back(&mut self, read: &mut Read, start: &Node) -> Result<Option<Vec<String>>> {
         let mut seen: HashMap<Node, Node> = HashMap::new();
         let mut open = vec![start.clone()];
         while let Some(node) = open.pop() {
             for next in self.looks_at(read, &node)? {
                 if next == *start {
-                    let mut way = vec![start.1.clone()];
+                    let mut path = vec![start.1.clone()];
                     let mut place = &node;
                     while place != start {
-                        way.push(place.1.clone());
+                        path.push(place.1.clone());
                         let Some(before) = seen.get(place) else { break };
                         place = before;
                     }
-                    way.push(start.1.clone());
-                    way.reverse();
-                    return Ok(Some(way));
+                    path.push(start.1.clone());
+                    path.reverse();
+                    return Ok(Some(path));
                 }
                 if !seen.contains_key(&next) {
                     seen.insert(next.clone(), node.clone());

@@ -63,12 +63,12 @@ struct Made {
 /// Whoever changes a shape all the time must not keep others from it for ever.
 const TRIES: usize = 5;
 
-/// Changes a field as `wish` says of the field as it is.
+/// Changes a field as `patch_of` says of the field as it is.
 pub async fn run(
     cx: &Cx,
     shapes: &Arc<Shapes>,
     change: Change,
-    wish: impl Fn(&Field) -> Result<FieldPatch> + Clone + Send + Sync + 'static,
+    patch_of: impl Fn(&Field) -> Result<FieldPatch> + Clone + Send + Sync + 'static,
 ) -> Result<CollectionField> {
     let author = Author::of(&cx.caller);
     let workspace = author.workspace;
@@ -76,12 +76,12 @@ pub async fn run(
         return follow(cx, shapes, change, made).await;
     }
     for _ in 0..TRIES {
-        let (wish_now, shapes_now) = (wish.clone(), shapes.clone());
+        let (patch_now, shapes_now) = (patch_of.clone(), shapes.clone());
         let (shape, proposal) = cx
             .db
             .read(move |read| {
                 let shape = shape::for_read(read, &shapes_now, workspace, change.collection)?;
-                let proposal = propose(read, &shape, change.field, wish_now)?;
+                let proposal = propose(read, &shape, change.field, patch_now)?;
                 Ok((shape, proposal))
             })
             .await?;
@@ -93,10 +93,10 @@ pub async fn run(
             refuse_losses(&proposal, report)?;
         }
         let report = report.filter(|_| proposal.changes_type());
-        let (author, wish, seen) = (author.clone(), wish.clone(), shape.version);
+        let (author, patch_of, seen) = (author.clone(), patch_of.clone(), shape.version);
         let shapes_now = shapes.clone();
         let made = cx.try_change(move |tx| {
-            let begun = apply(tx, &shapes_now, &author, change, seen, wish.clone())?;
+            let begun = apply(tx, &shapes_now, &author, change, seen, patch_of.clone())?;
             Ok(begun.map(|begun| Made { begun, report: report.clone() }))
         });
         if let Some(made) = made.await? {
@@ -189,11 +189,11 @@ fn propose(
     read: &mut Read,
     shape: &Shape,
     id: FieldId,
-    wish: impl Fn(&Field) -> Result<FieldPatch>,
+    patch_of: impl Fn(&Field) -> Result<FieldPatch>,
 ) -> Result<Proposal> {
     let row = stored(read, shape, id)?;
     let field = row.clone().field()?;
-    let patch = wish(&field)?;
+    let patch = patch_of(&field)?;
     let mut next = Definition::of(&field, row.next_number);
     if let Some(kind) = patch.kind.filter(|kind| *kind != field.kind) {
         change_type(&field, &mut next, kind)?;
@@ -338,12 +338,12 @@ fn apply(
     author: &Author,
     change: Change,
     seen: i64,
-    wish: impl Fn(&Field) -> Result<FieldPatch>,
+    patch_of: impl Fn(&Field) -> Result<FieldPatch>,
 ) -> Result<Option<Option<Begun>>> {
     let row = shape::for_change(tx, author.workspace, change.collection)?;
     row.refuse_archived()?;
     let shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
-    let mut proposal = propose(tx, &shape, change.field, wish)?;
+    let mut proposal = propose(tx, &shape, change.field, patch_of)?;
     let progress = rewrite::progress(tx, change.collection)?;
     let converting = progress.get(&change.field).copied();
     let before = seen_field(&shape, change.field, converting)?;

@@ -392,8 +392,8 @@ fn finish(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Re
     if plan.indexes.is_empty() && !converted {
         return Ok(());
     }
-    for again in &plan.indexes {
-        table::recreate(tx, shape, again)?;
+    for dropped in &plan.indexes {
+        table::recreate(tx, shape, dropped)?;
     }
     uniques::settle_after(tx, shape)?;
     shape::bump(tx, shape.collection)

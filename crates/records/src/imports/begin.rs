@@ -22,7 +22,7 @@ pub(super) fn begin(
     shapes: &Shapes,
     id: &ImportId,
     settings: &ImportSettings,
-    looked: &FileSummary,
+    summary: &FileSummary,
 ) -> Result<Result<ImportRow, ImportError>> {
     let Some(row) = queries::by_id(tx, id)? else { return Err(Error::not_found("import")) };
     let (workspace, collection) = (row.workspace_id, row.collection_id);
@@ -36,15 +36,15 @@ pub(super) fn begin(
         // Somebody else was quicker.
         return Ok(Ok(row));
     }
-    let columns = match plan::columns(&shape, settings, looked) {
+    let columns = match plan::columns(&shape, settings, summary) {
         Ok(columns) => columns,
         Err(reason) => return Ok(Err(reason)),
     };
     if !settings.dry_run {
         make_fields(tx, shapes, &Author::import(workspace, id, settings.emit_events), collection, &columns)?;
     }
-    let source = ImportSource { columns, ..looked.source.clone() };
-    queries::run(tx, id, &source, looked.bytes, looked.rows)?;
+    let source = ImportSource { columns, ..summary.source.clone() };
+    queries::run(tx, id, &source, summary.bytes, summary.rows)?;
     queries::by_id(tx, id)?.map(Ok).ok_or_else(|| Error::not_found("import"))
 }
 
@@ -93,6 +93,6 @@ pub(super) fn index_to_wait_for(
     // In a dry run a field may be missing that is to be made: no item has a value of it.
     let Ok(matcher) = Matcher::new(&shape, match_on) else { return Ok(None) };
     let Some(parts) = matcher.missing_index() else { return Ok(None) };
-    let wish = IndexRequest { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
-    indexes::jobs::grant(tx, shapes, &wish)
+    let request = IndexRequest { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
+    indexes::jobs::grant(tx, shapes, &request)
 }

@@ -1,7 +1,7 @@
 //! The job `data.import`: from a file to items, going on where it stopped.
 
 use super::begin::{begin, index_to_wait_for};
-use super::look::look;
+use super::inspect::inspect;
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::reader::{self, Opening, Records};
 use super::report;
@@ -164,13 +164,13 @@ impl Importer {
             Err(error) => return ended(error).map(Err),
         };
         let settings: ImportSettings = row.settings.parse()?;
-        let (opening, wish) = (opening.clone(), settings.clone());
-        let looked = match tokio::task::spawn_blocking(move || look(&opening, &wish, &shape)).await?? {
-            Ok(looked) => looked,
+        let (opening, wanted) = (opening.clone(), settings.clone());
+        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape)).await?? {
+            Ok(summary) => summary,
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
         let (shapes, id) = (self.shapes.clone(), row.id.clone());
-        match db.write(move |tx| begin(tx, &shapes, &id, &settings, &looked)).await {
+        match db.write(move |tx| begin(tx, &shapes, &id, &settings, &summary)).await {
             Ok(begun) => Ok(begun.map_err(|reason| (ImportStatus::Failed, reason))),
             Err(error) => ended(error).map(Err),
         }

@@ -1,13 +1,13 @@
 //! Imports: files of rows that become records, as jobs that go on where they stopped.
 //!
-//! [`start`] stores the request, [`look`] and [`detect`] find out what the file is, [`reader`] reads it record by
+//! [`start`] stores the request, [`inspect`] and [`detect`] find out what the file is, [`reader`] reads it record by
 //! record, [`plan`] says which column becomes which field, [`begin`] makes what is missing, [`rows`] writes a batch of
 //! records in one transaction, [`job`] runs it all, and [`report`] writes the file of what was rejected.
 
 mod begin;
 mod detect;
+mod inspect;
 mod job;
-mod look;
 mod model;
 mod plan;
 mod queries;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// How many rejected rows are told one by one; all of them are in the error file.
-pub(super) const MOST_TOLD: i64 = 1_000;
+pub(super) const MOST_SHOWN: i64 = 1_000;
 
 /// What to import, and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]

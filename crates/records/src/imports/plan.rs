@@ -118,9 +118,9 @@ fn is_known(shape: &Shape, name: &str) -> bool {
 pub(super) fn columns(
     shape: &Shape,
     settings: &ImportSettings,
-    looked: &FileSummary,
+    summary: &FileSummary,
 ) -> Result<Vec<Column>, ImportError> {
-    let found = &looked.columns;
+    let found = &summary.columns;
     if let Some(missing) =
         settings.mapping.keys().find(|name| !found.iter().any(|(column, _)| column == *name))
     {

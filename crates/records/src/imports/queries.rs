@@ -1,6 +1,8 @@
 //! Imports in the database.
 
-use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_TOLD, RowError};
+use super::model::{
+    ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_SHOWN, RowError,
+};
 use crate::Author;
 use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
@@ -208,20 +210,20 @@ pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -
 
 /// The first reasons why rows could not be taken.
 pub fn rejected_rows(read: &mut Read, id: &ImportId) -> Result<Vec<RowError>> {
-    let mut told = Vec::new();
-    for row in rejected(read, id, 0, MOST_TOLD)? {
-        told.extend(row.errors.parse::<Vec<RowError>>()?);
+    let mut errors = Vec::new();
+    for row in rejected(read, id, 0, MOST_SHOWN)? {
+        errors.extend(row.errors.parse::<Vec<RowError>>()?);
     }
-    told.truncate(usize::try_from(MOST_TOLD).unwrap_or_default());
-    Ok(told)
+    errors.truncate(usize::try_from(MOST_SHOWN).unwrap_or_default());
+    Ok(errors)
 }
 
-/// Once the error file has all rejected records, only those that are told one by one need stay.
+/// Once the error file has all rejected records, only those that are rejected one by one need stay.
 pub(super) fn forget(tx: &mut Tx, id: &ImportId) -> Result<()> {
     let last: Option<i64> = item_import_errors::table
         .filter(item_import_errors::import_id.eq(id))
         .order(item_import_errors::row_number)
-        .offset(MOST_TOLD)
+        .offset(MOST_SHOWN)
         .limit(1)
         .select(item_import_errors::row_number)
         .get_result(tx.connection())

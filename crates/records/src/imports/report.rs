@@ -54,13 +54,13 @@ fn print(header: Option<Vec<String>>, width: usize, page: &[Rejected]) -> Result
     for rejected in page {
         let cells: Vec<String> = rejected.record.parse()?;
         let errors: Vec<RowError> = rejected.errors.parse()?;
-        let told: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
-        let told = told.join(" ");
+        let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+        let messages = messages.join(" ");
         let empty = width.saturating_sub(cells.len());
         // What is too much stands behind the error, so that the columns keep their places.
         let (own, more) = cells.split_at(cells.len().min(width));
         let row = own.iter().map(String::as_str).chain(std::iter::repeat_n("", empty));
-        writer.write_record(row.chain([told.as_str()]).chain(more.iter().map(String::as_str)))?;
+        writer.write_record(row.chain([messages.as_str()]).chain(more.iter().map(String::as_str)))?;
     }
     writer.into_inner().map_err(|error| model::Error::internal(error.to_string()))
 }

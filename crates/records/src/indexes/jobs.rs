@@ -25,7 +25,7 @@ use std::time::Duration;
 use store::{AnyConnection, Db, Read, Tx, each};
 
 /// The job that makes an index which queries wished for.
-const WISH: &str = "data.index.wish";
+const AUTO_INDEX: &str = "data.index.wish";
 
 /// Items of one slice of a build.
 const SLICE: i64 = 1_000;
@@ -52,11 +52,11 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
                 if whole { Ok(()) } else { Err(JobError::hand_back()) }
             }
         }),
-        Job::after(WISH, "queries wish for an index", "makes it", move |job| {
+        Job::after(AUTO_INDEX, "queries would profit from an index", "makes it", move |job| {
             let shapes = wishing.clone();
             async move {
-                let wish: IndexRequest = job.payload.parse().map_err(JobError::give_up)?;
-                job.db.write(move |tx| grant(tx, &shapes, &wish)).await?;
+                let request: IndexRequest = job.payload.parse().map_err(JobError::give_up)?;
+                job.db.write(move |tx| grant(tx, &shapes, &request)).await?;
                 Ok(())
             }
         }),
@@ -103,9 +103,9 @@ pub fn count_query(
 /// When the database fails.
 fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
     let now = tx.now();
-    for wish in &needs.wishes {
-        let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
-        tx.enqueue(wish.workspace_id, WISH, Some(&key), wish, now)?;
+    for request in &needs.requests {
+        let key = format!("wish:{}:{}", request.collection_id, serde_json::to_string(&request.parts)?);
+        tx.enqueue(request.workspace_id, AUTO_INDEX, Some(&key), request, now)?;
     }
     diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))
         .set(collection_indexes::last_used_at.eq(now))
@@ -118,12 +118,12 @@ fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn grant(tx: &mut Tx, shapes: &Shapes, wish: &IndexRequest) -> Result<Option<IndexId>> {
+pub fn grant(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Option<IndexId>> {
     use model::Code::{InvalidState, LimitReached, NotFound};
     let mut attempt = || -> Result<Option<IndexId>> {
-        shape::for_change(tx, wish.workspace_id, wish.collection_id)?;
-        let shape = shape::for_write(tx, shapes, wish.workspace_id, wish.collection_id)?;
-        let families: Option<Vec<_>> = wish.parts.iter().map(|part| part.subject.family(&shape)).collect();
+        shape::for_change(tx, request.workspace_id, request.collection_id)?;
+        let shape = shape::for_write(tx, shapes, request.workspace_id, request.collection_id)?;
+        let families: Option<Vec<_>> = request.parts.iter().map(|part| part.subject.family(&shape)).collect();
         let kind = match families.as_deref() {
             Some([family]) if family.is_set() => IndexKind::Set,
             Some([family]) if family.is_ordered() => IndexKind::Single,
@@ -131,14 +131,14 @@ pub fn grant(tx: &mut Tx, shapes: &Shapes, wish: &IndexRequest) -> Result<Option
             // The fields have changed since.
             _ => return Ok(None),
         };
-        let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == wish.parts);
+        let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == request.parts);
         if let Some(index) = there {
             return Ok((index.status == IndexStatus::Building).then_some(index.id));
         }
-        if count::live_up_to(tx, wish.collection_id, LARGE)? <= LARGE {
+        if count::live_up_to(tx, request.collection_id, LARGE)? <= LARGE {
             return Ok(None);
         }
-        create(tx, &shape, kind, &wish.parts, IndexOrigin::Auto).map(|row| Some(row.id))
+        create(tx, &shape, kind, &request.parts, IndexOrigin::Auto).map(|row| Some(row.id))
     };
     match attempt() {
         Err(error) if matches!(error.code(), InvalidState | LimitReached | NotFound) => Ok(None),

@@ -113,12 +113,12 @@ pub struct DroppedIndex {
 
 /// Makes an index anew that was let go, in the kind that the field's type now asks for. One that no longer makes sense
 /// stays away; unique ones are left to whoever settles those.
-pub fn recreate(tx: &mut Tx, shape: &Shape, again: &DroppedIndex) -> Result<()> {
-    let (Some(kind), Some(origin)) = (IndexKind::parse(&again.kind), IndexOrigin::parse(&again.origin))
+pub fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Result<()> {
+    let (Some(kind), Some(origin)) = (IndexKind::parse(&dropped.kind), IndexOrigin::parse(&dropped.origin))
     else {
         return Ok(());
     };
-    let families: Option<Vec<_>> = again.parts.iter().map(|part| part.subject.family(shape)).collect();
+    let families: Option<Vec<_>> = dropped.parts.iter().map(|part| part.subject.family(shape)).collect();
     let Some(families) = families else { return Ok(()) };
     let kind = match (kind, families.as_slice()) {
         (IndexKind::Unique, _) if origin == IndexOrigin::Unique => return Ok(()),
@@ -132,11 +132,11 @@ pub fn recreate(tx: &mut Tx, shape: &Shape, again: &DroppedIndex) -> Result<()> 
         _ => return Ok(()),
     };
     // Somebody may have asked for the same meanwhile.
-    let parts = JsonText::of(&again.parts);
+    let parts = JsonText::of(&dropped.parts);
     if rows(tx, shape.collection)?.iter().any(|row| row.kind == kind.as_str() && row.parts == parts) {
         return Ok(());
     }
-    begin(tx, shape, kind, &again.parts, origin).map(std::mem::drop)
+    begin(tx, shape, kind, &dropped.parts, origin).map(std::mem::drop)
 }
 
 /// Refuses to have more indexes than a collection may, once `more` are made.

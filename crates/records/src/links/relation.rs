@@ -76,9 +76,13 @@ pub fn take_references(
         return Ok(taken);
     }
     let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
-    let mut wishes = wishes(tx, writer, old, &before, data)?;
+    let mut link_changes = link_changes(tx, writer, old, &before, data)?;
     let mut locks = LockSet::default();
-    wishes.values().filter_map(|wish| wish.as_ref().ok()).flatten().for_each(|wish| wish.hold(&mut locks));
+    link_changes
+        .values()
+        .filter_map(|link_change| link_change.as_ref().ok())
+        .flatten()
+        .for_each(|link_change| link_change.hold(&mut locks));
     let holding = locks.take(tx, shape.workspace)?;
     let mut errors = Vec::new();
     for field in shape.fields.iter().filter(|field| field.kind.is_reference()) {
@@ -89,12 +93,12 @@ pub fn take_references(
             errors.extend(refuse_missing(tx, shape, field, &fresh)?);
             continue;
         }
-        let Some(wish) = wishes.remove(&field.id) else { continue };
+        let Some(link_change) = link_changes.remove(&field.id) else { continue };
         match before.get(&field.key) {
             Some(copy) => data.insert(field.key.clone(), copy.clone()),
             None => data.shift_remove(&field.key),
         };
-        let problem = match wish {
+        let problem = match link_change {
             Ok(None) => None,
             Ok(Some(pointing)) => {
                 let mistake = pointing.mistake(&holding)?;
@@ -121,43 +125,47 @@ pub fn plan_locks(
     locks: &mut LockSet,
 ) -> Result<()> {
     let before = old.map(ItemRow::values).transpose()?.unwrap_or_default();
-    let wishes = wishes(tx, writer, old, &before, data)?;
-    wishes.into_values().filter_map(Result::ok).flatten().for_each(|wish| wish.hold(locks));
+    let link_changes = link_changes(tx, writer, old, &before, data)?;
+    link_changes
+        .into_values()
+        .filter_map(Result::ok)
+        .flatten()
+        .for_each(|link_change| link_change.hold(locks));
     Ok(())
 }
 
 /// What a write says of a relation field: what it is to point to, nothing where it does so already, or why it cannot.
-type Wish = Result<Option<Pointing>, Problem>;
+type LinkChange = Result<Option<Pointing>, Problem>;
 
 /// What a write says of the relation fields that it changes.
-fn wishes(
+fn link_changes(
     tx: &mut Tx,
     writer: &Writer<'_>,
     old: Option<&ItemRow>,
     before: &Data,
     data: &Data,
-) -> Result<HashMap<FieldId, Wish>> {
-    let mut wishes = HashMap::new();
+) -> Result<HashMap<FieldId, LinkChange>> {
+    let mut link_changes = HashMap::new();
     for field in writer.shape.fields.iter().filter(|field| field.kind == FieldType::Relation) {
         if before.get(&field.key) != data.get(&field.key) {
             let after = ids(data.get(&field.key)).into_iter().map(ItemId).collect();
-            wishes.insert(field.id, wish(tx, writer, field, old, after)?);
+            link_changes.insert(field.id, link_change(tx, writer, field, old, after)?);
         }
     }
-    Ok(wishes)
+    Ok(link_changes)
 }
 
 fn ids(value: Option<&Value>) -> Vec<i64> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64).collect()
 }
 
-fn wish(
+fn link_change(
     tx: &mut Tx,
     writer: &Writer<'_>,
     field: &Field,
     old: Option<&ItemRow>,
     after: Vec<ItemId>,
-) -> Result<Wish> {
+) -> Result<LinkChange> {
     let Some(ends) = ends(tx, writer.shapes, writer.shape, field)? else {
         return Ok(Err(Problem::new("not_found", "points to no collection")));
     };

@@ -256,16 +256,16 @@ impl AggregateRequest {
             Ok(ControlFlow::Continue(()))
         })?;
         let group = |(group, tallies): Counted| {
-            let mut told = AggregateGroup { group, values: Map::new(), errors: BTreeMap::new() };
+            let mut answer = AggregateGroup { group, values: Map::new(), errors: BTreeMap::new() };
             for (one, tally) in self.metrics.iter().zip(tallies) {
                 let computed = one.is_computed(shape);
                 let value = tally.value(one.function, computed).unwrap_or_else(|loss| {
-                    told.errors.insert(one.name.clone(), loss.into());
+                    answer.errors.insert(one.name.clone(), loss.into());
                     Value::Null
                 });
-                told.values.insert(one.name.clone(), value);
+                answer.values.insert(one.name.clone(), value);
             }
-            told
+            answer
         };
         Ok((groups.into_values().map(group).collect(), report))
     }

@@ -78,7 +78,7 @@ struct Tail {
 
 impl Plan {
     /// The walk, behind an item that has the place `after` in the list.
-    pub fn walk(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
+    pub fn scan(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
         let place = match (sort, after) {
             (Some(sort), Some(after)) if self.ordered => self.place(sort, after),
             _ => None,
@@ -222,11 +222,11 @@ fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: 
         && count < MOST_COUNTED
         && plan.uses != partner.uses
     {
-        let mut walk = partner.walk(None, None);
-        let found = walk.next(read, wanted.shape, usize::try_from(MOST_COUNTED).unwrap_or_default())?;
+        let mut scan = partner.scan(None, None);
+        let found = scan.next(read, wanted.shape, usize::try_from(MOST_COUNTED).unwrap_or_default())?;
         plan.visited = found.len();
         // The count may be some seconds old: keys that were cut off would be items that are missed.
-        if walk.is_over() {
+        if scan.is_over() {
             plan.only = Some(found.into_iter().map(|place| place.id).collect());
             plan.name = format!("{}+{}", plan.name, partner.name);
             plan.uses.extend(partner.uses);

@@ -175,12 +175,12 @@ impl<'a> Visit<'a> {
         mut each: impl FnMut(ItemRow, Data, Vec<u8>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         self.spending.rows += plan.visited;
-        let mut walk = plan.walk(self.sort, after);
+        let mut scan = plan.scan(self.sort, after);
         let mut most = first.clamp(1, MOST_FETCHED);
-        while !walk.is_over() {
-            let (batch, visited) = walk.rows(read, self.shape, most, plan.only.as_ref())?;
+        while !scan.is_over() {
+            let (batch, visited) = scan.rows(read, self.shape, most, plan.only.as_ref())?;
             self.spending.rows += visited;
-            for (walked, row) in batch {
+            for (scanned, row) in batch {
                 let data = pick(row.data.as_str(), &self.keys)?;
                 let record = row.record(&data);
                 let item = row.id;
@@ -195,14 +195,14 @@ impl<'a> Visit<'a> {
                 }
                 let place = self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default();
                 // An item that was moved since its key was read stands elsewhere now.
-                if plan.ordered && !plan.stands_at(self.sort, &place, &walked) {
+                if plan.ordered && !plan.stands_at(self.sort, &place, &scanned) {
                     continue;
                 }
                 if each(row, data, place)?.is_break() {
                     return Ok(());
                 }
             }
-            if !walk.is_over() {
+            if !scan.is_over() {
                 self.refuse_beyond_budget()?;
             }
             most = (most * 2).min(MOST_FETCHED);

@@ -80,7 +80,7 @@ pub enum Source {
     Ids(VecDeque<i64>),
 }
 
-/// A walk.
+/// A scan.
 #[derive(Debug, Clone)]
 pub struct KeyScan {
     source: Source,
@@ -99,11 +99,11 @@ impl KeyScan {
             Source::Links { to, .. } => to.len() > 1,
             _ => false,
         };
-        let mut walk = Self { source, reverse, after: None, over: false, seen: twice.then(HashSet::new) };
+        let mut scan = Self { source, reverse, after: None, over: false, seen: twice.then(HashSet::new) };
         if let Some(place) = after {
-            walk.go_behind(place);
+            scan.go_behind(place);
         }
-        walk
+        scan
     }
 
     /// Drops the ranges that lie before a place.

@@ -22,7 +22,7 @@ const WASTE: usize = 20;
 const NOTED_EVERY_SECONDS: i64 = 3_600;
 /// The most fields with a value each in one index.
 const MOST_EQUAL: usize = 3;
-/// More wishes are not kept.
+/// More requests are not kept.
 const MOST_KEPT: usize = 10_000;
 
 /// An index that would help.
@@ -40,7 +40,7 @@ pub struct IndexRequest {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Indexes to be made.
-    pub wishes: Vec<IndexRequest>,
+    pub requests: Vec<IndexRequest>,
     /// Indexes whose use is to be noted.
     pub used: Vec<IndexId>,
 }
@@ -56,14 +56,14 @@ struct RequestCount {
 /// What this process has seen.
 #[derive(Debug, Default)]
 pub struct Usage {
-    wishes: Mutex<HashMap<IndexRequest, RequestCount>>,
+    requests: Mutex<HashMap<IndexRequest, RequestCount>>,
     noted: Mutex<HashMap<IndexId, Timestamp>>,
 }
 
 impl Usage {
     /// Counts a query.
     pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) -> Needs {
-        Needs { wishes: self.wishes(shape, query, report, shown, now), used: self.used(report, now) }
+        Needs { requests: self.requests(shape, query, report, shown, now), used: self.used(report, now) }
     }
 
     fn used(&self, report: &Report, now: Timestamp) -> Vec<IndexId> {
@@ -78,7 +78,7 @@ impl Usage {
         due
     }
 
-    fn wishes(
+    fn requests(
         &self,
         shape: &Shape,
         query: &Query,
@@ -91,14 +91,15 @@ impl Usage {
         }
         let is_wasteful = report.visited >= shown.max(1) * WASTE;
         let day = now.seconds() / 86_400;
-        let mut kept = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
             kept.clear();
         }
         let mut due = Vec::new();
         for parts in helpful(shape, query) {
-            let wish = IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
-            let counted = kept.entry(wish.clone()).or_default();
+            let request =
+                IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
+            let counted = kept.entry(request.clone()).or_default();
             if counted.day != day {
                 *counted = RequestCount { day, ..RequestCount::default() };
             }
@@ -106,7 +107,7 @@ impl Usage {
             counted.was_wasteful |= is_wasteful;
             if counted.times >= OFTEN && counted.was_wasteful && !counted.is_asked {
                 counted.is_asked = true;
-                due.push(wish);
+                due.push(request);
             }
         }
         due
@@ -118,20 +119,20 @@ impl Usage {
 fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
     let musts = query.filter.musts();
     let asc = |subject: Subject| Part { subject, desc: false };
-    let mut wishes: Vec<Vec<Part>> = Vec::new();
-    let mut wish = |parts: Vec<Part>| {
+    let mut suggested: Vec<Vec<Part>> = Vec::new();
+    let mut suggest = |parts: Vec<Part>| {
         let can = parts.iter().all(|part| can_be_indexed(shape, part.subject, parts.len() > 1));
-        if can && !wishes.contains(&parts) && !exists(shape, &parts) {
-            wishes.push(parts);
+        if can && !suggested.contains(&parts) && !exists(shape, &parts) {
+            suggested.push(parts);
         }
     };
     for condition in &musts {
         if is_narrow(condition) {
-            wish(vec![asc(condition.subject)]);
+            suggest(vec![asc(condition.subject)]);
         }
     }
     if let [only] = query.sort.parts.as_slice() {
-        wish(vec![asc(only.subject)]);
+        suggest(vec![asc(only.subject)]);
     }
     let mut equal: Vec<Subject> = musts
         .iter()
@@ -148,9 +149,9 @@ fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
     if !equal.is_empty() && equal.len() <= MOST_EQUAL && !query.sort.parts.is_empty() && fits_order {
         let mut parts: Vec<Part> = equal.into_iter().map(asc).collect();
         parts.extend_from_slice(&query.sort.parts);
-        wish(parts);
+        suggest(parts);
     }
-    wishes
+    suggested
 }
 
 /// Whether an index narrows what a condition keeps.
@@ -212,23 +213,24 @@ mod tests {
         let usage = Usage::default();
         assert_eq!(
             usage.note(&shape, &query, &report(30), 20, now),
-            Needs { wishes: vec![], used: vec![IndexId(7)] }
+            Needs { requests: vec![], used: vec![IndexId(7)] }
         );
         for _ in 1..OFTEN {
             assert_eq!(usage.note(&shape, &query, &report(900), 20, now), Needs::default());
         }
-        let wishes = usage.note(&shape, &query, &report(900), 20, now).wishes;
-        let parts: Vec<Vec<String>> = wishes
+        let requests = usage.note(&shape, &query, &report(900), 20, now).requests;
+        let parts: Vec<Vec<String>> = requests
             .iter()
-            .map(|wish| wish.parts.iter().map(|part| fields::sort::print(*part, &shape)).collect())
+            .map(|request| request.parts.iter().map(|part| fields::sort::print(*part, &shape)).collect())
             .collect();
         assert_eq!(
             parts,
             [vec!["category"], vec!["price"], vec!["updated_at"], vec!["category", "-updated_at"]]
         );
-        assert_eq!(usage.note(&shape, &query, &report(900), 20, now).wishes, []);
+        assert_eq!(usage.note(&shape, &query, &report(900), 20, now).requests, []);
         let tomorrow = now.plus_seconds(86_400);
-        let counts = (0..OFTEN).map(|_| usage.note(&shape, &query, &report(900), 20, tomorrow).wishes.len());
+        let counts =
+            (0..OFTEN).map(|_| usage.note(&shape, &query, &report(900), 20, tomorrow).requests.len());
         assert_eq!(counts.sum::<usize>(), 4);
     }
 }

@@ -49,7 +49,7 @@ pub enum OnMatch {
 #[derive(Debug)]
 pub struct Matcher {
     fields: Vec<FieldId>,
-    way: Strategy,
+    strategy: Strategy,
 }
 
 /// How the items are found.
@@ -134,7 +134,7 @@ impl Matcher {
     /// `validation_error` for what cannot be matched by.
     pub fn with(shape: &Shape, match_on: &[String], table: Table) -> Result<Self> {
         if match_on == ["external_key"] {
-            return Ok(Self { fields: Vec::new(), way: Strategy::ExternalKey });
+            return Ok(Self { fields: Vec::new(), strategy: Strategy::ExternalKey });
         }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
             return Err(Error::invalid("match_on", format_args!("must name 1 to {MOST_FIELDS} fields")));
@@ -152,14 +152,14 @@ impl Matcher {
         }
         match Error::all_invalid(errors) {
             Some(error) => Err(error),
-            None => Ok(Self { way: way(shape, &fields, table), fields }),
+            None => Ok(Self { strategy: strategy(shape, &fields, table), fields }),
         }
     }
 
     /// What the next transaction can go on with.
     pub fn into_table(self) -> Table {
-        match self.way {
-            Strategy::Table(looked) => looked.table,
+        match self.strategy {
+            Strategy::Table(in_use) => in_use.table,
             Strategy::ExternalKey | Strategy::Unique(_) | Strategy::Index(_) => Table::default(),
         }
     }
@@ -167,7 +167,7 @@ impl Matcher {
     /// The index that is missing to find items without looking at all of them.
     pub fn missing_index(&self) -> Option<Vec<Part>> {
         let part = |id: &FieldId| Part { subject: Subject::Field(*id), desc: false };
-        matches!(self.way, Strategy::Table(_)).then(|| self.fields.iter().map(part).collect())
+        matches!(self.strategy, Strategy::Table(_)).then(|| self.fields.iter().map(part).collect())
     }
 
     /// What a row says of its item, in the form in which items keep it.
@@ -181,7 +181,7 @@ impl Matcher {
         external_key: Option<&str>,
         mode: Mode,
     ) -> Result<MatchKey> {
-        if let Strategy::ExternalKey = self.way {
+        if let Strategy::ExternalKey = self.strategy {
             let missing = || needed(shape, "external_key");
             return external_key.map(|key| MatchKey::Key(key.to_owned())).ok_or_else(missing);
         }
@@ -209,7 +209,7 @@ impl Matcher {
             }
             MatchKey::Values(data) => data,
         };
-        match &mut self.way {
+        match &mut self.strategy {
             Strategy::Unique(id) => {
                 let index = shape.indexes.iter().find(|index| index.id == *id);
                 let digest = index.and_then(|index| keys::digest(shape, index, data));
@@ -217,7 +217,7 @@ impl Matcher {
                 Ok(Match::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
             }
             Strategy::Index(id) => by_index(read, shape, *id, &self.fields, data),
-            Strategy::Table(looked) => looked.find(read, shape, &self.fields, data),
+            Strategy::Table(in_use) => in_use.find(read, shape, &self.fields, data),
             Strategy::ExternalKey => Ok(Match::None),
         }
     }
@@ -227,10 +227,10 @@ impl Matcher {
     /// # Errors
     /// When what is stored is damaged.
     pub fn note(&mut self, shape: &Shape, row: &ItemRow) -> Result<()> {
-        if let Strategy::Table(looked) = &mut self.way
+        if let Strategy::Table(in_use) = &mut self.strategy
             && let Some(text) = spelled(shape, &self.fields, &row.values()?)
         {
-            looked.created.entry(text).or_default().push(row.id);
+            in_use.created.entry(text).or_default().push(row.id);
         }
         Ok(())
     }
@@ -257,7 +257,7 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
     Ok(field)
 }
 
-fn way(shape: &Shape, fields: &[FieldId], table: Table) -> Strategy {
+fn strategy(shape: &Shape, fields: &[FieldId], table: Table) -> Strategy {
     let ready = || shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
     let is_of = |parts: &[Part]| {
         parts.len() == fields.len()
@@ -419,7 +419,7 @@ mod tests {
         ] {
             let names: Vec<String> = on.iter().map(|name| (*name).to_owned()).collect();
             let matcher = Matcher::new(&shape, &names).unwrap();
-            let found = match &matcher.way {
+            let found = match &matcher.strategy {
                 Strategy::Index(id) | Strategy::Unique(id) => Some(id.0),
                 _ => None,
             };

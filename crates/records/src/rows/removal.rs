@@ -44,7 +44,7 @@ impl Writer<'_> {
     /// Takes a live item out of indexes and search.
     fn take_out(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
         refuse_locked(old)?;
-        self.leave(tx, old)?;
+        self.unindex(tx, old)?;
         let mut row = self.stamped(tx, old, old.values()?)?;
         row.trashed_at = Some(row.updated_at);
         store(tx, &row)?;
@@ -104,7 +104,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// The database's.
-    pub fn leave(&self, tx: &mut Tx, old: &ItemRow) -> Result<()> {
+    pub fn unindex(&self, tx: &mut Tx, old: &ItemRow) -> Result<()> {
         let data = old.values()?;
         let record = old.record(&data);
         keys::reindex(tx, self.shape, Some(record), None)?;

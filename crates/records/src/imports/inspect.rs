@@ -22,7 +22,7 @@ const MOST_COLUMNS: usize = 1_000;
 ///
 /// # Errors
 /// When the file cannot be read.
-pub(super) fn look(
+pub(super) fn inspect(
     opening: &Opening,
     settings: &ImportSettings,
     shape: &Shape,
@@ -55,12 +55,12 @@ pub(super) fn look(
         source.delimiter = Some(given.unwrap_or_else(|| char::from(detect::delimiter(&sample))));
     }
     let text = opening.text(encoding, 0)?;
-    let looked = read_through(Box::new(text), source, settings, shape)?;
-    if looked.columns.len() > MOST_COLUMNS {
+    let summary = read_through(Box::new(text), source, settings, shape)?;
+    if summary.columns.len() > MOST_COLUMNS {
         let message = format!("The file has more than {MOST_COLUMNS} columns.");
         return Ok(Err(ImportError::new("too_many_columns", message)));
     }
-    Ok(Ok(looked))
+    Ok(Ok(summary))
 }
 
 /// Counts, and finds out what the columns are called and look like.
