@@ -7,13 +7,13 @@ use ::jobs::Job;
 use files::{DownloadRoute, FileTargets, Files, PermanentRoute, sweep};
 use model::Result;
 use operation::{Group, Registry};
-use records::exports::Exporter;
-use records::imports::{self, Importer, Target};
 use records::query::Planner;
 use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use transfer::exports::Exporter;
+use transfer::imports::{self, Importer, Target};
 
 /// Adds the areas.
 ///

@@ -10,8 +10,6 @@ pub mod bulk;
 pub mod compute;
 pub mod count;
 pub mod definitions;
-pub mod exports;
-pub mod imports;
 pub mod indexes;
 mod jobs;
 pub mod links;

@@ -3,11 +3,11 @@
 use files::{Files, Link};
 use model::{Caller, CollectionId, Error, Result, Timestamp};
 use operation::{Json, Path, Query, State, comma_list, operation};
-use records::exports::{Export, ExportFormat};
 use records::query::{Planner, QueryParams};
 use records::shape::{self, Shapes};
 use serde::{Deserialize, Serialize};
 use store::Read;
+use transfer::exports::{Export, ExportFormat};
 use utoipa::{IntoParams, ToSchema};
 
 /// How long a link works. A download that has begun goes on.

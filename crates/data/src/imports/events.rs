@@ -5,10 +5,10 @@ use crate::items::ITEMS;
 use model::Result;
 use operation::Event;
 use records::Author;
-use records::imports::{ImportRow, ImportStatus, Target};
 use records::shape::Kind;
 use serde::Serialize;
 use store::Tx;
+use transfer::imports::{ImportRow, ImportStatus, Target};
 use utoipa::ToSchema;
 
 /// Imports of items.

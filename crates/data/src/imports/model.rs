@@ -2,10 +2,10 @@
 
 use files::File;
 use model::{Actor, CollectionId, FileId, ImportId, Result, Timestamp};
-use records::imports::{
+use serde::Serialize;
+use transfer::imports::{
     Amount, Counts, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, RowError,
 };
-use serde::Serialize;
 use utoipa::ToSchema;
 
 /// An import.

@@ -7,10 +7,10 @@ use files::{self, Files, MOST_BYTES, NewFile};
 use model::{CollectionId, Error, ImportId, Result, Scope};
 use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
 use records::Author;
-use records::imports::{self, ImportRow, ImportSettings, Origin};
 use records::shape::{self, Shapes};
 use std::sync::Arc;
 use store::Read;
+use transfer::imports::{self, ImportRow, ImportSettings, Origin};
 
 /// Start an import of CSV or JSON Lines
 ///

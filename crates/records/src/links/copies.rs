@@ -2,12 +2,14 @@
 
 use super::table;
 use crate::rows::ItemRow;
+use crate::schema::item_links;
 use crate::shape::Shape;
+use diesel::prelude::*;
 use fields::Data;
-use fields::FieldType;
+use fields::{Field, FieldType};
 use model::{ItemId, JsonText, Result};
 use serde_json::{Map, Value, json};
-use store::Tx;
+use store::{Read, Tx};
 
 /// How many ids of a relation field an item's own values hold.
 pub const INLINE: usize = 25;
@@ -15,6 +17,21 @@ pub const INLINE: usize = 25;
 /// Links of a field are counted up to here. Beyond, the number would be another with every write of somebody else, and
 /// so would the item.
 const COUNTED: usize = 1_000;
+
+/// All that a relation field of an item points to, in order.
+///
+/// # Errors
+/// When the database fails.
+pub fn targets_of(read: &mut Read, row: &ItemRow, field: &Field) -> Result<Vec<i64>> {
+    let ids: Vec<String> = item_links::table
+        .filter(item_links::item_id.eq(row.id))
+        .filter(item_links::field_id.eq(field.id))
+        .filter(item_links::to_kind.eq(table::ITEM))
+        .order((item_links::position, item_links::id))
+        .select(item_links::to_id)
+        .load(read.connection())?;
+    Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+}
 
 /// Puts the copy of relation fields into an item's values; gives what was cut.
 pub fn inline(tx: &mut Tx, shape: &Shape, row: &ItemRow, data: &mut Data) -> Result<Option<JsonText>> {

@@ -6,7 +6,7 @@ pub mod relation;
 pub mod table;
 mod trash;
 
-pub use copies::inline;
+pub use copies::{inline, targets_of};
 pub use locks::{LockSet, hold};
 pub use relation::{differences, plan_locks, point, take_references};
 pub use trash::{

@@ -39,7 +39,10 @@ impl Shapes {
     }
 
     /// The kind that the records of a set are of.
-    pub(crate) fn kind_of(&self, set: CollectionId) -> Result<&'static Kind> {
+    ///
+    /// # Errors
+    /// When no group declared it.
+    pub fn kind_of(&self, set: CollectionId) -> Result<&'static Kind> {
         let kind = self.kinds.iter().find(|kind| kind.has(set)).copied();
         kind.ok_or_else(|| Error::internal(format!("nobody declared the kind of records that set {set} has")))
     }

@@ -75,7 +75,7 @@ impl Kind {
     }
 
     /// Whether a set is of this kind.
-    pub(crate) fn has(&self, set: CollectionId) -> bool {
+    pub fn has(&self, set: CollectionId) -> bool {
         let number = if set.0 < 0 { -set.0 % KINDS } else { 0 };
         number == i64::from(self.number)
     }

@@ -9,7 +9,6 @@ use records::Author;
 use records::activity;
 use records::bulk::{self, BulkMode, BulkStatus, Row};
 use records::definitions::{self, NewField};
-use records::imports::ImportStatus;
 use records::print::Selection;
 use records::query::QueryParams;
 use records::query::search::Search;
@@ -19,6 +18,7 @@ use records::rows::{self, Change, Missing};
 use records::{sets, shape};
 use serde_json::json;
 use store::{OptInPage, PageNumber};
+use transfer::imports::ImportStatus;
 
 testkit::on_both! {
     async fn a_set_is_empty_until_something_is_written_to_it(kind: Kind) {

@@ -11,7 +11,6 @@ use jobs::Runner;
 use model::{ItemId, Result, WorkspaceId};
 use operation::Event;
 use records::Author;
-use records::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
 use records::print::Printer;
 use records::query::{Page, ParsedQuery, Planner, QueryParams};
 use records::rows::{Draft, Editor, ItemRow, Missing, merge};
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use store::{Read, Tx};
 use testkit::TestDb;
+use transfer::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
 use utoipa::ToSchema;
 
 /// Leads: the tests' own kind.

@@ -5,13 +5,13 @@
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
-use records::schema::item_imports;
 use records::schema::items;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use store::Db;
 use store::schema::{events, jobs};
 use testkit::{Program, until};
+use transfer::schema::item_imports;
 
 /// Every so many rows there is one that cannot be taken.
 const WRONG: i64 = 50;

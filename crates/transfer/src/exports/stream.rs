@@ -2,18 +2,16 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
-use crate::query::{Budget, Planner, QueryParams};
-use crate::rows::ItemRow;
-use crate::schema::item_links;
-use crate::shape::{self, Shapes};
 use bytes::Bytes;
 use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use fields::Field;
 use files::{Generator, attachment, guarded};
 use model::Result;
 use operation::{BoxFuture, RawAnswer, RawRequest};
+use records::links;
+use records::query::{Budget, Planner, QueryParams};
+use records::shape::{self, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,7 +218,7 @@ impl Reader {
             let after = self.after.as_deref();
             let page = parsed.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
             for found in page.found.iter().filter(|found| found.row.created_at <= export.as_of()) {
-                lines.print(&found.row, |row, field| pointed_to(read, row, field))?;
+                lines.print(&found.row, |row, field| links::targets_of(read, row, field))?;
             }
             let is_last = page.found.len() < self.most;
             let bytes: usize = page.found.iter().map(|found| found.row.data.as_str().len()).sum();
@@ -234,16 +232,4 @@ impl Reader {
         }
         lines.into_bytes()
     }
-}
-
-/// All that a relation field of an item points to, in order.
-fn pointed_to(read: &mut Read, row: &ItemRow, field: &Field) -> Result<Vec<i64>> {
-    let ids: Vec<String> = item_links::table
-        .filter(item_links::item_id.eq(row.id))
-        .filter(item_links::field_id.eq(field.id))
-        .filter(item_links::to_kind.eq("item"))
-        .order((item_links::position, item_links::id))
-        .select(item_links::to_id)
-        .load(read.connection())?;
-    Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
 }

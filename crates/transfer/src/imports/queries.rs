@@ -3,10 +3,10 @@
 use super::model::{
     ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_SHOWN, RowError,
 };
-use crate::Author;
 use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
+use records::Author;
 use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
 
 pub(super) fn insert(

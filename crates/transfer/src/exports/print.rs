@@ -2,10 +2,10 @@
 
 use super::guard::guarded;
 use super::{Export, ExportFormat};
-use crate::rows::ItemRow;
-use crate::shape::Shape;
 use fields::{Family, Field};
 use model::{Error, Result};
+use records::rows::ItemRow;
+use records::shape::Shape;
 use serde_json::Value;
 
 /// Writes items one after the other.

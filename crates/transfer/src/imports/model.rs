@@ -1,10 +1,10 @@
 //! The settings and the state of imports.
 
-use crate::rows::matching::OnMatch;
 use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
 use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
+use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;

@@ -7,13 +7,13 @@ use super::model::{
 use super::plan::{self, RowProblem, RowValues};
 use super::queries::{self, Rejected};
 use super::reader::{self, Record};
-use crate::Author;
-use crate::rows::matching::{Match, MatchKey, Matcher, OnMatch, Table};
-use crate::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
-use crate::shape::{self, IndexKind, Shape, Shapes};
 use fields::value::Mode;
 use fields::{Field, FieldOptions};
 use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
+use records::Author;
+use records::rows::matching::{Match, MatchKey, Matcher, OnMatch, Table};
+use records::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
+use records::shape::{self, IndexKind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -379,7 +379,7 @@ impl<'a> Stretch<'a> {
     fn remember(&mut self, row: &ItemRow, wanted: Option<&MatchKey>) -> Result<(), Refusal> {
         let (shape, data) = (self.writer.shape, row.values()?);
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
-            let Some(mut digest) = crate::rows::digest(shape, index, &data) else { continue };
+            let Some(mut digest) = records::rows::digest(shape, index, &data) else { continue };
             digest.extend(index.id.0.to_be_bytes());
             if self.seen.contains(&digest) {
                 let message = "Another row of the file has the same value, which must be unique.";

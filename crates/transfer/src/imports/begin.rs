@@ -3,13 +3,13 @@
 
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
-use crate::Author;
-use crate::definitions::{self, NewField};
-use crate::indexes;
-use crate::query::IndexRequest;
-use crate::rows::matching::Matcher;
-use crate::shape::{self, Shapes};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
+use records::Author;
+use records::definitions::{self, NewField};
+use records::indexes;
+use records::query::IndexRequest;
+use records::rows::matching::Matcher;
+use records::shape::{self, Shapes};
 use store::Tx;
 
 /// Says what becomes of the columns, makes the fields that they need, and lets the rows be taken: all of it is one

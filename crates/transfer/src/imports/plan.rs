@@ -4,15 +4,15 @@ use super::model::{
     Column, FieldToMake, FileSummary, Format, ImportError, ImportSettings, ImportSource, RowError,
 };
 use super::reader::Record;
-use crate::definitions::{has_key, refuse_many};
 use crate::exports::unguarded;
-use crate::shape::Shape;
 use fields::Data;
 use fields::FieldType;
 use fields::field_keys::free_key;
 use fields::numbers;
 use fields::text;
 use model::{Error, FieldError, Result};
+use records::definitions::{has_key, refuse_many};
+use records::shape::Shape;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

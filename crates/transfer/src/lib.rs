@@ -1,0 +1,6 @@
+//! Imports and exports: files of rows that become records, and records as files.
+
+pub mod exports;
+pub mod imports;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
