@@ -42,7 +42,7 @@ pub struct CollectionStats {
     pub fields: Vec<FieldStats>,
     /// Live items that sizes and fill rates were taken from.
     pub items_seen: i64,
-    /// Whether those were not all: then `bytes` is estimate from them.
+    /// Whether those were not all: then `bytes` is estimated from them.
     pub sampled: bool,
     /// When it was counted.
     pub counted_at: Timestamp,
@@ -71,7 +71,7 @@ struct Seen {
 
 /// Item counts, size and fill rate of each field
 ///
-/// Of more than 100,000 items the newest so many are examined at, which `sampled` tells.
+/// Of more than 100,000 items the newest so many are looked at, which `sampled` tells.
 #[operation(get "/collections/{collectionId}/stats", scope = "collections:read")]
 pub async fn get_collection_stats(
     cx: &Cx,

@@ -8,9 +8,8 @@ use serde_json::Value;
 use std::fmt::Write;
 use utoipa::ToSchema;
 
+// This type is the contract's; items are printed by `print`, which sends stored JSON out as it is.
 /// An item of a collection.
-///
-/// This type is the contract's; items are printed by [`print`], which sends stored JSON out as it is.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Item {
     /// The item.
