@@ -61,7 +61,7 @@ pub fn prefix(collection: CollectionId) -> String {
 
 impl Terms {
     /// The terms of a record whose searchable fields hold `texts`.
-    pub fn of(collection: CollectionId, texts: &[String]) -> Self {
+    pub fn of(collection: CollectionId, texts: &[&str]) -> Self {
         let prefix = prefix(collection);
         let mut left = MOST;
         let fields = texts.iter().map(|text| {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn terms_are_written_for_both_databases() {
-        let terms = Terms::of(CollectionId(7), &["red shoe red".into(), "!".into(), "new".into()]);
+        let terms = Terms::of(CollectionId(7), &["red shoe red", "!", "new"]);
         assert_eq!(terms.fts5(), "7xred 7xshoe 7xred 0 7xnew");
         assert_eq!(prefix(CollectionId(-7)), "k7x", "terms of different sets differ");
         assert_eq!(terms.tsvector(), "'7xnew':5 '7xred':1,3 '7xshoe':2 ");

@@ -112,20 +112,22 @@ pub fn searchable(fields: &FieldSet) -> impl Iterator<Item = &Field> {
     fields.iter().filter(|field| field.kind.is_searchable())
 }
 
-/// The words of a field of a record.
-pub fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
-    let label = |key: &str| match field.options.choice(key) {
-        Some((_, choice)) => tokens(&choice.label),
-        None => tokens(key),
-    };
+/// The texts of a field of a record that search looks at: of choices their labels.
+pub fn field_texts<'a>(field: &'a Field, record: Record<'a>) -> Vec<&'a str> {
+    let label = |key: &'a str| field.options.choice(key).map_or(key, |(_, choice)| choice.label.as_str());
     match (field.kind, record.value(field)) {
-        (FieldType::Select, Some(Value::String(key))) => label(key),
+        (FieldType::Select, Some(Value::String(key))) => vec![label(key)],
         (FieldType::MultiSelect, Some(Value::Array(keys))) => {
-            keys.iter().filter_map(Value::as_str).flat_map(label).collect()
+            keys.iter().filter_map(Value::as_str).map(label).collect()
         }
-        (_, Some(Value::String(text))) => tokens(text),
+        (_, Some(Value::String(text))) => vec![text],
         _ => Vec::new(),
     }
+}
+
+/// The words of a field of a record.
+pub fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
+    field_texts(field, record).into_iter().flat_map(tokens).collect()
 }
 
 /// The searchable field that a text names at its beginning, and what stands behind.

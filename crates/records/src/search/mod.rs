@@ -6,31 +6,15 @@
 pub mod table;
 
 use crate::shape::Shape;
-use fields::FieldType;
 use fields::Record;
 use fields::terms::Terms;
+use fields::words::{field_texts, searchable};
 use model::{ItemId, Result};
-use serde_json::Value;
 use store::Tx;
 
 /// The text of an item that search looks at: its searchable fields, in order.
-pub fn texts(shape: &Shape, record: Record<'_>) -> Vec<String> {
-    let mut texts = Vec::new();
-    for field in shape.fields.iter().filter(|field| field.kind.is_searchable()) {
-        let label = |key: &str| match field.options.choice(key) {
-            Some((_, choice)) => choice.label.clone(),
-            None => key.to_owned(),
-        };
-        match (field.kind, record.value(field)) {
-            (FieldType::Select, Some(Value::String(key))) => texts.push(label(key)),
-            (FieldType::MultiSelect, Some(Value::Array(keys))) => {
-                texts.extend(keys.iter().filter_map(Value::as_str).map(label));
-            }
-            (_, Some(Value::String(text))) => texts.push(text.clone()),
-            _ => {}
-        }
-    }
-    texts
+pub fn texts<'a>(shape: &'a Shape, record: Record<'a>) -> Vec<&'a str> {
+    searchable(shape).flat_map(|field| field_texts(field, record)).collect()
 }
 
 /// Makes search right after an item changed from `old` to `new`; `None` is an item that is not there or in the trash.
@@ -38,13 +22,13 @@ pub fn texts(shape: &Shape, record: Record<'_>) -> Vec<String> {
 /// # Errors
 /// When the database fails.
 pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
-    let texts = |record: Option<Record<'_>>| record.map(|record| texts(shape, record)).unwrap_or_default();
-    let (before, after) = (texts(old), texts(new));
+    let before = old.map(|record| texts(shape, record)).unwrap_or_default();
+    let after = new.map(|record| texts(shape, record)).unwrap_or_default();
     // Cutting text into terms is dear, and most changes are to something else.
     if before == after {
         return Ok(());
     }
-    let terms = |texts: &[String]| Terms::of(shape.collection, texts);
+    let terms = |texts: &[&str]| Terms::of(shape.collection, texts);
     let (before, after) = (terms(&before), terms(&after));
     if before == after {
         return Ok(());
