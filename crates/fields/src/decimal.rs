@@ -19,7 +19,7 @@ pub type Decimal = bigdecimal::BigDecimal;
 pub const MOST_INTEGER: i64 = 1 << 53;
 
 /// The significant digits that every number may have.
-pub const MOST_DIGITS: u32 = 15;
+pub(crate) const MOST_DIGITS: u32 = 15;
 
 /// The most digits that are read: more than any number has that is kept, or that a formula can do something with.
 const MOST_READ: usize = 100;
@@ -129,7 +129,7 @@ pub fn rounded(number: &Decimal) -> Result<Value, Loss> {
 }
 
 /// A number to so many significant digits, half away from zero.
-pub fn to_digits(number: &Decimal, most: u32) -> Decimal {
+pub(crate) fn to_digits(number: &Decimal, most: u32) -> Decimal {
     let (digits, scale) =
         (i64::try_from(number.digits()).unwrap_or(i64::MAX), number.fractional_digit_count());
     let scale = i64::from(most).saturating_sub(digits).saturating_add(scale);

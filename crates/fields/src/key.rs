@@ -27,7 +27,7 @@ pub fn push_field(out: &mut Vec<u8>, field: &Field, value: Option<&Value>, desc:
 }
 
 /// Appends the key of a text.
-pub fn push_text(out: &mut Vec<u8>, value: Option<&str>, desc: bool) {
+pub(crate) fn push_text(out: &mut Vec<u8>, value: Option<&str>, desc: bool) {
     let start = out.len();
     out.push(VALUE);
     if let Some(value) = value {
@@ -66,7 +66,7 @@ pub fn integer_of(key: &[u8]) -> Option<i64> {
 }
 
 /// The number whose key this is.
-pub fn number_of(key: &[u8]) -> Option<Number> {
+pub(crate) fn number_of(key: &[u8]) -> Option<Number> {
     let bytes: [u8; 8] = key.strip_prefix(&[VALUE])?.try_into().ok()?;
     let sortable = u64::from_be_bytes(bytes);
     Number::from_f64(f64::from_bits(if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable }))

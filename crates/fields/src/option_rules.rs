@@ -16,7 +16,7 @@ pub const MOST_CHOICES: usize = 200;
 const LARGEST_PATTERN: usize = 1 << 20;
 
 /// The options that a type takes.
-pub fn taken_by(kind: FieldType) -> &'static [&'static str] {
+pub(crate) fn taken_by(kind: FieldType) -> &'static [&'static str] {
     match kind {
         FieldType::Text | FieldType::LongText | FieldType::Email | FieldType::Url => {
             &["max_length", "pattern"]

@@ -55,7 +55,7 @@ impl<'a> Record<'a> {
     }
 
     /// The text of a system column; `None` where it has none, and for columns that hold no text.
-    pub fn column_text(&self, column: SystemColumn) -> Option<Cow<'a, str>> {
+    pub(crate) fn column_text(&self, column: SystemColumn) -> Option<Cow<'a, str>> {
         match self.columns.column(column) {
             ColumnValue::Text(text) => Some(text),
             ColumnValue::Integer(_) | ColumnValue::Empty => None,

@@ -12,7 +12,7 @@ use model::{Error, FieldId, Result};
 use std::collections::BTreeSet;
 
 /// The most fields to sort by.
-pub const MOST_PARTS: usize = 4;
+pub(crate) const MOST_PARTS: usize = 4;
 
 /// An order. Items without a value come last in both directions, equal ones go by id.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -414,7 +414,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Whether two JSON values are the same: numbers by what they are worth, objects whatever the order of their keys.
-pub fn same_json(one: &Value, other: &Value) -> bool {
+pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => decimal::of(one) == decimal::of(other),
         (Value::Array(one), Value::Array(other)) => {

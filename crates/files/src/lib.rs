@@ -15,7 +15,8 @@ mod targets;
 
 pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;
-pub use row::{File, FileKind, FileRow, among, find, live};
+pub use row::FileKind;
+pub use row::{File, FileRow, among, find, live};
 pub use storage::{
     Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep,
 };

@@ -76,7 +76,7 @@ impl Files {
     }
 
     /// The address that works for as long as the file exists.
-    pub fn permanent_url(&self, row: &FileRow) -> String {
+    pub(crate) fn permanent_url(&self, row: &FileRow) -> String {
         format!("{}/f/{}", self.base_url, row.path_token)
     }
 

@@ -14,7 +14,7 @@ use store::Tx;
 const LONGEST: usize = 120;
 
 /// What is to become choices of a field.
-pub type NewChoices = Vec<(FieldId, Vec<String>)>;
+pub(crate) type NewChoices = Vec<(FieldId, Vec<String>)>;
 
 /// The texts that name no choice of their field, by field.
 pub fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> NewChoices {

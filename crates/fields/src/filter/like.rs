@@ -74,7 +74,7 @@ impl Pattern {
     }
 
     /// What the folded form of every text that fits begins with.
-    pub fn folded_prefix(&self) -> String {
+    pub(crate) fn folded_prefix(&self) -> String {
         let letters = self.pieces.iter().map_while(|piece| match piece {
             Piece::Letter(letter) => Some(*letter),
             _ => None,

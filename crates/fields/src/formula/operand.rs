@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 /// A value within an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Operand {
+pub(crate) enum Operand {
     /// No value.
     Nothing,
     /// No value, because an operation has no answer. Everything takes it for nothing.
@@ -98,7 +98,7 @@ const MOST_EXPONENT: i64 = 1_000;
 
 /// A number within an expression.
 #[derive(Debug, Clone)]
-pub struct Figure {
+pub(crate) struct Figure {
     value: Decimal,
     /// Whether it has all of its digits.
     exact: bool,

@@ -4,7 +4,9 @@ mod model;
 mod outcome;
 mod upsert;
 
-pub use self::model::{BulkMode, BulkReport, BulkResult, BulkStatus, BulkSummary};
+pub use self::model::BulkResult;
+pub use self::model::BulkSummary;
+pub use self::model::{BulkMode, BulkReport, BulkStatus};
 pub use upsert::upsert;
 
 use self::outcome::{Done, each_row};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 
 /// The job that brings computed values up to date.
-pub const RECOMPUTE: &str = "data.recompute";
+pub(crate) const RECOMPUTE: &str = "data.recompute";
 
 /// What is to be brought up to date.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub fn enqueue_recompute(tx: &mut Tx, workspace: WorkspaceId, collection: Collec
 }
 
 /// Asks for the items behind `after` that point to an item by a field.
-pub fn enqueue_pointing(
+pub(crate) fn enqueue_pointing(
     tx: &mut Tx,
     workspace: WorkspaceId,
     field: FieldId,
@@ -61,7 +61,7 @@ pub fn enqueue_pointing(
 }
 
 /// Asks for one item.
-pub fn enqueue_item(tx: &mut Tx, shape: &Shape, item: ItemId) -> Result<()> {
+pub(crate) fn enqueue_item(tx: &mut Tx, shape: &Shape, item: ItemId) -> Result<()> {
     let of = Of::Item { collection: shape.collection, item };
     Work { workspace: shape.workspace, of, after: ItemId(0) }.enqueue(tx)
 }

@@ -24,7 +24,7 @@ const SLICES: usize = 20;
 ///
 /// # Errors
 /// The database's.
-pub async fn recompute(shapes: &Arc<Shapes>, job: JobContext) -> Result<()> {
+pub(crate) async fn recompute(shapes: &Arc<Shapes>, job: JobContext) -> Result<()> {
     let mut work: Work = job.payload.parse()?;
     for number in 1.. {
         let is_last = number >= SLICES || job.soft.is_cancelled();

@@ -10,11 +10,12 @@ pub mod jobs;
 pub mod rollup;
 mod spread;
 
+pub(crate) use enqueue::RECOMPUTE;
 pub(crate) use enqueue::enqueue_pointing;
-pub use enqueue::{RECOMPUTE, enqueue_recompute};
+pub use enqueue::enqueue_recompute;
 pub use extent::Extent;
 pub use graph::{Candidate, check};
-pub use jobs::recompute;
+pub(crate) use jobs::recompute;
 
 use crate::rows::ItemRow;
 use crate::schema::collection_fields;
@@ -42,7 +43,7 @@ pub fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
 ///
 /// # Errors
 /// The database's.
-pub fn number_missing(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
+pub(crate) fn number_missing(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
     let missing = |field: &&Field| field.kind == FieldType::AutoNumber && !data.contains_key(&field.key);
     let missing: Vec<&Field> = shape.fields.iter().filter(missing).collect();
     for field in missing {

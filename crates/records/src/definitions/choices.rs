@@ -14,7 +14,7 @@ use store::Tx;
 ///
 /// # Errors
 /// The database's.
-pub fn add_choices(
+pub(crate) fn add_choices(
     tx: &mut Tx,
     shapes: &Shapes,
     author: &Author,

@@ -109,7 +109,7 @@ impl Definition {
 }
 
 /// Whether values of a type can be unique: those that are one value, and not computed.
-pub fn can_be_unique(kind: FieldType) -> bool {
+pub(crate) fn can_be_unique(kind: FieldType) -> bool {
     !kind.is_computed()
         && !kind.is_reference()
         && !matches!(
@@ -123,7 +123,7 @@ pub fn can_be_unique(kind: FieldType) -> bool {
 }
 
 /// Whether a field can be the title of items: everything that is one value and can be read.
-pub fn can_be_primary(kind: FieldType) -> bool {
+pub(crate) fn can_be_primary(kind: FieldType) -> bool {
     !kind.is_reference() && !matches!(kind, FieldType::Json | FieldType::MultiSelect)
 }
 
@@ -228,7 +228,7 @@ pub fn first_primary(fields: &[Field]) -> Option<FieldId> {
 }
 
 /// The same, where one field is about to go.
-pub fn first_primary_but(fields: &[Field], gone: FieldId) -> Option<FieldId> {
+pub(crate) fn first_primary_but(fields: &[Field], gone: FieldId) -> Option<FieldId> {
     let mut left = fields.iter().filter(|field| field.id != gone);
     let text = left.clone().find(|field| field.kind == FieldType::Text);
     text.or_else(|| left.find(|field| can_be_primary(field.kind))).map(|field| field.id)

@@ -12,9 +12,10 @@ pub mod rewrite;
 mod survey;
 pub mod users;
 
-pub use choices::add_choices;
+pub(crate) use choices::add_choices;
 pub use create::create;
-pub use define::{Definition, can_be_primary, define, first_primary, insert};
+pub(crate) use define::can_be_primary;
+pub use define::{Definition, define, first_primary, insert};
 pub use events::FieldEvent;
 pub use model::{CollectionField, FieldPatch, NewField, read_field};
 pub use resolve::{has_key, mirror, refuse_many, resolve};

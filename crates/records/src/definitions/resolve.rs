@@ -17,7 +17,7 @@ use std::sync::Arc;
 use store::{Read, Tx};
 
 /// The most fields of a collection.
-pub const MOST_FIELDS: i64 = 500;
+pub(crate) const MOST_FIELDS: i64 = 500;
 
 /// Checks what a definition says of other things, each mistake below `path`, and completes it.
 ///
@@ -136,7 +136,7 @@ fn set_options(tx: &mut Tx, id: FieldId, options: &FieldOptions) -> Result<()> {
 }
 
 /// The event and the activity of a field that was just created.
-pub fn publish_new(
+pub(crate) fn publish_new(
     tx: &mut Tx,
     shapes: &Shapes,
     author: &Author,
@@ -158,7 +158,12 @@ pub fn next_position(shape: &Shape) -> i64 {
 
 /// # Errors
 /// `duplicate_value` where another field has this key, also one whose values are still being taken out of items.
-pub fn refuse_taken_key(read: &mut Read, collection: CollectionId, key: &str, param: &str) -> Result<()> {
+pub(crate) fn refuse_taken_key(
+    read: &mut Read,
+    collection: CollectionId,
+    key: &str,
+    param: &str,
+) -> Result<()> {
     let holder: Option<FieldId> = collection_fields::table
         .filter(collection_fields::collection_id.eq(collection))
         .filter(collection_fields::field_key.eq(key))

@@ -74,7 +74,7 @@ pub enum Outcome {
 
 impl ConversionReport {
     /// Items whose value is lost, whole or in part.
-    pub fn losses(&self) -> i64 {
+    pub(crate) fn losses(&self) -> i64 {
         self.cut + self.would_be_null
     }
 
@@ -120,7 +120,7 @@ impl ConversionReport {
 }
 
 /// Looks at all items of a collection. `shape` is the present one, `next` the field as it is to be.
-pub async fn survey(
+pub(crate) async fn survey(
     db: &Db,
     shape: &Arc<Shape>,
     next: &Arc<Field>,

@@ -71,7 +71,7 @@ pub fn begin(
 }
 
 /// Notes why an index failed.
-pub fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
+pub(crate) fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
     diesel::update(collection_indexes::table.find(id))
         .set(collection_indexes::error.eq(why))
         .execute(tx.connection())?;
@@ -91,7 +91,11 @@ pub fn drop(tx: &mut Tx, row: &IndexRow) -> Result<()> {
 }
 
 /// Lets all indexes go that hold values of a field; gives what is needed to make them anew.
-pub fn drop_of_field(tx: &mut Tx, collection: CollectionId, field: FieldId) -> Result<Vec<DroppedIndex>> {
+pub(crate) fn drop_of_field(
+    tx: &mut Tx,
+    collection: CollectionId,
+    field: FieldId,
+) -> Result<Vec<DroppedIndex>> {
     let mut gone = Vec::new();
     for row in rows(tx, collection)? {
         let parts: Vec<Part> = row.parts.parse()?;
@@ -113,7 +117,7 @@ pub struct DroppedIndex {
 
 /// Makes an index anew that was let go, in the kind that the field's type now asks for. One that no longer makes sense
 /// stays away; unique ones are left to whoever settles those.
-pub fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Result<()> {
+pub(crate) fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Result<()> {
     let (Some(kind), Some(origin)) = (IndexKind::parse(&dropped.kind), IndexOrigin::parse(&dropped.origin))
     else {
         return Ok(());

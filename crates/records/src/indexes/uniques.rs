@@ -114,7 +114,7 @@ fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
 
 /// Makes the unique indexes that are missing after values were converted. It is too late to refuse: where items clash
 /// the index has failed, and where other indexes took its place meanwhile there is one more.
-pub fn settle_after(tx: &mut Tx, shape: &Shape) -> Result<()> {
+pub(crate) fn settle_after(tx: &mut Tx, shape: &Shape) -> Result<()> {
     let refused = match tx.savepoint(|tx| make_right(tx, shape, &[])) {
         Err(error) if error.code() == Code::DuplicateValue => error,
         other => return other.map(std::mem::drop),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use store::{Read, Tx};
 
 /// How many ids of a relation field an item's own values hold.
-pub const INLINE: usize = 25;
+pub(crate) const INLINE: usize = 25;
 
 /// Links of a field are counted up to here. Beyond, the number would be another with every write of somebody else, and
 /// so would the item.

@@ -64,7 +64,7 @@ pub type Others = Vec<(CollectionId, ItemId)>;
 ///
 /// # Errors
 /// `validation_error` for what does not exist, and for a field with more links than a value can list.
-pub fn take_references(
+pub(crate) fn take_references(
     tx: &mut Tx,
     writer: &Writer<'_>,
     old: Option<&ItemRow>,

@@ -93,7 +93,7 @@ pub fn pointed_to(read: &mut Read, item: ItemId, field: FieldId, most: usize) ->
 }
 
 /// The rows of a relation field of an item, with those that point into the trash, in the order of links.
-pub fn rows_of(read: &mut Read, item: ItemId, field: FieldId) -> Result<Vec<LinkRow>> {
+pub(crate) fn rows_of(read: &mut Read, item: ItemId, field: FieldId) -> Result<Vec<LinkRow>> {
     let rows = item_links::table
         .filter(item_links::item_id.eq(item))
         .filter(item_links::field_id.eq(field))
@@ -214,7 +214,7 @@ pub fn pointing(
 }
 
 /// The first `most` items that point to one by a field, live or in the trash.
-pub fn all_pointing(
+pub(crate) fn all_pointing(
     read: &mut Read,
     workspace: WorkspaceId,
     item: ItemId,
@@ -233,7 +233,7 @@ pub fn all_pointing(
 }
 
 /// The items that point to one by a field, and by the same field to another that is live.
-pub fn pointing_elsewhere(
+pub(crate) fn pointing_elsewhere(
     read: &mut Read,
     workspace: WorkspaceId,
     item: ItemId,
@@ -260,7 +260,7 @@ pub fn pointing_elsewhere(
 }
 
 /// Those of some items that are live.
-pub fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[ItemId]) -> Result<Vec<ItemId>> {
+pub(crate) fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[ItemId]) -> Result<Vec<ItemId>> {
     let found = items::table
         .filter(items::id.eq_any(ids))
         .filter(items::workspace_id.eq(workspace))
@@ -270,7 +270,7 @@ pub fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[ItemId]) -> Re
 }
 
 /// Whether an item is in the trash, and not gone for good.
-pub fn is_in_trash(read: &mut Read, workspace: WorkspaceId, item: ItemId) -> Result<bool> {
+pub(crate) fn is_in_trash(read: &mut Read, workspace: WorkspaceId, item: ItemId) -> Result<bool> {
     let found = items::table
         .filter(items::id.eq(item))
         .filter(items::workspace_id.eq(workspace))
@@ -384,7 +384,7 @@ pub struct Ends {
 
 impl Ends {
     /// The ends of a relation field, as far as the field itself tells.
-    pub fn one_sided(field: &Field) -> Option<Self> {
+    pub(crate) fn one_sided(field: &Field) -> Option<Self> {
         let target = field.options.target_collection_id?;
         let one = field.options.cardinality() == fields::Cardinality::One;
         Some(Self { field: field.id, one, target, reverse: None })

@@ -33,7 +33,7 @@ const COPIES_AT_ONCE: usize = 100;
 const SLICE: usize = 50;
 
 /// The job that sends further items after one that went to the trash.
-pub const CASCADE: &str = "data.links.cascade";
+pub(crate) const CASCADE: &str = "data.links.cascade";
 
 /// Holds items that are about to go to the trash, what follows them there, and what points to any of them.
 ///
@@ -123,7 +123,7 @@ fn add_leaving(
 
 /// What else happens when an item goes to the trash.
 #[derive(Debug, Default)]
-pub struct Fallout {
+pub(crate) struct Fallout {
     /// Fields whose items go to the trash too, with their collections.
     cascades: Vec<(Arc<Shape>, FieldId)>,
     /// Items that lose their pointer.
@@ -143,7 +143,7 @@ impl Fallout {
 ///
 /// # Errors
 /// `resource_in_use` where an item points to it by a field that forbids its deletion.
-pub fn fallout(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Fallout> {
+pub(crate) fn fallout(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<Fallout> {
     let mut fallout = Fallout::default();
     for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         let Some(found) = shape.field_by_id(field) else { continue };
@@ -220,7 +220,7 @@ fn refuse_pointed_to(tx: &mut Tx, row: &ItemRow, field: FieldId, key: &str) -> R
 ///
 /// # Errors
 /// `item_locked` and `resource_in_use` for items that follow, or the database's.
-pub fn let_go(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, fallout: Fallout) -> Result<()> {
+pub(crate) fn let_go(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow, fallout: Fallout) -> Result<()> {
     let mut left = FOLLOW_AT_ONCE;
     let mut detached = fallout.detached;
     // A queue, because items can follow each other through any number of steps.
@@ -255,7 +255,7 @@ fn follow(tx: &mut Tx, writer: &Writer<'_>, item: ItemId) -> Result<Option<Fallo
 
 /// An item that is marked as live by now comes back from the trash. Where the one place that a link can have was taken
 /// meanwhile, the link is gone.
-pub fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> {
+pub(crate) fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> {
     for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         let Some(found) = shape.field_by_id(field) else { continue };
         let Some(ends) = relation::ends(tx, writer.shapes, &shape, found)? else { continue };
@@ -270,7 +270,7 @@ pub fn take_back(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<()> 
 }
 
 /// An item is back from the trash: whoever points to it shows it again. `true` where anything was brought up to date.
-pub fn return_to(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<bool> {
+pub(crate) fn return_to(tx: &mut Tx, writer: &Writer<'_>, row: &ItemRow) -> Result<bool> {
     let mut others = Others::new();
     for (shape, field) in pointing_fields(tx, writer.shapes, row.workspace_id, row.id)? {
         show_pointing(tx, row, &shape, field, &mut others)?;

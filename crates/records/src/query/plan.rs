@@ -30,7 +30,7 @@ const WORTH_INTERSECTING: i64 = 500;
 
 /// What is planned for.
 #[derive(Clone, Copy)]
-pub struct PlanRequest<'a> {
+pub(crate) struct PlanRequest<'a> {
     /// The shape.
     pub shape: &'a Shape,
     /// The conditions.
@@ -103,7 +103,7 @@ impl Plan {
     }
 
     /// Whether an item with this place in the list is where the walk met it.
-    pub fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &Place) -> bool {
+    pub(crate) fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &Place) -> bool {
         match (&self.source, sort) {
             (Source::Keys { .. }, Some(sort)) => self.place(sort, place).is_some_and(|place| place == *met),
             _ => true,

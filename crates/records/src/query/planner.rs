@@ -94,12 +94,12 @@ impl Planner {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
+    pub(crate) fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
         self.remembered(CountKey::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
     }
 
     /// About how many keys an index has in some ranges, at most 10,000.
-    pub fn count_keys(&self, read: &mut Read, index: IndexId, ranges: &[Range]) -> Result<i64> {
+    pub(crate) fn count_keys(&self, read: &mut Read, index: IndexId, ranges: &[Range]) -> Result<i64> {
         self.remembered(CountKey::Keys(index, ranges.to_vec()), || {
             scan::count_keys(read, index, ranges, MOST_COUNTED)
         })

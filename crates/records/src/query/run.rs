@@ -130,7 +130,7 @@ impl Spending {
     ///
     /// # Errors
     /// 503 `service_unavailable` where it has taken longer than any query should: the machine has too much to do.
-    pub fn is_within_budget(&self) -> Result<bool> {
+    pub(crate) fn is_within_budget(&self) -> Result<bool> {
         if self.began.elapsed() >= self.budget.timeout {
             let message = "The service has too much to do at the moment to answer this query.";
             return Err(Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER_SECONDS));

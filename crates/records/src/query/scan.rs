@@ -82,7 +82,7 @@ pub enum Source {
 
 /// A scan.
 #[derive(Debug, Clone)]
-pub struct KeyScan {
+pub(crate) struct KeyScan {
     source: Source,
     reverse: bool,
     after: Option<Place>,
@@ -379,7 +379,7 @@ pub fn rows(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>>
 ///
 /// # Errors
 /// When the database fails.
-pub fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) -> Result<i64> {
+pub(crate) fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) -> Result<i64> {
     use diesel::sql_types::{BigInt, Binary};
     #[derive(QueryableByName)]
     struct Count {
@@ -410,7 +410,7 @@ pub fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) 
 ///
 /// # Errors
 /// When the database fails.
-pub fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
+pub(crate) fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
     use diesel::sql_types::BigInt;
     #[derive(QueryableByName)]
     struct Count {
@@ -431,7 +431,12 @@ pub fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn points_to(read: &mut Read, item: ItemId, field: FieldId, to: &[serde_json::Value]) -> Result<bool> {
+pub(crate) fn points_to(
+    read: &mut Read,
+    item: ItemId,
+    field: FieldId,
+    to: &[serde_json::Value],
+) -> Result<bool> {
     for target in to.iter().filter_map(serde_json::Value::as_i64) {
         let link: Option<i64> = item_links::table
             .filter(item_links::item_id.eq(item))

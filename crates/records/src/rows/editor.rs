@@ -84,7 +84,7 @@ impl<'a> Editor<'a> {
     }
 
     /// Whether a write may make or remove links.
-    pub fn relates(&self, data: &Data, missing: Missing) -> bool {
+    pub(crate) fn relates(&self, data: &Data, missing: Missing) -> bool {
         let is_written = |field: &Field| match missing {
             _ if data.contains_key(&field.key) => true,
             Missing::Default => field.default.is_some(),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use store::{Read, Tx, each};
 
 /// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique index.
-pub fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Vec<Vec<u8>> {
+pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Vec<Vec<u8>> {
     match index.kind {
         IndexKind::Unique => Vec::new(),
         IndexKind::Set => {

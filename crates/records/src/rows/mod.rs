@@ -16,8 +16,10 @@ pub mod write;
 
 pub use change::Change;
 pub use editor::Editor;
-pub use find::{expect_version, find, find_locked, holder_of_key, live, lock, locked, refuse_locked};
-pub use keys::{digest, holder, index_keys, reindex};
-pub use row::{ItemRow, creator, natural_place};
+pub(crate) use find::holder_of_key;
+pub use find::{expect_version, find, find_locked, live, lock, locked, refuse_locked};
+pub(crate) use keys::index_keys;
+pub use keys::{digest, holder, reindex};
+pub use row::ItemRow;
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

@@ -32,13 +32,13 @@ fn owner(cell: &str) -> i64 {
 }
 
 /// The first item whose natural place is not before `place`.
-pub fn first_born_from(place: &str) -> ItemId {
+pub(crate) fn first_born_from(place: &str) -> ItemId {
     let (cell, rest) = split(place);
     ItemId(if rest.is_empty() { owner(cell) } else { owner(cell) + 1 })
 }
 
 /// The last item whose natural place is not behind `place`.
-pub fn last_born_to(place: &str) -> ItemId {
+pub(crate) fn last_born_to(place: &str) -> ItemId {
     ItemId(owner(split(place).0))
 }
 

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use store::{Read, Tx};
 
 /// Deletes what was in the trash for 30 days, every hour.
-pub const PURGE: &str = "data.items.purge";
+pub(crate) const PURGE: &str = "data.items.purge";
 
 /// Empties the trash of a collection.
-pub const EMPTY: &str = "data.items.empty_trash";
+pub(crate) const EMPTY: &str = "data.items.empty_trash";
 
 /// Forgets activity when its collection's time for it is over, once a day.
 pub const FORGET: &str = "data.activity.purge";
@@ -131,7 +131,7 @@ pub async fn empty(shapes: Arc<Shapes>, job: JobContext) -> Result<(), JobError>
 ///
 /// # Errors
 /// The database's.
-pub async fn purge_old(shapes: Arc<Shapes>, job: JobContext) -> Result<(), JobError> {
+pub(crate) async fn purge_old(shapes: Arc<Shapes>, job: JobContext) -> Result<(), JobError> {
     let until = job.db.now().plus_seconds(-DAYS * 24 * 3600);
     loop {
         let shapes = shapes.clone();

@@ -29,7 +29,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Those of [`Self::trash`].
-    pub fn send_to_trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
+    pub(crate) fn send_to_trash(&self, tx: &mut Tx, old: &ItemRow) -> Result<(ItemRow, links::Fallout)> {
         let (row, fallout) = self.take_out(tx, old)?;
         let author = fallout.author(self.author);
         Writer { author: &author, ..*self }.publish(tx, &row, Action::Trashed, &Changes::new())?;

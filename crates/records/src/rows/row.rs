@@ -87,13 +87,13 @@ impl Columns for ItemRow {
 }
 
 /// Who created an item, as `type:id`; `created_by` is what its row says.
-pub fn creator(created_by: &JsonText) -> Option<String> {
+pub(crate) fn creator(created_by: &JsonText) -> Option<String> {
     let actor: model::Actor = created_by.parse().ok()?;
     Some(format!("{}:{}", actor.kind.as_str(), actor.id))
 }
 
 /// Where an item stands that was never given a place: items stand in the order of their birth.
-pub fn natural_place(id: ItemId) -> String {
+pub(crate) fn natural_place(id: ItemId) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
     let bits = id.0.unsigned_abs();
     let digit = |place: u32| {

@@ -122,7 +122,7 @@ fn unknown(shape: &Shape, key: &str, path: &str) -> FieldError {
 
 /// Sets the system fields that a collection shows among its own: when an item was created and changed, and who
 /// (JSON of an [`Actor`](model::Actor)) created it.
-pub fn stamp(
+pub(crate) fn stamp(
     shape: &Shape,
     data: &mut Data,
     created_at: Timestamp,

@@ -195,15 +195,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Brings what the service computes of a live item up to date, after something that it looks at changed. Its
-    /// version, its author and its time of change stay; an event publishes the new values.
-    ///
-    /// # Errors
-    /// The database's.
-    pub fn recompute(&self, tx: &mut Tx, id: ItemId) -> Result<()> {
-        self.renew_all(tx, vec![(self.shape.collection, id)], Action::Updated).map(drop)
-    }
-
     /// Brings one live item up to date and gives what changed, by field; nothing that looks at it is touched. With an
     /// `action` the activity log and an event name it.
     ///
@@ -281,7 +272,7 @@ impl Writer<'_> {
     }
 
     /// The next version of a row whose values are `data`: who changed it and when.
-    pub fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
+    pub(crate) fn stamped(&self, tx: &Tx, old: &ItemRow, mut data: Data) -> Result<ItemRow> {
         let mut row = old.clone();
         row.version += 1;
         row.updated_by = self.author.cause.actor.clone();
@@ -418,7 +409,7 @@ pub(super) fn sized(data: &Data) -> Result<JsonText> {
 ///
 /// # Errors
 /// `duplicate_value`.
-pub fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
+pub(crate) fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<()> {
     use diesel::result::{DatabaseErrorKind::UniqueViolation, Error as Diesel};
     let Some(key) = row.external_key.as_deref() else { return store(tx, row) };
     let Err(error) = tx.savepoint(|tx| store(tx, row)) else { return Ok(()) };

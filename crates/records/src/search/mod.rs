@@ -46,7 +46,7 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
 ///
 /// # Errors
 /// When the database fails.
-pub fn rebuild(tx: &mut Tx, shape: &Shape, record: Record<'_>) -> Result<()> {
+pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, record: Record<'_>) -> Result<()> {
     table::delete(tx, ItemId(record.id()))?;
     let terms = Terms::of(shape.collection, &texts(shape, record));
     if terms.is_empty() { Ok(()) } else { table::insert(tx, ItemId(record.id()), &terms) }

@@ -37,7 +37,7 @@ pub struct CollectionRow {
 }
 
 /// What [`CollectionRow::status`] says of a collection that is read-only.
-pub const ARCHIVED: &str = "archived";
+pub(crate) const ARCHIVED: &str = "archived";
 
 impl CollectionRow {
     /// Refuses a change of a collection that is archived.

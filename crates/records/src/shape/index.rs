@@ -120,12 +120,12 @@ impl Index {
     }
 
     /// Whether writes keep it up.
-    pub fn is_maintained(&self) -> bool {
+    pub(crate) fn is_maintained(&self) -> bool {
         matches!(self.status, IndexStatus::Building | IndexStatus::Ready)
     }
 
     /// Whether it holds values of this field.
-    pub fn has_field(&self, id: FieldId) -> bool {
+    pub(crate) fn has_field(&self, id: FieldId) -> bool {
         self.parts.iter().any(|part| part.subject == Subject::Field(id))
     }
 }

@@ -10,7 +10,8 @@ mod load;
 #[cfg(test)]
 pub mod sample;
 
-pub use collection::{ARCHIVED, CollectionRow, CollectionSettings};
+pub(crate) use collection::ARCHIVED;
+pub use collection::{CollectionRow, CollectionSettings};
 pub use field::FieldRow;
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
 pub use load::{

@@ -7,7 +7,7 @@ pub fn guarded(text: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// Text as it was before [`guarded`].
-pub fn unguarded(text: &str) -> &str {
+pub(crate) fn unguarded(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| needs_guard(rest)).unwrap_or(text)
 }
 

@@ -7,7 +7,8 @@ mod guard;
 mod print;
 mod stream;
 
-pub use guard::{guarded, unguarded};
+pub use guard::guarded;
+pub(crate) use guard::unguarded;
 pub use stream::Exporter;
 
 use model::{CollectionId, Timestamp, WorkspaceId};

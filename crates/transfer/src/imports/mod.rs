@@ -16,9 +16,12 @@ mod report;
 mod rows;
 
 pub use job::{Importer, Origin, Target, importable, job, start};
+pub use model::FieldToMake;
+pub use model::OnError;
+pub use model::RejectedRows;
 pub use model::{
-    Amount, Column, Counts, FieldToMake, Format, ImportError, ImportRow, ImportSettings, ImportSource,
-    ImportStatus, OnError, RejectedRows, RowError,
+    Amount, Column, Counts, Format, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus,
+    RowError,
 };
 pub use plan::check;
 pub use queries::{list, one, rejected_rows};
