@@ -96,7 +96,7 @@ struct Row {
     id: KeyId,
     secret_hash: Vec<u8>,
     name: String,
-    env: String,
+    env: Env,
     scopes: String,
     lineage_id: KeyId,
     workspace_id: Option<WorkspaceId>,
@@ -124,7 +124,7 @@ impl Row {
             id: self.id,
             lineage: self.lineage_id,
             owner,
-            env: Env::parse(&self.env).ok_or_else(|| Error::internal("a key is neither live nor test"))?,
+            env: self.env,
             // Rechecked whenever a key is read: a partner scope on a workspace key never counts.
             scopes: match owner {
                 KeyOwner::Workspace(_) => scopes.without(Scope::is_partner_only),
@@ -169,7 +169,7 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
         id: id.clone(),
         secret_hash: secret.hash().0.to_vec(),
         name: new.name,
-        env: new.env.as_str().to_owned(),
+        env: new.env,
         scopes: new.scopes.into_iter().collect::<ScopeSet>().to_string(),
         lineage_id: id.clone(),
         workspace_id: workspace,

@@ -20,7 +20,7 @@ pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Resul
     agents::table
         .filter(agents::workspace_id.eq(workspace))
         .filter(agents::id.eq(id))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .first(read.connection())
         .optional()?
         .ok_or_else(|| Error::not_found("agent"))
@@ -65,12 +65,12 @@ pub(super) fn list(
 ) -> Result<Vec<AgentRow>> {
     let mut query = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .order(agents::id.desc())
         .limit(page.fetch())
         .into_boxed();
     if let Some(status) = status {
-        query = query.filter(agents::status.eq(status.as_str()));
+        query = query.filter(agents::status.eq(status));
     }
     if let Some(after) = page.after::<AgentId>()? {
         query = query.filter(agents::id.lt(after));
@@ -101,7 +101,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
     refuse_taken_name(tx, workspace, name, None)?;
     let live: i64 = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .count()
         .get_result(tx.connection())?;
     if live >= MOST_AGENTS {
@@ -113,7 +113,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
             agents::workspace_id.eq(workspace),
             agents::name.eq(name),
             agents::name_key.eq(name.to_lowercase()),
-            agents::status.eq(fresh.status.as_str()),
+            agents::status.eq(fresh.status),
             agents::is_default.eq(!has_default),
             agents::version.eq(1),
             agents::settings.eq(JsonText::of(fresh.settings)),
@@ -129,7 +129,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
 pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<HashSet<String>> {
     let names: Vec<String> = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .select(agents::name_key)
         .load(read.connection())?;
     Ok(names.into_iter().collect())
@@ -146,7 +146,7 @@ pub(super) fn refuse_taken_name(
     let holder: Option<AgentId> = agents::table
         .filter(agents::workspace_id.eq(workspace))
         .filter(agents::name_key.eq(name.to_lowercase()))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .select(agents::id)
         .first(read.connection())
         .optional()?;
@@ -183,7 +183,7 @@ pub(super) fn write_next(
 pub(super) fn set_status(tx: &mut Tx, id: AgentId, status: AgentStatus) -> Result<AgentRow> {
     let now = tx.now();
     Ok(diesel::update(agents::table.find(id))
-        .set((agents::status.eq(status.as_str()), agents::updated_at.eq(now)))
+        .set((agents::status.eq(status), agents::updated_at.eq(now)))
         .returning(agents::all_columns)
         .get_result(tx.connection())?)
 }

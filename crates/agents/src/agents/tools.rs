@@ -192,7 +192,7 @@ pub fn attach_agent_tool(
     let tool_id = tool_id.checked()?;
     let random = tx.random();
     let checks = Checks { connector: &connector.0, seal: &seal.0, random: &*random, workspace };
-    let kind = new.kind.as_str().to_owned();
+    let kind = new.kind;
     let settings = new.settings(&tool_id, &checks)?;
     let tools = queries::tools(tx, agent_id)?;
     let existing = tools.iter().find(|tool| tool.name == tool_id);

@@ -2,6 +2,7 @@
 
 use super::model::{RunRow, RunStatus};
 use super::rows::StepRow;
+use super::rows::StepStatus;
 use crate::agents::AgentStatus;
 use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
@@ -50,7 +51,7 @@ pub(super) fn list(
         .limit(page.fetch())
         .into_boxed();
     if let Some(status) = filter.status {
-        query = query.filter(runs::status.eq(status.as_str()));
+        query = query.filter(runs::status.eq(status));
     }
     if let Some(agent) = filter.agent {
         query = query.filter(runs::agent_id.eq(agent));
@@ -83,11 +84,11 @@ pub(super) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -
     let is_active = agents::table
         .filter(agents::workspace_id.eq(row.workspace_id))
         .filter(agents::id.eq(row.agent_id))
-        .filter(agents::status.eq(AgentStatus::Active.as_str()))
+        .filter(agents::status.eq(AgentStatus::Active))
         .select(agents::id);
     let waits = runs::table
         .find((row.workspace_id, &row.id))
-        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .filter(runs::status.eq(RunStatus::Queued))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::queued_at.gt(expired_before))
         .filter(diesel::dsl::exists(is_active))
@@ -143,9 +144,11 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: 
         .filter(runs::livemode.eq(row.livemode))
         .filter(runs::agent_id.eq(row.agent_id))
         .filter(runs::id.lt(&row.id))
-        .filter(runs::status.eq_any([RunStatus::Completed.as_str(), RunStatus::Incomplete.as_str()]).or(
-            runs::status.eq(RunStatus::Cancelled.as_str()).and(runs::incomplete_reason.eq("interrupted")),
-        ))
+        .filter(
+            runs::status
+                .eq_any([RunStatus::Completed, RunStatus::Incomplete])
+                .or(runs::status.eq(RunStatus::Cancelled).and(runs::incomplete_reason.eq("interrupted"))),
+        )
         // What guardrails kept from the model stays kept from it.
         .filter(
             runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne_all(["guardrail", "handoff"])),
@@ -228,9 +231,9 @@ pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let started_at = now.max(row.queued_at);
     let started = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .filter(runs::status.eq(RunStatus::Queued))
         .set((
-            runs::status.eq(RunStatus::InProgress.as_str()),
+            runs::status.eq(RunStatus::InProgress),
             runs::started_at.eq(started_at),
             runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
         ))
@@ -242,7 +245,7 @@ pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
 pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let reopened = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch - 1))
-        .filter(runs::status.eq(RunStatus::Failed.as_str()))
+        .filter(runs::status.eq(RunStatus::Failed))
         .set((
             runs::status.eq(&row.status),
             runs::error.eq(&row.error),
@@ -340,7 +343,7 @@ pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
     // Workers and answers change its state without the conversation's lock.
     let row = locked(tx, row.workspace_id, &row.id)?;
     let now = tx.now();
-    let lease_until = match row.status()? {
+    let lease_until = match row.status {
         RunStatus::Queued => None,
         RunStatus::InProgress => row.lease_until,
         RunStatus::RequiresAction => Some(now.plus_seconds(-1)),
@@ -348,7 +351,7 @@ pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
     };
     let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .set((
-            runs::status.eq(RunStatus::Cancelled.as_str()),
+            runs::status.eq(RunStatus::Cancelled),
             runs::incomplete_reason.eq(reason),
             runs::lease_until.eq(lease_until),
             runs::completed_at.eq(now),
@@ -427,7 +430,7 @@ pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: &str, now: Timestamp) -> Result<()> {
+pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: StepStatus, now: Timestamp) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
         .set((
             run_steps::status.eq(status),

@@ -149,7 +149,7 @@ impl Telling {
             let head = StepHead {
                 id: step.id.clone(),
                 position: step.position,
-                kind: step.kind.clone(),
+                kind: step.kind,
                 name: step.name.clone(),
             };
             // What guardrails found has ended when it begins.
@@ -165,7 +165,7 @@ impl Telling {
         loop {
             let (workspace, id) = (self.run.workspace_id, self.run.id.clone());
             let row = self.engine.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
-            if !matches!(row.status()?, RunStatus::Queued | RunStatus::InProgress) {
+            if !matches!(row.status, RunStatus::Queued | RunStatus::InProgress) {
                 return Ok(row);
             }
             if Instant::now() >= deadline {
@@ -180,7 +180,7 @@ impl Telling {
 
     /// The end, with what the same request would have been answered without `stream`.
     async fn last_event(&self, row: RunRow) -> Result<StreamEvent> {
-        let (name, energy) = (format!("run.{}", row.status), row.energy);
+        let (name, energy) = (format!("run.{}", row.status.as_str()), row.energy);
         let event = match outcome(row) {
             Ok(row) => StreamEvent::new(name, answer::reply(self.engine.show(row).await?, false)?.text()?),
             Err(error) => StreamEvent::failed(name, error),

@@ -44,7 +44,7 @@ struct Row {
     id: InvoiceId,
     processor_id: String,
     number: String,
-    status: String,
+    status: InvoiceStatus,
     total_cents: i64,
     currency: String,
     pdf_url: Option<String>,
@@ -58,8 +58,7 @@ impl Row {
     fn show(self) -> Result<Invoice> {
         Ok(Invoice {
             object: "invoice",
-            status: InvoiceStatus::parse(&self.status)
-                .ok_or_else(|| Error::internal(format!("unknown status of an invoice {}", self.status)))?,
+            status: self.status,
             id: self.id,
             processor_id: self.processor_id,
             number: self.number,

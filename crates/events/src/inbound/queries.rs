@@ -96,7 +96,7 @@ pub(super) fn insert(
             inbound_webhooks::workspace_id.eq(workspace),
             inbound_webhooks::id.eq(id),
             inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status.as_str()),
+            inbound_webhooks::status.eq(stored.status),
             inbound_webhooks::token_hash.eq(token.hash.as_slice()),
             inbound_webhooks::sealed_token.eq(&token.sealed),
             inbound_webhooks::settings.eq(stored.settings),
@@ -117,7 +117,7 @@ pub(super) fn update(tx: &mut Tx, row: &Row, stored: Stored<'_>) -> Result<Row> 
     Ok(diesel::update(inbound_webhooks::table.find((row.workspace_id, &row.id)))
         .set((
             inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status.as_str()),
+            inbound_webhooks::status.eq(stored.status),
             inbound_webhooks::settings.eq(stored.settings),
             inbound_webhooks::sealed_secrets.eq(stored.sealed_secrets),
             inbound_webhooks::metadata.eq(JsonText::of(stored.metadata)),
