@@ -159,7 +159,11 @@ impl Cx {
             .write(move |tx| {
                 let made = work(tx)?;
                 if let (Some(made), Some(claim)) = (&made, &claim) {
-                    auth::idempotency::attach(tx, claim, &serde_json::to_string(made)?)?;
+                    auth::idempotency::attach(
+                        tx,
+                        claim,
+                        &serde_json::to_string(made).map_err(Error::internal)?,
+                    )?;
                 }
                 Ok(made)
             })
@@ -172,7 +176,7 @@ impl Cx {
     /// When what is stored is damaged.
     pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
-        Ok(noted.map(serde_json::from_str).transpose()?)
+        Ok(noted.map(serde_json::from_str).transpose().map_err(Error::internal)?)
     }
 
     /// Says that the operation stored the claim's outcome itself, with its last transaction.

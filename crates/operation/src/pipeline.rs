@@ -514,12 +514,12 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     progress.gate = "idempotency";
     let mut text = outcome.body;
     if outcome.status >= 400 {
-        let mut body: Map<String, Value> = serde_json::from_str(&text)?;
+        let mut body: Map<String, Value> = serde_json::from_str(&text).map_err(Error::internal)?;
         body.insert("request_id".to_owned(), progress.request.as_str().into());
         let code = body.get("error").and_then(|error| error.get("code"));
         progress.code =
             Code::ALL.iter().copied().find(|known| code.is_some_and(|code| code == known.as_str()));
-        text = serde_json::to_string(&body)?;
+        text = serde_json::to_string(&body).map_err(Error::internal)?;
     }
     progress.original_request = Some(outcome.request);
     Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })

@@ -3,7 +3,7 @@
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
-use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, CollectionId, Error, ItemId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::{OptInPage, Read, Tx, each};
@@ -172,7 +172,7 @@ impl ActivityRow {
             object: "activity",
             collection_id: self.collection_id,
             item_id: self.item_id,
-            action: serde_json::from_value(self.action.into())?,
+            action: serde_json::from_value(self.action.into()).map_err(Error::internal)?,
             changed: self.changed,
             actor: self.actor.parse()?,
             source: self.source.parse()?,

@@ -183,9 +183,12 @@ impl Printer<'_> {
             None => {
                 let mut data = row.values()?;
                 data.retain(|key, _| !self.shape.leaving.contains(key));
-                row.print_with(out, &serde_json::to_string(&data)?);
+                row.print_with(out, &serde_json::to_string(&data).map_err(Error::internal)?);
             }
-            Some(keys) => row.print_with(out, &serde_json::to_string(&pick(row.data.as_str(), keys)?)?),
+            Some(keys) => row.print_with(
+                out,
+                &serde_json::to_string(&pick(row.data.as_str(), keys)?).map_err(Error::internal)?,
+            ),
         }
         if self.expanded.is_empty() {
             return Ok(());
@@ -197,7 +200,7 @@ impl Printer<'_> {
             if place > 0 {
                 out.push(',');
             }
-            out.push_str(&serde_json::to_string(&expanded.key)?);
+            out.push_str(&serde_json::to_string(&expanded.key).map_err(Error::internal)?);
             out.push_str(":[");
             let ids = pointed_to(row, &expanded.key)?;
             let texts: Vec<&str> =
@@ -216,7 +219,7 @@ impl Printer<'_> {
     pub fn json(&self, row: &ItemRow) -> Result<Value> {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         self.print(row, &mut text)?;
-        Ok(serde_json::from_str(&text)?)
+        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
     }
 
     /// Prints items.

@@ -78,6 +78,22 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
+/// What callers change of an agent, as it is stored.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = agents)]
+struct Content<'a> {
+    name: &'a str,
+    name_key: String,
+    settings: JsonText,
+    metadata: &'a JsonText,
+}
+
+impl<'a> Content<'a> {
+    fn new(name: &'a str, settings: &Settings, metadata: &'a JsonText) -> Self {
+        Self { name, name_key: name.to_lowercase(), settings: JsonText::of(settings), metadata }
+    }
+}
+
 /// An agent to be inserted with its first version.
 pub struct Fresh<'a> {
     /// Its name.
@@ -111,13 +127,10 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
     Ok(diesel::insert_into(agents::table)
         .values((
             agents::workspace_id.eq(workspace),
-            agents::name.eq(name),
-            agents::name_key.eq(name.to_lowercase()),
+            Content::new(name, fresh.settings, &JsonText::of(fresh.metadata)),
             agents::status.eq(fresh.status),
             agents::is_default.eq(!has_default),
             agents::version.eq(1),
-            agents::settings.eq(JsonText::of(fresh.settings)),
-            agents::metadata.eq(JsonText::of(fresh.metadata)),
             agents::created_at.eq(now),
             agents::updated_at.eq(now),
         ))
@@ -169,11 +182,8 @@ pub(super) fn write_next(
     let now = tx.now();
     Ok(diesel::update(agents::table.find(row.id))
         .set((
-            agents::name.eq(name),
-            agents::name_key.eq(name.to_lowercase()),
+            Content::new(name, settings, metadata),
             agents::version.eq(row.version + 1),
-            agents::settings.eq(JsonText::of(settings)),
-            agents::metadata.eq(metadata),
             agents::updated_at.eq(now),
         ))
         .returning(agents::all_columns)

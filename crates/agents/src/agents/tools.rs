@@ -125,7 +125,7 @@ impl NewTool {
         let sealed_headers = if headers.is_empty() {
             None
         } else {
-            let text = serde_json::to_string(&headers)?;
+            let text = serde_json::to_string(&headers).map_err(Error::internal)?;
             Some(checks.seal.seal(&header_place(checks.workspace, name), &text, checks.random)?)
         };
         Ok(ToolSettings {

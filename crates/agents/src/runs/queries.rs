@@ -247,7 +247,7 @@ pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
         .filter(runs::epoch.eq(row.epoch - 1))
         .filter(runs::status.eq(RunStatus::Failed))
         .set((
-            runs::status.eq(&row.status),
+            runs::status.eq(row.status),
             runs::error.eq(&row.error),
             runs::options.eq(&row.options),
             runs::key_id.eq(&row.key_id),
@@ -272,24 +272,46 @@ pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(held == 1)
 }
 
+/// What a run has used.
+#[derive(AsChangeset)]
+#[diesel(table_name = runs)]
+struct Used {
+    input_tokens: i64,
+    cached_tokens: i64,
+    output_tokens: i64,
+    reasoning_tokens: i64,
+    model_calls: i64,
+    tool_calls: i64,
+    energy: i64,
+    simulated_energy: i64,
+}
+
+impl Used {
+    fn by(row: &RunRow) -> Self {
+        Self {
+            input_tokens: row.input_tokens,
+            cached_tokens: row.cached_tokens,
+            output_tokens: row.output_tokens,
+            reasoning_tokens: row.reasoning_tokens,
+            model_calls: row.model_calls,
+            tool_calls: row.tool_calls,
+            energy: row.energy,
+            simulated_energy: row.simulated_energy,
+        }
+    }
+}
+
 /// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
 pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let written = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::status.eq_any(OPEN))
         .set((
-            runs::status.eq(&row.status),
+            runs::status.eq(row.status),
             runs::output.eq(&row.output),
             runs::incomplete_reason.eq(&row.incomplete_reason),
             runs::error.eq(&row.error),
-            runs::input_tokens.eq(row.input_tokens),
-            runs::cached_tokens.eq(row.cached_tokens),
-            runs::output_tokens.eq(row.output_tokens),
-            runs::reasoning_tokens.eq(row.reasoning_tokens),
-            runs::model_calls.eq(row.model_calls),
-            runs::tool_calls.eq(row.tool_calls),
-            runs::energy.eq(row.energy),
-            runs::simulated_energy.eq(row.simulated_energy),
+            Used::by(row),
             runs::lease_until.eq(None::<Timestamp>),
             runs::completed_at.eq(row.completed_at),
         ))
@@ -304,17 +326,7 @@ pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
     Ok(diesel::update(
         runs::table.find((row.workspace_id, &row.id)).filter(runs::epoch.eq(row.epoch)).filter(ended),
     )
-    .set((
-        runs::input_tokens.eq(row.input_tokens),
-        runs::cached_tokens.eq(row.cached_tokens),
-        runs::output_tokens.eq(row.output_tokens),
-        runs::reasoning_tokens.eq(row.reasoning_tokens),
-        runs::model_calls.eq(row.model_calls),
-        runs::tool_calls.eq(row.tool_calls),
-        runs::energy.eq(row.energy),
-        runs::simulated_energy.eq(row.simulated_energy),
-        runs::lease_until.eq(None::<Timestamp>),
-    ))
+    .set((Used::by(row), runs::lease_until.eq(None::<Timestamp>)))
     .returning(runs::all_columns)
     .get_result(tx.connection())
     .optional()?)

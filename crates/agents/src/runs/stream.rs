@@ -98,7 +98,7 @@ impl Telling {
                 while let Ok(told) = self.heard.try_recv() {
                     self.hear(told).await?;
                 }
-                let row = match ended? {
+                let row = match ended.map_err(Error::internal)? {
                     Ok(ended) => ended.row,
                     // Another worker has it, or will: its own error was logged.
                     Err(_) => self.follow().await?,
@@ -206,6 +206,6 @@ fn step_completed(run: &RunId, step: RunStep) -> Result<StreamEvent> {
         run_id: &'a RunId,
         step: RunStep,
     }
-    let data = serde_json::to_string(&Completed { run_id: run, step })?;
+    let data = serde_json::to_string(&Completed { run_id: run, step }).map_err(Error::internal)?;
     Ok(StreamEvent::new("step.completed", data))
 }

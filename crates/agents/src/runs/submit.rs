@@ -115,7 +115,7 @@ impl RunEngine {
             }
             (Ok(row), None) => self.await_end(row, driving, claim).await,
             // It was refused.
-            (Err(_), _) => driving.await??.submitted(),
+            (Err(_), _) => driving.await.map_err(Error::internal)??.submitted(),
         }
     }
 
@@ -127,7 +127,7 @@ impl RunEngine {
     ) -> Result<Submitted> {
         let began = Instant::now();
         match timeout(self.patience(), driving).await {
-            Ok(ended) => match ended? {
+            Ok(ended) => match ended.map_err(Error::internal)? {
                 Err(error) if is_superseded(&error) => {
                     let left = self.patience().saturating_sub(began.elapsed());
                     self.wait_for(row, left, claim).await
@@ -199,7 +199,7 @@ impl RunEngine {
                 Accepted::LookFirst(rules) => {
                     let input = accepting.1.input.clone();
                     let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
-                    looked = Some(Arc::new(look.await??));
+                    looked = Some(Arc::new(look.await.map_err(Error::internal)??));
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
 use super::{call_key, http_tool, queries};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
-use model::{JsonText, Result};
+use model::{Error, JsonText, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl RunEngine {
     fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<BTreeMap<String, String>> {
         let Some(sealed) = &tool.settings.sealed_headers else { return Ok(BTreeMap::new()) };
         let text = self.0.parts.seal.open(&header_place(work.row.workspace_id, &tool.name), sealed)?;
-        Ok(serde_json::from_str(&text)?)
+        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
     }
 }
 

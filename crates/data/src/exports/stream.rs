@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use fields::Field;
 use files::{Generator, attachment, guarded};
-use model::Result;
+use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
 use records::query::{Asked, Budget, Planner};
 use records::rows::ItemRow;
@@ -66,7 +66,9 @@ impl Exporter {
 impl Generator for Exporter {
     fn send(&self, what: Value, request: RawRequest) -> BoxFuture<Result<RawAnswer>> {
         let exporter = self.clone();
-        Box::pin(async move { send(exporter, serde_json::from_value(what)?, &request).await })
+        Box::pin(async move {
+            send(exporter, serde_json::from_value(what).map_err(Error::internal)?, &request).await
+        })
     }
 }
 

@@ -64,7 +64,7 @@ enum Reached {
 /// # Errors
 /// What the job is tried again for.
 pub async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
-    let payload: Payload = job.payload.parse().map_err(|error| JobError::give_up(Error::internal(error)))?;
+    let payload: Payload = job.payload.parse().map_err(JobError::give_up)?;
     match importer.go_on(&job, &payload.import_id).await {
         Ok(Reached::End) => Ok(()),
         Ok(Reached::Stopped) => Err(JobError::hand_back()),
@@ -139,7 +139,10 @@ impl Importer {
         };
         let settings: ImportSettings = row.settings.parse()?;
         let (opening, wish) = (opening.clone(), settings.clone());
-        let looked = match tokio::task::spawn_blocking(move || look(&opening, &wish, &shape)).await?? {
+        let looked = match tokio::task::spawn_blocking(move || look(&opening, &wish, &shape))
+            .await
+            .map_err(Error::internal)??
+        {
             Ok(looked) => looked,
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
@@ -211,7 +214,7 @@ impl Importer {
                 }
             }
         }
-        reading.await??;
+        reading.await.map_err(Error::internal)??;
         Ok(Reached::End)
     }
 
@@ -292,7 +295,7 @@ fn publish_end(tx: &mut Tx, author: &Author, id: &ImportId) -> Result<()> {
     let (status, collection, counts) = (row.status()?, row.collection_id, row.counts());
     let import = row.import(None, None)?;
     if !import.settings.dry_run && import.processed.rows > 0 {
-        let counts = serde_json::to_value(counts)?;
+        let counts = serde_json::to_value(counts).map_err(Error::internal)?;
         let changes: Changes = [("counts".to_owned(), change(None, Some(&counts)))].into_iter().collect();
         activity::record(tx, author, collection, None, Action::Imported, &changes)?;
     }

@@ -4,7 +4,7 @@ use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
 use files::File;
-use model::{Actor, CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, CollectionId, Error, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
 use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -315,7 +315,7 @@ impl ImportRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn status(&self) -> Result<ImportStatus> {
-        Ok(serde_json::from_value(self.status.as_str().into())?)
+        Ok(serde_json::from_value(self.status.as_str().into()).map_err(Error::internal)?)
     }
 
     /// What became of its rows so far.

@@ -368,7 +368,7 @@ pub(super) fn seal_secrets(
     if *secrets == Secrets::default() {
         return Ok(None);
     }
-    let text = serde_json::to_string(secrets)?;
+    let text = serde_json::to_string(secrets).map_err(Error::internal)?;
     seal.seal(&place(workspace, id, "secrets"), &text, random).map(Some)
 }
 
@@ -380,7 +380,7 @@ impl Row {
     pub(super) fn secrets(&self, seal: &Seal) -> Result<Secrets> {
         let Some(sealed) = &self.sealed_secrets else { return Ok(Secrets::default()) };
         let text = seal.open(&place(self.workspace_id, &self.id, "secrets"), sealed)?;
-        Ok(serde_json::from_str(&text)?)
+        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
     }
 
     /// As callers see it. `url_of` makes the URL of a token.

@@ -87,7 +87,7 @@ pub fn create_inbound_webhook(
         status: new.status.unwrap_or(Status::Enabled),
         settings: JsonText::of(&settings),
         sealed_secrets: seal_secrets(receiver.0.seal(), workspace, &id, &secrets, &*random)?,
-        metadata: &new.metadata.unwrap_or_default(),
+        metadata: JsonText::of(&new.metadata.unwrap_or_default()),
     };
     let row = queries::insert(tx, workspace, &id, &token, stored)?;
     Ok(Created(show(row, &receiver.0, tx)?))
@@ -172,7 +172,7 @@ pub fn update_inbound_webhook(
         status: changed.status,
         settings: JsonText::of(&changed.settings),
         sealed_secrets,
-        metadata: &changed.metadata,
+        metadata: JsonText::of(&changed.metadata),
     };
     let next = queries::update(tx, &row, stored)?;
     forget_after(tx, &receiver);

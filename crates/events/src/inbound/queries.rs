@@ -4,7 +4,7 @@ use super::model::{Row, Status};
 use super::token::TokenHash;
 use crate::schema::inbound_webhooks;
 use diesel::prelude::*;
-use model::{Code, Error, InboundWebhookId, JsonText, Metadata, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, InboundWebhookId, JsonText, Result, Timestamp, WorkspaceId};
 use store::{AnyConnection, OptInPage, Read, Tx};
 
 /// The most inbound webhooks of a workspace.
@@ -60,12 +60,14 @@ pub(super) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) ->
 }
 
 /// What callers change of a webhook, as it is stored.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = inbound_webhooks, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub(super) struct Stored<'a> {
     pub(super) name: &'a str,
     pub(super) status: Status,
     pub(super) settings: JsonText,
     pub(super) sealed_secrets: Option<String>,
-    pub(super) metadata: &'a Metadata,
+    pub(super) metadata: JsonText,
 }
 
 /// A token as it is stored.
@@ -95,13 +97,9 @@ pub(super) fn insert(
         .values((
             inbound_webhooks::workspace_id.eq(workspace),
             inbound_webhooks::id.eq(id),
-            inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status),
+            stored,
             inbound_webhooks::token_hash.eq(token.hash.as_slice()),
             inbound_webhooks::sealed_token.eq(&token.sealed),
-            inbound_webhooks::settings.eq(stored.settings),
-            inbound_webhooks::sealed_secrets.eq(stored.sealed_secrets),
-            inbound_webhooks::metadata.eq(JsonText::of(stored.metadata)),
             inbound_webhooks::version.eq(1),
             inbound_webhooks::failures.eq(0),
             inbound_webhooks::created_at.eq(now),
@@ -115,15 +113,7 @@ pub(super) fn insert(
 pub(super) fn update(tx: &mut Tx, row: &Row, stored: Stored<'_>) -> Result<Row> {
     let now = tx.now();
     Ok(diesel::update(inbound_webhooks::table.find((row.workspace_id, &row.id)))
-        .set((
-            inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status),
-            inbound_webhooks::settings.eq(stored.settings),
-            inbound_webhooks::sealed_secrets.eq(stored.sealed_secrets),
-            inbound_webhooks::metadata.eq(JsonText::of(stored.metadata)),
-            inbound_webhooks::version.eq(row.version + 1),
-            inbound_webhooks::updated_at.eq(now),
-        ))
+        .set((stored, inbound_webhooks::version.eq(row.version + 1), inbound_webhooks::updated_at.eq(now)))
         .returning(inbound_webhooks::all_columns)
         .get_result(tx.connection())?)
 }

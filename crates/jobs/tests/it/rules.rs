@@ -36,7 +36,7 @@ testkit::on_both! {
                 let noted = noting.note(&context);
                 async {
                     noted?;
-                    "no number".parse::<i64>()?;
+                    "no number".parse::<i64>().map_err(Error::internal)?;
                     Ok(())
                 }
             })

@@ -3,7 +3,7 @@
 use crate::{Seen, ask, pass, row, rows, until};
 use diesel::prelude::*;
 use jobs::{JobError, Runner, Running};
-use model::WorkspaceId;
+use model::{Error, WorkspaceId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ impl Gate {
             let gate = gate.clone();
             async move {
                 gate.waiting.fetch_add(1, Ordering::SeqCst);
-                gate.open.acquire().await?.forget();
+                gate.open.acquire().await.map_err(Error::internal)?.forget();
                 Ok(())
             }
         })
@@ -342,8 +342,8 @@ async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committe
     let asking = tokio::spawn(async move {
         db.write(move |tx| {
             tx.enqueue(None, "k", Some("key"), &2, tx.now())?;
-            asked.send(())?;
-            Ok(may_go_on.lock().unwrap().recv()?)
+            asked.send(()).map_err(Error::internal)?;
+            Ok(may_go_on.lock().unwrap().recv().map_err(Error::internal)?)
         })
         .await
     });

@@ -16,7 +16,7 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Cause, IndexId, ItemId, Result, Timestamp};
+use model::{Cause, Error, IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,11 @@ pub fn count_query(
 fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
     let now = tx.now();
     for wish in &needs.wishes {
-        let key = format!("wish:{}:{}", wish.collection_id, serde_json::to_string(&wish.parts)?);
+        let key = format!(
+            "wish:{}:{}",
+            wish.collection_id,
+            serde_json::to_string(&wish.parts).map_err(Error::internal)?
+        );
         tx.enqueue(wish.workspace_id, WISH, Some(&key), wish, now)?;
     }
     diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))

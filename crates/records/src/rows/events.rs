@@ -4,7 +4,7 @@ use super::row::{Item, ItemRow};
 use crate::activity::{Action, Changes};
 use crate::print::Printer;
 use crate::shape::Shape;
-use model::{JsonText, Result};
+use model::{Error, JsonText, Result};
 use operation::Event;
 use utoipa::ToSchema;
 
@@ -85,7 +85,7 @@ impl ItemChanged<'_> {
     fn print(&self) -> Result<JsonText> {
         let mut data = self.item.printed()?;
         data.push_str(r#","changed":"#);
-        data.push_str(&serde_json::to_string(self.changed)?);
+        data.push_str(&serde_json::to_string(self.changed).map_err(Error::internal)?);
         data.push('}');
         Ok(JsonText::printed(data))
     }

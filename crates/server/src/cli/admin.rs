@@ -12,7 +12,8 @@ use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed,
 use billing::plans;
 use clap::{Args, Subcommand};
 use model::{
-    Env, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId,
+    Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp,
+    WorkspaceId,
 };
 use serde_json::{Value, json};
 use store::{Db, Read, Tx};
@@ -271,12 +272,15 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     plans::create_workspace(tx, &new)
                 })
                 .await?;
-            output::object(&serde_json::to_value(made)?, json.json)?;
+            output::object(&serde_json::to_value(made).map_err(Error::internal)?, json.json)?;
         }
         WorkspaceCommand::List { json } => {
             let workspaces = db.read(workspaces::list).await?;
-            let rows =
-                workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            let rows = workspaces
+                .iter()
+                .map(serde_json::to_value)
+                .collect::<std::result::Result<Vec<_>, _>>()
+                .map_err(Error::internal)?;
             output::rows(&rows, json.json)?;
         }
         WorkspaceCommand::Attribute(attribution) => attribute(db, attribution).await?,
@@ -287,7 +291,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     workspaces::block(tx, id, &reason)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json)?;
+            output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
         WorkspaceCommand::Unblock { workspace, json } => {
             let changed = db
@@ -296,7 +300,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     workspaces::unblock(tx, id)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json)?;
+            output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
     }
     Ok(())
@@ -316,7 +320,7 @@ pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
             Ok(changed)
         })
         .await?;
-    output::object(&serde_json::to_value(changed)?, json.json)?;
+    output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
             { "label": "Tags", "type": "multi_select", "options": choices(&TAGS) },
             { "label": "Released", "type": "date" },
         ],
-    }))?;
+    })).map_err(Error::internal)?;
     let collection = collections::create(tx, &author, new)?.id;
     insert_items(tx, &author, collection)?;
     let view: NewView = serde_json::from_value(json!({
@@ -78,7 +78,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
         "filter_tree": { "and": [
             { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 30 },
         ] },
-    }))?;
+    })).map_err(Error::internal)?;
     views::create(tx, &author, collection, view)?;
     Ok(collection)
 }

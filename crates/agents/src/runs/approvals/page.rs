@@ -79,7 +79,7 @@ impl CallView {
             tool: step.name.clone(),
             description: settings.as_ref().map(|settings| settings.description.clone()),
             http: settings.map(|settings| settings.http),
-            arguments: visible(&serde_json::to_string_pretty(&arguments)?),
+            arguments: visible(&serde_json::to_string_pretty(&arguments).map_err(Error::internal)?),
         })
     }
 }
