@@ -1,9 +1,8 @@
 //! The runner: what it knows to do, its loop, and its end.
 
-use crate::error::JobError;
 use crate::job::{Job, When};
 use crate::table::{self, Claimed, Room};
-use crate::work::{self, Ended, JobContext, Tokens};
+use crate::work::{self, Ended, Tokens};
 use model::{Result, WorkspaceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -69,39 +68,9 @@ impl Runner {
         self
     }
 
-    /// Runs jobs of this kind with `handler`, without saying what for. A group declares its jobs as [`Job`]s.
-    #[must_use]
-    pub fn handle<F, Fut>(self, kind: &'static str, handler: F) -> Self
-    where
-        F: Fn(JobContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), JobError>> + Send + 'static,
-    {
-        self.with([Job::after(kind, "", "", handler)])
-    }
-
-    /// Runs `handler` as [`When::Every`] says, without saying what for. A group declares its jobs as
-    /// [`Job`]s.
-    #[must_use]
-    pub fn every<F, Fut>(self, kind: &'static str, period: Duration, handler: F) -> Self
-    where
-        F: Fn(JobContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), JobError>> + Send + 'static,
-    {
-        self.with([Job::every(kind, period, "", handler)])
-    }
-
     /// The jobs that it knows, in the order of their names.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
-    }
-
-    /// How often jobs of a kind are tried in all, 12 unless said here, after its handler was given.
-    #[must_use]
-    pub fn max_attempts(mut self, kind: &'static str, attempts: i64) -> Self {
-        if let Some(job) = self.jobs.remove(kind) {
-            self.jobs.insert(kind, job.up_to(attempts));
-        }
-        self
     }
 
     /// How many jobs run at a time.
