@@ -78,6 +78,22 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
+    /// That it still opens anything.
+    ///
+    /// # Errors
+    /// `api_key_revoked`, `api_key_expired`.
+    pub fn check_usable(&self, now: Timestamp) -> Result<()> {
+        if self.revoked_at.is_some() {
+            return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
+        }
+        if self.expires_at.is_some_and(|expires| expires <= now) {
+            return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
+        }
+        Ok(())
+    }
+}
+
+impl StoredKey {
     /// `active`, `expired` or `revoked`.
     pub fn status(&self, now: Timestamp) -> &'static str {
         if self.revoked_at.is_some() {

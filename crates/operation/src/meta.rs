@@ -1,6 +1,5 @@
 //! What is declared of an operation.
 
-use crate::deprecation::Deprecated;
 use model::{Scope, text_enum};
 use std::fmt;
 
@@ -118,4 +117,15 @@ impl Meta {
     pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
+}
+
+/// What is declared of an operation that will be retired.
+#[derive(Debug)]
+pub struct Deprecated {
+    /// The day of the announcement, such as `2026-11-21`.
+    pub since: &'static str,
+    /// The day on which it stops, at midnight UTC.
+    pub sunset: &'static str,
+    /// What to use instead: method and path of an operation, such as `GET /runs`.
+    pub alternative: &'static str,
 }

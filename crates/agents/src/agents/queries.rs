@@ -7,7 +7,7 @@ use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
-use store::{OptInPage, Read, Tx, each};
+use store::{OneRow, OptInPage, Read, Tx, each, lock_row};
 
 /// The most agents of a workspace.
 const MOST_AGENTS: i64 = 1000;
@@ -22,20 +22,16 @@ pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Resul
         .filter(agents::id.eq(id))
         .filter(agents::status.ne(AgentStatus::Archived))
         .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("agent"))
+        .or_not_found("agent")
 }
 
 /// A live agent, locked on PostgreSQL until the transaction ends, so that two changes cannot make one version.
 pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        agents::table
-            .filter(agents::workspace_id.eq(workspace))
-            .filter(agents::id.eq(id))
-            .select(agents::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+    lock_row!(
+        tx,
+        agents::table.filter(agents::workspace_id.eq(workspace)).filter(agents::id.eq(id)).select(agents::id),
+        for_no_key_update
+    );
     live_agent(tx, workspace, id)
 }
 
@@ -302,8 +298,7 @@ pub(super) fn version(
         .filter(agent_versions::agent_id.eq(agent))
         .filter(agent_versions::version.eq(version))
         .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("version"))
+        .or_not_found("version")
 }
 
 pub(super) fn versions(

@@ -7,7 +7,7 @@ use crate::agents::AgentStatus;
 use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::{CursorPage, Read, Tx, each};
+use store::{CursorPage, OneRow, Read, Tx, each, lock_row};
 
 /// How long a worker may be silent before its run can be taken over.
 pub(super) const LEASE_SECONDS: i64 = 30;
@@ -23,11 +23,7 @@ pub(super) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
 }
 
 pub(super) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
-    runs::table
-        .find((workspace, id))
-        .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("run"))
+    runs::table.find((workspace, id)).first(read.connection()).or_not_found("run")
 }
 
 /// Which runs to list.
@@ -342,9 +338,7 @@ pub(super) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
 
 /// Locks a run on PostgreSQL until the transaction ends, and gives it.
 pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        runs::table.find((workspace, id)).select(runs::epoch).for_update().execute(connection)?;
-    }
+    lock_row!(tx, runs::table.find((workspace, id)).select(runs::epoch), for_update);
     by_id(tx, workspace, id)
 }
 

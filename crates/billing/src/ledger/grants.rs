@@ -7,7 +7,7 @@ use crate::schema::{energy_entries, energy_grants, grant_burns};
 use auth::workspaces;
 use diesel::prelude::*;
 use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text_enum};
-use store::Tx;
+use store::{OneRow, Tx};
 
 text_enum! {
     /// Where Energy comes from.
@@ -293,8 +293,7 @@ pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i
     use energy_grants as g;
     account::lock(tx, workspace)?;
     let known = g::table.find(id).filter(g::workspace_id.eq(workspace));
-    let before: Option<i64> = known.select(g::remaining).first(tx.connection()).optional()?;
-    let before = before.ok_or_else(|| Error::not_found("grant"))?;
+    let before: i64 = known.select(g::remaining).first(tx.connection()).or_not_found("grant")?;
     let now = tx.now();
     diesel::update(g::table.find(id))
         .filter(g::voided_at.is_null())

@@ -5,7 +5,7 @@ use super::token::TokenHash;
 use crate::schema::inbound_webhooks;
 use diesel::prelude::*;
 use model::{Code, Error, InboundWebhookId, JsonText, Result, Timestamp, WorkspaceId};
-use store::{AnyConnection, OptInPage, Read, Tx};
+use store::{OneRow, OptInPage, Read, Tx, lock_row};
 
 /// The most inbound webhooks of a workspace.
 const MOST_WEBHOOKS: i64 = 100;
@@ -15,19 +15,16 @@ pub(super) fn webhook(read: &mut Read, workspace: WorkspaceId, id: &InboundWebho
     inbound_webhooks::table
         .find((workspace, id))
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("inbound webhook"))
+        .or_not_found("inbound webhook")
 }
 
 /// A webhook, locked on PostgreSQL until the transaction ends.
 pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<Row> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        inbound_webhooks::table
-            .find((workspace, id))
-            .select(inbound_webhooks::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+    lock_row!(
+        tx,
+        inbound_webhooks::table.find((workspace, id)).select(inbound_webhooks::id),
+        for_no_key_update
+    );
     webhook(tx, workspace, id)
 }
 

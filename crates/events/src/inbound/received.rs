@@ -11,7 +11,7 @@ use model::{
     ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
 };
 use serde_json::json;
-use store::{AnyConnection, Cached, OffsetPage, Read, Tx, each};
+use store::{Cached, OffsetPage, Read, Tx, each, lock_row};
 
 /// After so many refusals within ten minutes an event says so.
 const ALERT_AFTER: i64 = 20;
@@ -256,9 +256,7 @@ pub(super) fn end_again(
     ending: &Ending,
 ) -> Result<()> {
     let row = || inbound_requests::table.find((workspace, id));
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        row().select(inbound_requests::id).for_update().execute(connection)?;
-    }
+    lock_row!(tx, row().select(inbound_requests::id), for_update);
     let webhook: Option<InboundWebhookId> = row()
         .filter(inbound_requests::status.eq(RequestStatus::Failed))
         .select(inbound_requests::webhook_id)

@@ -12,7 +12,7 @@ use model::{
 use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, OneRow, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
 
 text_enum! {
@@ -349,8 +349,7 @@ pub(crate) fn find(
         .filter(webhook_deliveries::workspace_id.eq(workspace))
         .select(DeliveryRow::as_select())
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("delivery"))
+        .or_not_found("delivery")
 }
 
 /// A delivery with its request and the last answer.

@@ -8,7 +8,7 @@ use auth::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
-use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
+use store::{LockLevel, LockMode, OneRow, OptInPage, Read, Tx, lock_row};
 
 /// The most endpoints of a workspace.
 const MOST_ENDPOINTS: i64 = 20;
@@ -35,21 +35,20 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpoint
         .filter(webhook_endpoints::workspace_id.eq(workspace))
         .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("webhook endpoint"))
+        .or_not_found("webhook endpoint")
 }
 
 /// The same, locked on PostgreSQL until the transaction ends; see [`lock`].
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
     tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
+    lock_row!(
+        tx,
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq(id))
             .filter(webhook_endpoints::workspace_id.eq(workspace))
-            .select(webhook_endpoints::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+            .select(webhook_endpoints::id),
+        for_no_key_update
+    );
     find(tx, workspace, id)
 }
 
@@ -61,14 +60,14 @@ pub(crate) fn lock(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()
         return Ok(());
     }
     tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
+    lock_row!(
+        tx,
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
             .order(webhook_endpoints::id)
-            .select(webhook_endpoints::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+            .select(webhook_endpoints::id),
+        for_no_key_update
+    );
     Ok(())
 }
 

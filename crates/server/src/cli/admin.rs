@@ -1,5 +1,6 @@
 //! Workspaces, plans, Energy and keys: what the dashboard will do, for whoever has the machine.
 
+use super::arguments::{Json, workspace_id};
 use super::output;
 use super::partner::{Attribution, attribute};
 use crate::Config;
@@ -10,20 +11,10 @@ use auth::partners;
 use auth::workspaces::{self, NewWorkspace, is_slug};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
 use billing::plans;
-use clap::{Args, Subcommand};
-use model::{
-    Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp,
-    WorkspaceId,
-};
+use clap::Subcommand;
+use model::{Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp};
 use serde_json::{Value, json};
-use store::{Db, Read, Tx};
-
-#[derive(Args)]
-pub(super) struct Json {
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
-}
+use store::{Db, Tx};
 
 #[derive(Subcommand)]
 pub(super) enum WorkspaceCommand {
@@ -471,10 +462,6 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
         "revoked_at": stored.revoked_at,
         "created_at": stored.created_at,
     })
-}
-
-pub(super) fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
-    Ok(workspaces::find(read, text)?.id)
 }
 
 /// `Acme & Sons` as `acme-sons`.

@@ -1,6 +1,6 @@
 //! Partners, for whoever has the machine.
 
-use super::admin::{Json, workspace_id};
+use super::arguments::{Json, workspace_id};
 use super::output;
 use crate::values::{self, whole};
 use auth::{partners, workspaces};
