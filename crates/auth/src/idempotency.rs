@@ -9,7 +9,7 @@
 use crate::Seal;
 use crate::schema::idempotency_keys;
 use diesel::prelude::*;
-use model::{Code, Error, KeyId, RequestId, Result, Timestamp};
+use model::{Code, Error, KeyId, RequestId, Result, Timestamp, text_enum};
 use std::sync::Arc;
 use store::{Read, Tx, each};
 
@@ -119,6 +119,14 @@ pub enum Known {
     InProgress,
 }
 
+text_enum! {
+    /// Where a request with a key stands.
+    enum ClaimState {
+        Claimed = "claimed",
+        Done = "done",
+    }
+}
+
 #[derive(Insertable, Queryable)]
 #[diesel(table_name = idempotency_keys)]
 struct Row {
@@ -126,7 +134,7 @@ struct Row {
     key: String,
     fingerprint: Vec<u8>,
     request_id: String,
-    state: String,
+    state: ClaimState,
     fence: i64,
     lease_until: Timestamp,
     resource_id: Option<String>,
@@ -185,7 +193,7 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
         key: ask.key.clone(),
         fingerprint: ask.fingerprint.to_vec(),
         request_id: ask.request.to_string(),
-        state: "claimed".to_owned(),
+        state: ClaimState::Claimed,
         fence: 1,
         lease_until: now.plus_seconds(LEASE_SECONDS),
         resource_id: None,
@@ -227,7 +235,7 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
         .set((
             idempotency_keys::fingerprint.eq(ask.fingerprint.to_vec()),
             idempotency_keys::request_id.eq(ask.request.as_str()),
-            idempotency_keys::state.eq("claimed"),
+            idempotency_keys::state.eq(ClaimState::Claimed),
             idempotency_keys::fence.eq(claim.fence),
             idempotency_keys::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
             idempotency_keys::resource_id.eq(claim.resource.as_deref()),
@@ -282,7 +290,7 @@ pub fn finish(
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set((
-            idempotency_keys::state.eq("done"),
+            idempotency_keys::state.eq(ClaimState::Done),
             idempotency_keys::status.eq(i64::from(status)),
             idempotency_keys::body.eq(sealed),
             idempotency_keys::expires_at.eq(expires),
@@ -301,7 +309,7 @@ pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
     diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set((
-            idempotency_keys::state.eq("claimed"),
+            idempotency_keys::state.eq(ClaimState::Claimed),
             idempotency_keys::lease_until.eq(now),
             idempotency_keys::status.eq(None::<i64>),
             idempotency_keys::body.eq(None::<String>),
@@ -347,11 +355,11 @@ pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .filter(idempotency_keys::resource_id.is_null())
-        .filter(idempotency_keys::state.eq("claimed"))
+        .filter(idempotency_keys::state.eq(ClaimState::Claimed))
         .execute(tx.connection())?;
     diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
-        .filter(idempotency_keys::state.eq("claimed"))
+        .filter(idempotency_keys::state.eq(ClaimState::Claimed))
         .set(idempotency_keys::lease_until.eq(now))
         .execute(tx.connection())?;
     Ok(())

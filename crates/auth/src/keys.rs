@@ -78,6 +78,22 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
+    /// That it still opens anything.
+    ///
+    /// # Errors
+    /// `api_key_revoked`, `api_key_expired`.
+    pub fn check_usable(&self, now: Timestamp) -> Result<()> {
+        if self.revoked_at.is_some() {
+            return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
+        }
+        if self.expires_at.is_some_and(|expires| expires <= now) {
+            return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
+        }
+        Ok(())
+    }
+}
+
+impl StoredKey {
     /// `active`, `expired` or `revoked`.
     pub fn status(&self, now: Timestamp) -> &'static str {
         if self.revoked_at.is_some() {
@@ -96,7 +112,7 @@ struct Row {
     id: KeyId,
     secret_hash: Vec<u8>,
     name: String,
-    env: String,
+    env: Env,
     scopes: String,
     lineage_id: KeyId,
     workspace_id: Option<WorkspaceId>,
@@ -124,7 +140,7 @@ impl Row {
             id: self.id,
             lineage: self.lineage_id,
             owner,
-            env: Env::parse(&self.env).ok_or_else(|| Error::internal("a key is neither live nor test"))?,
+            env: self.env,
             // Rechecked whenever a key is read: a partner scope on a workspace key never counts.
             scopes: match owner {
                 KeyOwner::Workspace(_) => scopes.without(Scope::is_partner_only),
@@ -169,7 +185,7 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
         id: id.clone(),
         secret_hash: secret.hash().0.to_vec(),
         name: new.name,
-        env: new.env.as_str().to_owned(),
+        env: new.env,
         scopes: new.scopes.into_iter().collect::<ScopeSet>().to_string(),
         lineage_id: id.clone(),
         workspace_id: workspace,

@@ -2,11 +2,12 @@
 
 use crate::schema::{plans, workspaces};
 use diesel::prelude::*;
-use model::{Error, PartnerId, Plan, Result, SubscriptionStatus, Timestamp, Workspace, WorkspaceId};
+use model::{PartnerId, Plan, Result, SubscriptionStatus, Timestamp, Workspace, WorkspaceId};
 use store::Read;
 
 type PlanRow = (String, Option<i64>, Option<i64>, i64, i64);
-type WorkspaceRow = (WorkspaceId, String, Option<PartnerId>, String, Option<Timestamp>, bool, Option<String>);
+type WorkspaceRow =
+    (WorkspaceId, String, Option<PartnerId>, SubscriptionStatus, Option<Timestamp>, bool, Option<String>);
 
 /// Workspaces with their plans, as they are now; in no order, without those that do not exist.
 pub(crate) fn load_workspaces(
@@ -37,14 +38,11 @@ pub(crate) fn load_workspaces(
         ))
         .load(read.connection())?;
     let now = read.now();
-    rows.into_iter().map(|(row, plan)| workspace(row, plan, now)).collect()
+    Ok(rows.into_iter().map(|(row, plan)| workspace(row, plan, now)).collect())
 }
 
-fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Result<Workspace> {
-    let (id, slug, partner, status, period_end, ends, blocked) = row;
-    let subscription = SubscriptionStatus::parse(&status).ok_or_else(|| {
-        Error::internal(format!("workspace {id} has the unknown subscription status {status}"))
-    })?;
+fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Workspace {
+    let (id, slug, partner, subscription, period_end, ends, blocked) = row;
     let has_plan = plan.is_some();
     let (plan_id, rpm, quota, test_runs, price) =
         plan.unwrap_or_else(|| (Plan::NONE.to_owned(), None, None, 0, 0));
@@ -57,7 +55,7 @@ fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Result
         test_runs_per_day: test_runs,
         usd_micros_per_1000_energy: price,
     };
-    Ok(Workspace { id, slug, partner, plan, subscription, blocked_reason })
+    Workspace { id, slug, partner, plan, subscription, blocked_reason }
 }
 
 /// How long a late payment is waited for, in seconds.

@@ -68,7 +68,7 @@ struct Row {
     name: String,
     partner_id: Option<PartnerId>,
     plan_id: Option<String>,
-    subscription_status: String,
+    subscription_status: SubscriptionStatus,
     period_start: Option<Timestamp>,
     period_end: Option<Timestamp>,
     cancel_at_period_end: bool,
@@ -77,22 +77,20 @@ struct Row {
 }
 
 impl Row {
-    fn record(self) -> Result<WorkspaceRecord> {
-        let status = self.subscription_status;
-        Ok(WorkspaceRecord {
+    fn record(self) -> WorkspaceRecord {
+        WorkspaceRecord {
             id: self.id,
             slug: self.slug,
             name: self.name,
             partner: self.partner_id,
             plan: self.plan_id,
-            subscription: SubscriptionStatus::parse(&status)
-                .ok_or_else(|| Error::internal(format!("unknown subscription status {status}")))?,
+            subscription: self.subscription_status,
             period_start: self.period_start,
             period_end: self.period_end,
             cancel_at_period_end: self.cancel_at_period_end,
             blocked_reason: self.blocked_reason,
             created_at: self.created_at,
-        })
+        }
     }
 }
 
@@ -116,7 +114,7 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
                 workspaces::slug.eq(&new.slug),
                 workspaces::name.eq(name),
                 workspaces::partner_id.eq(new.partner),
-                workspaces::subscription_status.eq(SubscriptionStatus::Inactive.as_str()),
+                workspaces::subscription_status.eq(SubscriptionStatus::Inactive),
                 workspaces::cancel_at_period_end.eq(false),
                 workspaces::created_at.eq(now),
                 workspaces::updated_at.eq(now),
@@ -157,7 +155,7 @@ pub fn is_slug(text: &str) -> bool {
 pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
     let row: Option<Row> =
         workspaces::table.find(id).select(Row::as_select()).first(read.connection()).optional()?;
-    row.ok_or_else(unknown)?.record()
+    Ok(row.ok_or_else(unknown)?.record())
 }
 
 /// Locks a workspace until the transaction ends, but not for those who only refer to it, as grants do: they have
@@ -174,7 +172,7 @@ pub fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
         }
     }
     .optional()?;
-    row.ok_or_else(unknown)?.record()
+    Ok(row.ok_or_else(unknown)?.record())
 }
 
 fn unknown() -> Error {
@@ -196,7 +194,7 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
         .select(Row::as_select())
         .first(read.connection())
         .optional()?;
-    row.ok_or_else(unknown)?.record()
+    Ok(row.ok_or_else(unknown)?.record())
 }
 
 /// All workspaces, oldest first.
@@ -206,7 +204,7 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
 pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
     let rows: Vec<Row> =
         workspaces::table.order(workspaces::id.asc()).select(Row::as_select()).load(read.connection())?;
-    rows.into_iter().map(Row::record).collect()
+    Ok(rows.into_iter().map(Row::record).collect())
 }
 
 /// Cuts a workspace off. The reason is what every request is then told.
@@ -260,7 +258,7 @@ pub fn set_subscription(tx: &mut Tx, id: WorkspaceId, new: &Subscription<'_>) ->
     diesel::update(workspaces::table.find(id))
         .set((
             workspaces::plan_id.eq(new.plan),
-            workspaces::subscription_status.eq(new.status.as_str()),
+            workspaces::subscription_status.eq(new.status),
             workspaces::period_start.eq(new.period_start),
             workspaces::period_end.eq(new.period_end),
             workspaces::cancel_at_period_end.eq(false),
@@ -290,7 +288,7 @@ pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
     let now = tx.now();
     diesel::update(workspaces::table.find(id))
         .set((
-            workspaces::subscription_status.eq(SubscriptionStatus::Canceled.as_str()),
+            workspaces::subscription_status.eq(SubscriptionStatus::Canceled),
             workspaces::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
@@ -333,7 +331,7 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
             query.select(Row::as_select()).for_no_key_update().skip_locked().load(connection)?
         }
     };
-    let mut due = due.into_iter().map(Row::record).collect::<Result<Vec<_>>>()?;
+    let mut due: Vec<_> = due.into_iter().map(Row::record).collect();
     due.sort_by_key(|workspace| workspace.id);
     Ok(due)
 }

@@ -9,7 +9,7 @@
 
 use crate::schema::{invoices, payment_methods};
 use diesel::prelude::*;
-use model::{Code, Error, InvoiceId, JsonText, PaymentMethodId, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, InvoiceId, JsonText, PaymentMethodId, Result, Timestamp, WorkspaceId, text_enum};
 use operation::BoxFuture;
 use serde::{Deserialize, Serialize};
 use store::{Tx, each};
@@ -79,39 +79,19 @@ pub enum Charged {
     },
 }
 
-/// Where an invoice stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum InvoiceStatus {
-    /// Still being written.
-    Draft,
-    /// To be paid.
-    Open,
-    /// Paid.
-    Paid,
-    /// Taken back.
-    Void,
-    /// Given up.
-    Uncollectible,
-}
-
-impl InvoiceStatus {
-    const ALL: [Self; 5] = [Self::Draft, Self::Open, Self::Paid, Self::Void, Self::Uncollectible];
-
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Open => "open",
-            Self::Paid => "paid",
-            Self::Void => "void",
-            Self::Uncollectible => "uncollectible",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+text_enum! {
+    /// Where an invoice stands.
+    pub enum InvoiceStatus {
+        /// Still being written.
+        Draft = "draft",
+        /// To be paid.
+        Open = "open",
+        /// Paid.
+        Paid = "paid",
+        /// Taken back.
+        Void = "void",
+        /// Given up.
+        Uncollectible = "uncollectible",
     }
 }
 
@@ -164,7 +144,7 @@ struct InvoiceRow<'a> {
 #[diesel(table_name = invoices, treat_none_as_null = true, treat_none_as_default_value = false)]
 struct InvoiceState<'a> {
     number: &'a str,
-    status: &'a str,
+    status: InvoiceStatus,
     total_cents: i64,
     currency: &'a str,
     pdf_url: Option<&'a str>,
@@ -177,7 +157,7 @@ impl<'a> InvoiceState<'a> {
     fn of(invoice: &'a NewInvoice) -> Self {
         Self {
             number: &invoice.number,
-            status: invoice.status.as_str(),
+            status: invoice.status,
             total_cents: invoice.total_cents,
             currency: &invoice.currency,
             pdf_url: invoice.pdf_url.as_deref(),

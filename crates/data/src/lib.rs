@@ -33,7 +33,7 @@ impl Domain for Collections {
         let mut all = EventType::of::<collections::CollectionEvent<'_>>();
         all.extend(EventType::of::<FieldEvent<'_>>());
         all.extend(EventType::of::<collections::views::ViewEvent<'_>>());
-        all.extend(EventType::of::<IndexEvent<'_>>());
+        all.extend(EventType::of::<IndexEvent>());
         all
     }
 }

@@ -19,8 +19,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
 use crate::dial::{Bounded, Dial, Resolver, SystemResolver};
-use crate::error::Error;
-use crate::message::{NO_CONNECTION, Request, Response, Streaming, TOTAL, header_map};
+use crate::error::{Error, NO_CONNECTION};
+use crate::message::{Request, Response, Streaming, TOTAL, header_map};
 use crate::policy::Policy;
 use crate::redirect::{self, Hop};
 use crate::url_rules::{self, UrlRules};

@@ -19,8 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tower_service::Service;
 
-use crate::error::Error;
-use crate::message::NO_CONNECTION;
+use crate::error::{Error, NO_CONNECTION};
 use crate::policy::Policy;
 use crate::url_rules::ADDRESS;
 

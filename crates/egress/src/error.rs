@@ -3,9 +3,11 @@
 //! No variant carries text from outside: reasons are constants, so an answer can't leak an address that was
 //! resolved, a certificate's names or a peer's bytes.
 
-use crate::message::NO_CONNECTION;
 use std::error::Error as StdError;
 use std::{fmt, io};
+
+/// Why a request timed out that never had a connection.
+pub(crate) const NO_CONNECTION: &str = "no connection in time";
 
 /// Why there is no (complete) response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,6 @@ use crate::url_rules::UrlRules;
 const MAX_HEADERS: usize = 64;
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// Why a request timed out that never had a connection.
-pub(crate) const NO_CONNECTION: &str = "no connection in time";
 pub(crate) const TOTAL: Error = Error::Timeout { reason: "no complete response in time" };
 const BODY: Error = Error::TooLarge { reason: "the body is larger than accepted" };
 

@@ -39,7 +39,12 @@ pub type Objects = Arc<dyn ObjectStore>;
 /// When the folder cannot be made.
 pub fn objects_in(folder: &std::path::Path) -> Result<Objects> {
     std::fs::create_dir_all(folder)?;
-    Ok(Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true).with_automatic_cleanup(true)))
+    Ok(Arc::new(
+        LocalFileSystem::new_with_prefix(folder)
+            .map_err(Error::internal)?
+            .with_fsync(true)
+            .with_automatic_cleanup(true),
+    ))
 }
 
 /// Keeps bytes in memory, for tests.
@@ -110,11 +115,13 @@ impl Files {
         let most = new.most_bytes;
         let (id, place) = db.write(move |tx| begin(tx, &new)).await?;
         let name = place.name;
-        let mut writer =
-            WriteMultipart::new_with_chunk_size(self.objects.put_multipart(&place.path).await?, PART);
+        let mut writer = WriteMultipart::new_with_chunk_size(
+            self.objects.put_multipart(&place.path).await.map_err(Error::internal)?,
+            PART,
+        );
         match write(&mut writer, bytes, most).await {
             Ok(facts) => {
-                writer.finish().await?;
+                writer.finish().await.map_err(Error::internal)?;
                 let mime_type = mime_type(&facts.head, facts.is_text, &name).to_owned();
                 Ok(Stored { id, size: facts.size, sha256: facts.sha256, mime_type })
             }
@@ -138,7 +145,8 @@ impl Files {
         range: Option<Range<u64>>,
     ) -> Result<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>> {
         let options = GetOptions { range: range.map(GetRange::Bounded), ..GetOptions::default() };
-        let found = self.objects.get_opts(&path(&row.storage_key)?, options).await?;
+        let found =
+            self.objects.get_opts(&path(&row.storage_key)?, options).await.map_err(Error::internal)?;
         Ok(found.into_stream().map_err(std::io::Error::from))
     }
 
@@ -147,7 +155,7 @@ impl Files {
     /// # Errors
     /// The storage's.
     pub async fn reader(&self, row: &FileRow) -> Result<BufReader> {
-        let meta = self.objects.head(&path(&row.storage_key)?).await?;
+        let meta = self.objects.head(&path(&row.storage_key)?).await.map_err(Error::internal)?;
         Ok(BufReader::new(self.objects.clone(), &meta))
     }
 }
@@ -158,7 +166,7 @@ struct Place {
 }
 
 fn path(key: &str) -> Result<Path> {
-    Ok(Path::parse(key)?)
+    Ok(Path::parse(key).map_err(Error::internal)?)
 }
 
 fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
@@ -237,7 +245,7 @@ async fn write(
         digest.update(&chunk);
         let wanted = SNIFFED.saturating_sub(head.len()).min(chunk.len());
         head.extend_from_slice(chunk.get(..wanted).unwrap_or_default());
-        writer.wait_for_capacity(4).await?;
+        writer.wait_for_capacity(4).await.map_err(Error::internal)?;
         writer.put(chunk);
     }
     // A character may be cut at the end of the head; anything else that is wrong says that it is no text.
@@ -294,7 +302,7 @@ pub async fn sweep(db: &Db, files_store: &Files) -> Result<usize> {
         for (_, key) in &abandoned {
             match files_store.objects.delete(&path(key)?).await {
                 Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(Error::internal(error)),
             }
         }
         let ids: Vec<FileId> = abandoned.iter().map(|(id, _)| *id).collect();

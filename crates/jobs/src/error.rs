@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_cause_says_what_failed() {
-        let broken = JobError::from("x".parse::<i64>().unwrap_err());
+        let broken = JobError::from(Error::internal("x".parse::<i64>().unwrap_err()));
         assert_eq!((broken.next, broken.cause.as_str()), (Next::Backoff, "invalid digit found in string"));
         assert_eq!(JobError::give_up(Error::internal("no\0 more")).cause, "no more");
         let missing = JobError::from(Error::not_found("contact"));

@@ -1,11 +1,13 @@
 //! A job as a group declares it: its name, when it runs, what it does, and the work itself.
 
 use crate::error::JobError;
-use crate::work::JobContext;
+use model::JsonText;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Db;
+use tokio_util::sync::CancellationToken;
 
 /// How often a job is tried unless it says otherwise: with the growing delays, for about an hour.
 const MAX_ATTEMPTS: i64 = 12;
@@ -36,6 +38,20 @@ impl fmt::Display for When {
             seconds => write!(f, "every {seconds} s"),
         }
     }
+}
+
+/// What a handler is given.
+#[derive(Clone)]
+pub struct JobContext {
+    /// The database, within the bound on what background work may hold of it ([`Db::background`]).
+    pub db: Db,
+    /// What [`store::Tx::enqueue`] was given; `null` for periodic work.
+    pub payload: JsonText,
+    /// Which attempt this is, from 1. Owners that vanished count, those that were stopped don't.
+    pub attempts: i64,
+    /// Cancelled when the handler should come to an end: the service stops, or the job is no longer ours. One that
+    /// heeds it answers [`JobError::hand_back`].
+    pub soft: CancellationToken,
 }
 
 /// A kind of work in the background. Cheap to clone.

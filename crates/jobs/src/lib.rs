@@ -15,6 +15,6 @@ mod table;
 mod work;
 
 pub use error::JobError;
-pub use job::{Job, When};
-pub use runner::{Aborted, Runner, Running, Waker};
-pub use work::JobContext;
+pub use job::{Job, JobContext, When};
+pub use runner::{Runner, Running, Waker};
+pub use work::Aborted;

@@ -1,9 +1,8 @@
 //! The runner: what it knows to do, its loop, and its end.
 
-use crate::error::JobError;
 use crate::job::{Job, When};
 use crate::table::{self, Claimed, Room};
-use crate::work::{self, Ended, JobContext, Tokens};
+use crate::work::{self, Aborted, Ended, Tokens, Worker};
 use model::{Result, WorkspaceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,8 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 /// program. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner {
-    pub(crate) db: Db,
-    pub(crate) lease: Duration,
+    worker: Worker,
     jobs: BTreeMap<&'static str, Job>,
     concurrency: usize,
     per_workspace: usize,
@@ -38,26 +36,16 @@ impl Waker {
     }
 }
 
-/// A job that was ended before it was done. It is due again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Aborted {
-    /// Its row.
-    pub id: i64,
-    /// Its kind.
-    pub kind: String,
-}
-
 impl Runner {
     /// A runner that knows nothing to do yet: eight jobs at a time, at most three of them of one workspace, a look at the table
     /// every second, leases of a minute.
     pub fn new(db: Db) -> Self {
         Self {
-            db,
+            worker: Worker { db, lease: Duration::from_secs(60) },
             jobs: BTreeMap::new(),
             concurrency: 8,
             per_workspace: 3,
             poll: Duration::from_secs(1),
-            lease: Duration::from_secs(60),
             waker: Waker::default(),
         }
     }
@@ -69,39 +57,9 @@ impl Runner {
         self
     }
 
-    /// Runs jobs of this kind with `handler`, without saying what for. A group declares its jobs as [`Job`]s.
-    #[must_use]
-    pub fn handle<F, Fut>(self, kind: &'static str, handler: F) -> Self
-    where
-        F: Fn(JobContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), JobError>> + Send + 'static,
-    {
-        self.with([Job::after(kind, "", "", handler)])
-    }
-
-    /// Runs `handler` as [`When::Every`] says, without saying what for. A group declares its jobs as
-    /// [`Job`]s.
-    #[must_use]
-    pub fn every<F, Fut>(self, kind: &'static str, period: Duration, handler: F) -> Self
-    where
-        F: Fn(JobContext) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), JobError>> + Send + 'static,
-    {
-        self.with([Job::every(kind, period, "", handler)])
-    }
-
     /// The jobs that it knows, in the order of their names.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
-    }
-
-    /// How often jobs of a kind are tried in all, 12 unless said here, after its handler was given.
-    #[must_use]
-    pub fn max_attempts(mut self, kind: &'static str, attempts: i64) -> Self {
-        if let Some(job) = self.jobs.remove(kind) {
-            self.jobs.insert(kind, job.up_to(attempts));
-        }
-        self
     }
 
     /// How many jobs run at a time.
@@ -128,17 +86,13 @@ impl Runner {
     /// How long a job stays ours without a sign of life. It is renewed three times as often.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease.max(Duration::from_millis(3));
+        self.worker.lease = lease.max(Duration::from_millis(3));
         self
     }
 
     /// What wakes this runner.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
-    }
-
-    pub(crate) fn job(&self, kind: &str) -> Option<&Job> {
-        self.jobs.get(kind)
     }
 
     /// Begins to run jobs, on this runtime, until [`Running::stop`].
@@ -158,15 +112,23 @@ impl Runner {
         self.plan().await?;
         for runs in 0.. {
             let Some(job) = self.claim(1, HashMap::new()).await?.pop() else { return Ok(runs) };
-            work::run(self, job, &tokens).await?;
+            self.run(job, &tokens).await?;
         }
         Ok(0)
+    }
+
+    async fn run(&self, job: Claimed, tokens: &Tokens) -> Result<Ended> {
+        match self.jobs.get(job.kind.as_str()) {
+            Some(kind) => work::run(&self.worker, kind, job, tokens).await,
+            // Only kinds that are known are claimed.
+            None => Ok(Ended::Settled),
+        }
     }
 
     async fn plan(&self) -> Result<()> {
         for (&kind, job) in &self.jobs {
             if let When::Every(period) = job.when() {
-                self.db.write(move |tx| table::plan(tx, kind, period)).await?;
+                self.worker.db.write(move |tx| table::plan(tx, kind, period)).await?;
             }
         }
         Ok(())
@@ -175,8 +137,8 @@ impl Runner {
     async fn claim(&self, all: usize, running: HashMap<WorkspaceId, usize>) -> Result<Vec<Claimed>> {
         let kinds: Vec<&'static str> = self.jobs.keys().copied().collect();
         let room = Room { all, per_workspace: self.per_workspace, running };
-        let lease = self.lease;
-        self.db.write(move |tx| table::claim(tx, &kinds, room.clone(), lease)).await
+        let lease = self.worker.lease;
+        self.worker.db.write(move |tx| table::claim(tx, &kinds, room.clone(), lease)).await
     }
 }
 
@@ -239,7 +201,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
                     more = claimed.len() == free;
                     for job in claimed {
                         let (runner, tokens) = (runner.clone(), tokens.clone());
-                        running.spawn(job.workspace, async move { work::run(&runner, job, &tokens).await });
+                        running.spawn(job.workspace, async move { runner.run(job, &tokens).await });
                     }
                     // Further jobs of a workspace that has no room left may be due.
                     more |= running.by_workspace().values().any(|jobs| *jobs >= runner.per_workspace);

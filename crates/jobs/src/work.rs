@@ -1,10 +1,9 @@
 //! Running one job: its handler, its lease and its end.
 
 use crate::error::{JobError, Next, delay};
-use crate::job::{Job, When};
-use crate::runner::{Aborted, Runner};
+use crate::job::{Job, JobContext, When};
 use crate::table::{self, Claimed, Settled, Verdict, later, next_slot};
-use model::{JsonText, Result};
+use model::Result;
 use std::time::Duration;
 use store::Db;
 use tokio::task::JoinError;
@@ -14,18 +13,13 @@ use tokio_util::task::AbortOnDropHandle;
 /// How long a handler that was aborted may take to notice, which it does at its next `.await`.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
 
-/// What a handler is given.
-#[derive(Clone)]
-pub struct JobContext {
-    /// The database, within the bound on what background work may hold of it ([`Db::background`]).
-    pub db: Db,
-    /// What [`store::Tx::enqueue`] was given; `null` for periodic work.
-    pub payload: JsonText,
-    /// Which attempt this is, from 1. Owners that vanished count, those that were stopped don't.
-    pub attempts: i64,
-    /// Cancelled when the handler should come to an end: the service stops, or the job is no longer ours. One that
-    /// heeds it answers [`JobError::hand_back`].
-    pub soft: CancellationToken,
+/// A job that was ended before it was done. It is due again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aborted {
+    /// Its row.
+    pub id: i64,
+    /// Its kind.
+    pub kind: String,
 }
 
 /// How a run ended.
@@ -44,21 +38,28 @@ pub(crate) struct Tokens {
     pub(crate) hard: CancellationToken,
 }
 
-/// Runs a claimed job and settles it.
-pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Result<Ended> {
-    let Some(kind) = runner.job(&job.kind) else { return Ok(Ended::Settled) };
+/// What running a job takes.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) db: Db,
+    /// How long a job stays ours without a sign of life.
+    pub(crate) lease: Duration,
+}
+
+/// Runs a claimed job of this kind and settles it.
+pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Tokens) -> Result<Ended> {
     if tokens.soft.is_cancelled() {
-        return settle(runner, job, Verdict::HandBack).await;
+        return settle(worker, job, Verdict::HandBack).await;
     }
     // Its owners may have been ended by the job itself, so it must not come back for ever.
     if job.stale_lease.is_some() && job.attempts > kind.max_attempts() {
         let error = JobError::backoff("its owner vanished, and no attempts are left");
-        let verdict = verdict_of(runner, kind, &job, Err(error), false);
-        return settle(runner, job, verdict).await;
+        let verdict = verdict_of(worker, kind, &job, Err(error), false);
+        return settle(worker, job, verdict).await;
     }
     let soft = tokens.soft.child_token();
     let context = JobContext {
-        db: runner.db.background(),
+        db: worker.db.background(),
         payload: job.payload.clone(),
         attempts: job.attempts,
         soft: soft.clone(),
@@ -66,7 +67,7 @@ pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Resul
     let handler = kind.handler.clone();
     // A task of its own keeps a panic apart, also one of the handler's first lines.
     let mut handle = AbortOnDropHandle::new(tokio::spawn(async move { handler(context).await }));
-    let mut beat = tokio::time::interval(runner.lease / 3);
+    let mut beat = tokio::time::interval(worker.lease / 3);
     beat.tick().await;
     let result = loop {
         tokio::select! {
@@ -76,7 +77,7 @@ pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Resul
                 match tokio::time::timeout(ABORT_GRACE, &mut handle).await {
                     Ok(Err(error)) if error.is_cancelled() => {
                         let aborted = Aborted { id: job.id, kind: job.kind.clone() };
-                        settle(runner, job, Verdict::HandBack).await?;
+                        settle(worker, job, Verdict::HandBack).await?;
                         return Ok(Ended::Aborted(aborted));
                     }
                     Ok(result) => break result,
@@ -85,21 +86,21 @@ pub(crate) async fn run(runner: &Runner, job: Claimed, tokens: &Tokens) -> Resul
                 }
             }
             _ = beat.tick(), if !soft.is_cancelled() || tokens.soft.is_cancelled() => {
-                if !still_ours(runner, &job).await {
+                if !still_ours(worker, &job).await {
                     soft.cancel();
                 }
             }
         }
     };
     let result = result.unwrap_or_else(|error| Err(JobError::backoff(&panic_text(error))));
-    let verdict = verdict_of(runner, kind, &job, result, tokens.soft.is_cancelled());
-    settle(runner, job, verdict).await
+    let verdict = verdict_of(worker, kind, &job, result, tokens.soft.is_cancelled());
+    settle(worker, job, verdict).await
 }
 
 /// Renews the lease. A database that does not answer now may do so at the next beat, before the lease is over.
-async fn still_ours(runner: &Runner, job: &Claimed) -> bool {
-    let (claimed, lease) = (job.clone(), runner.lease);
-    match runner.db.write(move |tx| table::renew(tx, &claimed, lease)).await {
+async fn still_ours(worker: &Worker, job: &Claimed) -> bool {
+    let (claimed, lease) = (job.clone(), worker.lease);
+    match worker.db.write(move |tx| table::renew(tx, &claimed, lease)).await {
         Ok(true) => true,
         Ok(false) => {
             tracing::warn!(job.id, job.kind, "a job was taken over while it ran");
@@ -113,13 +114,13 @@ async fn still_ours(runner: &Runner, job: &Claimed) -> bool {
 }
 
 fn verdict_of(
-    runner: &Runner,
+    worker: &Worker,
     kind: &Job,
     job: &Claimed,
     result: Result<(), JobError>,
     asked_to_stop: bool,
 ) -> Verdict {
-    let now = runner.db.clock().now();
+    let now = worker.db.clock().now();
     let slot = match kind.when() {
         When::Every(period) => Some(next_slot(job.run_at, period, now)),
         When::After(_) => None,
@@ -131,7 +132,7 @@ fn verdict_of(
     };
     let wait = match error.next {
         Next::HandBack if asked_to_stop => return Verdict::HandBack,
-        Next::HandBack | Next::Backoff => Some(delay(job.attempts, &*runner.db.random())),
+        Next::HandBack | Next::Backoff => Some(delay(job.attempts, &*worker.db.random())),
         Next::RetryIn(wait) => Some(wait),
         Next::GiveUp => None,
     };
@@ -159,9 +160,9 @@ fn verdict_of(
     }
 }
 
-async fn settle(runner: &Runner, job: Claimed, verdict: Verdict) -> Result<Ended> {
+async fn settle(worker: &Worker, job: Claimed, verdict: Verdict) -> Result<Ended> {
     let (id, kind) = (job.id, job.kind.clone());
-    match runner.db.write(move |tx| table::settle(tx, &job, &verdict)).await? {
+    match worker.db.write(move |tx| table::settle(tx, &job, &verdict)).await? {
         Settled::Written => Ok(Ended::Settled),
         Settled::AskedAgain => Ok(Ended::Again),
         Settled::Lost => {

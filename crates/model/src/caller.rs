@@ -1,33 +1,19 @@
 //! Who asks: the key, the workspace it operates, and the limits that hold.
 
+use crate::text_enum;
 use crate::{
     Cause, Code, Error, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, WorkspaceId,
 };
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Whether a key's actions are real. Fixed when the key is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Env {
-    /// Effects are real and Energy is spent.
-    Live,
-    /// Effects outside are refused or simulated, and Energy is not spent.
-    Test,
-}
-
-impl Env {
-    /// The word of the wire format and of the key's prefix.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Test => "test",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Live, Self::Test].into_iter().find(|env| env.as_str() == text)
+text_enum! {
+    /// Whether a key's actions are real. Fixed when the key is made.
+    #[derive(Hash)]
+    pub enum Env {
+        /// Effects are real and Energy is spent.
+        Live = "live",
+        /// Effects outside are refused or simulated, and Energy is not spent.
+        Test = "test",
     }
 }
 
@@ -112,53 +98,23 @@ impl Plan {
     }
 }
 
-/// Where a subscription stands (platform-billing.md B.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SubscriptionStatus {
-    /// Paid.
-    Active,
-    /// In a trial that ends.
-    Trialing,
-    /// Paid by somebody else.
-    Sponsored,
-    /// A payment is late; operation goes on for the grace period.
-    PastDue,
-    /// Ended by the owner.
-    Canceled,
-    /// No plan.
-    Inactive,
-    /// A healthy plan without Energy.
-    EnergyDepleted,
-}
-
-impl SubscriptionStatus {
-    const ALL: [Self; 7] = [
-        Self::Active,
-        Self::Trialing,
-        Self::Sponsored,
-        Self::PastDue,
-        Self::Canceled,
-        Self::Inactive,
-        Self::EnergyDepleted,
-    ];
-
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Trialing => "trialing",
-            Self::Sponsored => "sponsored",
-            Self::PastDue => "past_due",
-            Self::Canceled => "canceled",
-            Self::Inactive => "inactive",
-            Self::EnergyDepleted => "energy_depleted",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text)
+text_enum! {
+    /// Where a subscription stands (platform-billing.md B.5).
+    pub enum SubscriptionStatus {
+        /// Paid.
+        Active = "active",
+        /// In a trial that ends.
+        Trialing = "trialing",
+        /// Paid by somebody else.
+        Sponsored = "sponsored",
+        /// A payment is late; operation goes on for the grace period.
+        PastDue = "past_due",
+        /// Ended by the owner.
+        Canceled = "canceled",
+        /// No plan.
+        Inactive = "inactive",
+        /// A healthy plan without Energy.
+        EnergyDepleted = "energy_depleted",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who did something, and what led to it.
 
+use crate::text_enum;
 use crate::{EventId, JsonText, KeyId, RequestId};
 use serde::{Deserialize, Serialize};
 
@@ -13,38 +14,23 @@ pub struct Actor {
     pub id: String,
 }
 
-/// What can do something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ActorType {
-    /// A request with an API key.
-    ApiKey,
-    /// A person at the dashboard.
-    User,
-    /// An AI agent.
-    Agent,
-    /// A flow.
-    Flow,
-    /// An import.
-    Import,
-    /// Whoever sends to an inbound webhook.
-    InboundWebhook,
-    /// The service itself.
-    System,
-}
-
-impl ActorType {
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ApiKey => "api_key",
-            Self::User => "user",
-            Self::Agent => "agent",
-            Self::Flow => "flow",
-            Self::Import => "import",
-            Self::InboundWebhook => "inbound_webhook",
-            Self::System => "system",
-        }
+text_enum! {
+    /// What can do something.
+    pub enum ActorType {
+        /// A request with an API key.
+        ApiKey = "api_key",
+        /// A person at the dashboard.
+        User = "user",
+        /// An AI agent.
+        Agent = "agent",
+        /// A flow.
+        Flow = "flow",
+        /// An import.
+        Import = "import",
+        /// Whoever sends to an inbound webhook.
+        InboundWebhook = "inbound_webhook",
+        /// The service itself.
+        System = "system",
     }
 }
 

@@ -196,8 +196,14 @@ pub const LONGEST_RETRY_AFTER: i64 = 3_600;
 
 /// Why a request failed: what the caller is told, and the cause, which only the log sees.
 ///
-/// Any [`std::error::Error`] becomes `internal_error` through `?`; what a caller can do something about is made by
-/// the constructors.
+/// Errors of the database and of the operating system become `internal_error` through `?`; all others are made by the
+/// constructors. So nothing that a caller sent can become a 500 by a `?`:
+///
+/// ```compile_fail
+/// fn read(text: &str) -> model::Result<i64> {
+///     Ok(text.parse::<i64>()?)
+/// }
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -372,12 +378,22 @@ impl fmt::Display for Error {
     }
 }
 
-/// `Error` itself is deliberately no `std::error::Error`, which is what makes this conversion possible.
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for Error {
-    fn from(cause: E) -> Self {
-        Self::internal(cause)
-    }
+/// Errors that can only be ours, whoever asked: `?` makes `internal_error` of them. What reading text may fail with is
+/// not among them, because the text may be the caller's: whoever reads it says what is wrong, by [`Error::invalid`] or
+/// [`Error::internal`].
+macro_rules! internal {
+    ($($error:ty),+ $(,)?) => {
+        $(
+            impl From<$error> for Error {
+                fn from(cause: $error) -> Self {
+                    Self::internal(cause)
+                }
+            }
+        )+
+    };
 }
+
+internal!(diesel::result::Error, diesel::ConnectionError, diesel::r2d2::PoolError, std::io::Error);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! Events: what happened, published to whoever subscribed.
 
-use crate::{JsonText, Result, Scope};
+use crate::{Error, JsonText, Result, Scope};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -46,7 +46,7 @@ pub trait Event {
 /// # Errors
 /// When it cannot be JSON.
 pub fn print_data(data: &impl Serialize) -> Result<JsonText> {
-    Ok(JsonText::printed(serde_json::to_string(data)?))
+    Ok(JsonText::printed(serde_json::to_string(data).map_err(Error::internal)?))
 }
 
 /// A type's schema with all it refers to, as one document.

@@ -1,5 +1,6 @@
 //! JSON that travels as text.
 
+use crate::{Error, Result};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -27,9 +28,9 @@ impl JsonText {
     /// Reads it as `T`.
     ///
     /// # Errors
-    /// When the stored JSON has another shape.
-    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> serde_json::Result<T> {
-        serde_json::from_str(&self.0)
+    /// `internal_error` where it has another shape: what is stored was written by us.
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.0).map_err(Error::internal)
     }
 }
 

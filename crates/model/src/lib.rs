@@ -13,6 +13,8 @@ mod json;
 mod metadata;
 mod patch;
 mod scope;
+#[doc(hidden)]
+pub mod text_enum;
 
 pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};

@@ -79,14 +79,17 @@ pub(crate) fn envelope(status: u16, fields: &impl Serialize) -> Result<Reply> {
         #[serde(flatten)]
         fields: &'a T,
     }
-    Ok(Reply::new(status, serde_json::to_string(&Envelope { success: true, fields })?))
+    Ok(Reply::new(
+        status,
+        serde_json::to_string(&Envelope { success: true, fields }).map_err(Error::internal)?,
+    ))
 }
 
 pub(crate) fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
     // Written by hand, because this is every request's path and `flatten` prints through a buffer.
     let mut body = Vec::with_capacity(1024);
     body.extend_from_slice(b"{\"success\":true,\"data\":");
-    serde_json::to_writer(&mut body, data)?;
+    serde_json::to_writer(&mut body, data).map_err(Error::internal)?;
     body.push(b'}');
     Ok(Reply::new(status, String::from_utf8(body).map_err(Error::internal)?))
 }

@@ -7,17 +7,6 @@ use model::{Code, Error, Result, Timestamp};
 /// At least six months pass between the announcement and the end.
 const LEAST_DAYS: i64 = 184;
 
-/// What is declared of an operation that will be retired.
-#[derive(Debug)]
-pub struct Deprecated {
-    /// The day of the announcement, such as `2026-11-21`.
-    pub since: &'static str,
-    /// The day on which it stops, at midnight UTC.
-    pub sunset: &'static str,
-    /// What to use instead: method and path of an operation, such as `GET /runs`.
-    pub alternative: &'static str,
-}
-
 /// The same, read and checked.
 pub(crate) struct Retiring {
     ends_at: Timestamp,
@@ -77,6 +66,7 @@ impl Retiring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meta::Deprecated;
 
     fn retiring(since: &'static str, sunset: &'static str, alternative: &'static str) -> Result<Retiring> {
         let meta = Meta {

@@ -1,6 +1,7 @@
 //! What a face hands to the pipeline, and what it is given to send.
 
 use crate::raw_route::Chunks;
+use model::{Error, RequestId};
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -84,4 +85,10 @@ impl fmt::Debug for ResponseBody {
             Self::Events(_) => f.write_str("Events"),
         }
     }
+}
+
+/// The status and the body of an error's answer.
+pub fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
+    let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
+    (error.code().status(), body.to_string())
 }

@@ -1,7 +1,7 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
 use crate::face::Head;
-use crate::pipeline::{Pipeline, Progress};
+use crate::progress::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use auth::keys::StoredKey;
 use auth::{KeySecret, Window};
@@ -112,7 +112,7 @@ impl Pipeline {
             return Err(too_many_without_key(window));
         }
         let stored = self.directory.key(hash).await?.ok_or_else(unknown)?;
-        check_usable(&stored, now)?;
+        stored.check_usable(now)?;
         Ok(stored)
     }
 
@@ -221,17 +221,6 @@ impl Pipeline {
 fn over_quota(quota: i64, now: Timestamp) -> Error {
     let message = format!("The key has used its {quota} requests of this month.");
     Error::new(Code::QuotaExceeded, message).resets_at(now.next_month_start())
-}
-
-/// That a key that is known still opens anything.
-pub(crate) fn check_usable(stored: &StoredKey, now: Timestamp) -> Result<()> {
-    if stored.revoked_at.is_some() {
-        return Err(Error::new(Code::ApiKeyRevoked, "The API key was revoked."));
-    }
-    if stored.expires_at.is_some_and(|expires| expires <= now) {
-        return Err(Error::new(Code::ApiKeyExpired, "The API key has expired."));
-    }
-    Ok(())
 }
 
 /// The door at which addresses without a valid key are counted.

@@ -21,6 +21,7 @@ mod openapi;
 mod paging;
 mod pipeline;
 pub mod ports;
+mod progress;
 mod raw;
 mod raw_route;
 mod registry;
@@ -33,7 +34,6 @@ mod version;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
-pub use deprecation::Deprecated;
 pub use describe::Describe;
 pub use events::EventType;
 pub use face::{Head, Limits, Response, ResponseBody};
@@ -43,13 +43,16 @@ pub use group::{Areas, Group, foundation};
 pub use input::{Body, FromInput, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use log::{LogRow, RequestLog, purge_request_logs};
+pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
 // The derive and the trait that it implements, under one name.
+pub use face::error_reply;
 pub use model::Event;
 pub use operation_macros::{Event, operation};
 pub use paging::OptIn;
-pub use pipeline::{Admitted, Pipeline, error_reply};
+pub use pipeline::Admitted;
+pub use progress::Pipeline;
 pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
@@ -159,7 +162,11 @@ impl Cx {
             .write(move |tx| {
                 let made = work(tx)?;
                 if let (Some(made), Some(claim)) = (&made, &claim) {
-                    auth::idempotency::attach(tx, claim, &serde_json::to_string(made)?)?;
+                    auth::idempotency::attach(
+                        tx,
+                        claim,
+                        &serde_json::to_string(made).map_err(Error::internal)?,
+                    )?;
                 }
                 Ok(made)
             })
@@ -172,7 +179,7 @@ impl Cx {
     /// When what is stored is damaged.
     pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
-        Ok(noted.map(serde_json::from_str).transpose()?)
+        Ok(noted.map(serde_json::from_str).transpose().map_err(Error::internal)?)
     }
 
     /// Says that the operation stored the claim's outcome itself, with its last transaction.

@@ -1,40 +1,26 @@
 //! What is declared of an operation.
 
-use crate::deprecation::Deprecated;
-use model::Scope;
+use model::{Scope, text_enum};
 use std::fmt;
 
-/// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Method {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
+text_enum! {
+    /// An HTTP method.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Method {
+        /// Reads.
+        Get = "GET",
+        /// Makes or does something.
+        Post = "POST",
+        /// Replaces.
+        Put = "PUT",
+        /// Changes parts.
+        Patch = "PATCH",
+        /// Deletes.
+        Delete = "DELETE",
+    }
 }
 
 impl Method {
-    /// All methods that operations use.
-    pub const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
-
-    /// As on the request line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-
-    /// Reads the word of the request line.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == text)
-    }
-
     /// Whether `Idempotency-Key` counts: for everything that may change something.
     pub fn is_idempotent_by_key(self) -> bool {
         self != Self::Get
@@ -53,30 +39,21 @@ impl fmt::Display for Method {
     }
 }
 
-/// How a list comes in pages (specification 4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paging {
-    /// `limit`, `starting_after` = an id; `has_more`.
-    Cursor,
-    /// `limit`, `offset`; `pagination`.
-    Offset,
-    /// `limit`, `page`; `pagination`.
-    Page,
-    /// An array, or with `paginate=true` pages with `next_cursor`.
-    OptIn,
+text_enum! {
+    /// How a list comes in pages (specification 4.2).
+    pub enum Paging {
+        /// `limit`, `starting_after` = an id; `has_more`.
+        Cursor = "cursor",
+        /// `limit`, `offset`; `pagination`.
+        Offset = "offset",
+        /// `limit`, `page`; `pagination`.
+        Page = "page",
+        /// An array, or with `paginate=true` pages with `next_cursor`.
+        OptIn = "opt_in",
+    }
 }
 
 impl Paging {
-    /// The word of the contract.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cursor => "cursor",
-            Self::Offset => "offset",
-            Self::Page => "page",
-            Self::OptIn => "opt_in",
-        }
-    }
-
     /// The paging of an operation: that of the argument that has one.
     #[doc(hidden)]
     pub const fn first(of: &[Option<Self>]) -> Option<Self> {
@@ -140,4 +117,15 @@ impl Meta {
     pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
+}
+
+/// What is declared of an operation that will be retired.
+#[derive(Debug)]
+pub struct Deprecated {
+    /// The day of the announcement, such as `2026-11-21`.
+    pub since: &'static str,
+    /// The day on which it stops, at midnight UTC.
+    pub sunset: &'static str,
+    /// What to use instead: method and path of an operation, such as `GET /runs`.
+    pub alternative: &'static str,
 }

@@ -83,7 +83,7 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
             "schemas": schemas,
         },
     });
-    let mut text = serde_json::to_string_pretty(&document)?;
+    let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
     text.push('\n');
     Ok(text)
 }

@@ -5,70 +5,23 @@
 
 use crate::answer::{Reply, ReplyBody};
 use crate::caught::caught;
-use crate::deprecation::Retiring;
-use crate::face::{Head, Limits, Response, ResponseBody};
+use crate::face::{Head, Response, ResponseBody, error_reply};
 use crate::gate::Passed;
 use crate::input::Input;
-use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
+use crate::progress::{Pipeline, Progress};
 use crate::raw_route::Chunks;
-use crate::registry::{Found, Registry};
+use crate::registry::Found;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
-use crate::{Call, Cx, Services, Speaking};
+use crate::{Call, Cx, Speaking};
+use auth::Seal;
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
-use auth::keys::StoredKey;
-use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Caller, Code, Error, RequestId, Result, Timestamp, WorkspaceId};
+use model::{Caller, Code, Error, Result, Timestamp};
 use serde_json::{Map, Value};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Db, Tx};
-
-/// The pipeline and all that it asks.
-pub struct Pipeline {
-    /// All operations.
-    pub registry: Arc<Registry>,
-    /// The database.
-    pub db: Db,
-    /// Keys and workspaces.
-    pub directory: Arc<Directory>,
-    /// Rate windows.
-    pub rates: Arc<RateWindows>,
-    /// Monthly counts.
-    pub quotas: Arc<Quotas>,
-    /// Monthly spending.
-    pub spending: Arc<Spending>,
-    /// Seals the answers that are stored for an `Idempotency-Key`.
-    pub seal: Arc<Seal>,
-    /// The request log.
-    pub log: RequestLog,
-    /// What operations ask for.
-    pub services: Arc<Services>,
-    /// What the installation set.
-    pub limits: Limits,
-}
-
-/// How far a request has come: all that its headers and its log row need.
-pub(crate) struct Progress {
-    pub(crate) request: RequestId,
-    pub(crate) gate: &'static str,
-    pub(crate) key: Option<Arc<StoredKey>>,
-    pub(crate) window: Option<Window>,
-    pub(crate) operation: Option<&'static Meta>,
-    pub(crate) workspace: Option<WorkspaceId>,
-    pub(crate) allow: Option<String>,
-    pub(crate) came_at: Timestamp,
-    retiring: Option<Arc<Retiring>>,
-    /// Why it failed, now or when its answer was stored.
-    code: Option<Code>,
-    began: Instant,
-    method: String,
-    path: String,
-    client_request_id: Option<String>,
-    original_request: Option<String>,
-    energy: i64,
-}
 
 /// A request behind the guard, waiting for its body.
 pub struct Admitted {
@@ -305,33 +258,6 @@ impl Pipeline {
         result
     }
 
-    fn begin(&self, head: &Head<'_>) -> Progress {
-        let client_request_id = head
-            .header("x-client-request-id")
-            .and_then(std::result::Result::ok)
-            .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
-            .map(str::to_owned);
-        let came_at = self.now();
-        Progress {
-            request: RequestId::new(came_at, &*self.db.random()),
-            gate: "size",
-            key: None,
-            window: None,
-            operation: None,
-            workspace: None,
-            allow: None,
-            retiring: self.registry.retiring(head.method, head.path),
-            code: None,
-            began: Instant::now(),
-            came_at,
-            method: cut(head.method, 10),
-            path: cut(head.path, 300),
-            client_request_id,
-            original_request: None,
-            energy: 0,
-        }
-    }
-
     fn refuse(&self, mut progress: Progress, error: Error) -> Response {
         progress.code = Some(error.code());
         if let Some(cause) = error.cause() {
@@ -396,28 +322,6 @@ impl Pipeline {
         });
         let row = LastingRow::new(self.log.clone(), progress.row(200));
         Sending::new(events, request, key, row, &self.limits).chunks()
-    }
-}
-
-impl Progress {
-    fn row(self, status: u16) -> LogRow {
-        LogRow {
-            id: self.request.as_str().to_owned(),
-            created_at: self.came_at,
-            workspace_id: self.workspace,
-            key_id: self.key.as_ref().map(|stored| stored.key.id.clone()),
-            operation: self.operation.map(|meta| meta.id),
-            method: self.method,
-            path: self.path,
-            status: i64::from(status),
-            code: self.code.map(Code::as_str),
-            gate: self.code.map(|_| self.gate),
-            livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
-            latency_us: i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX),
-            energy: self.energy,
-            replayed: self.original_request.is_some(),
-            client_request_id: self.client_request_id,
-        }
     }
 }
 
@@ -514,27 +418,15 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     progress.gate = "idempotency";
     let mut text = outcome.body;
     if outcome.status >= 400 {
-        let mut body: Map<String, Value> = serde_json::from_str(&text)?;
+        let mut body: Map<String, Value> = serde_json::from_str(&text).map_err(Error::internal)?;
         body.insert("request_id".to_owned(), progress.request.as_str().into());
         let code = body.get("error").and_then(|error| error.get("code"));
         progress.code =
             Code::ALL.iter().copied().find(|known| code.is_some_and(|code| code == known.as_str()));
-        text = serde_json::to_string(&body)?;
+        text = serde_json::to_string(&body).map_err(Error::internal)?;
     }
     progress.original_request = Some(outcome.request);
     Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })
-}
-
-/// The status and the body of an error's answer.
-pub fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
-    let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
-    (error.code().status(), body.to_string())
-}
-
-/// The first `most` characters.
-fn cut(text: &str, most: usize) -> String {
-    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
-    text.get(..end).unwrap_or_default().to_owned()
 }
 
 fn is_json(content_type: &str) -> bool {

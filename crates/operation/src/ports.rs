@@ -107,8 +107,8 @@ pub trait EnergyMeter: Send + Sync {
     fn record_test(&self, tx: &mut Tx, charge: &Charge, execution: &TestExecution<'_>) -> Result<()>;
 }
 
-/// A step of a run, as bills show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A step of a run, as bills show it; a query selects its columns in this order.
+#[derive(Debug, Clone, PartialEq, Eq, diesel::Queryable)]
 pub struct TraceStep {
     /// Its id.
     pub id: StepId,

@@ -4,7 +4,7 @@
 use crate::answer::{Answer, Reply};
 use crate::lists::{Pagination, describe_pages};
 use crate::{Describe, Json};
-use model::Result;
+use model::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
 use std::marker::PhantomData;
@@ -136,7 +136,7 @@ impl<T: Serialize + ToSchema> Answer for RawCursorList<T> {
         let mut body = self.rows.open();
         body.push_str(if self.has_more { ",\"has_more\":true" } else { ",\"has_more\":false" });
         body.push_str(",\"next_cursor\":");
-        body.push_str(&serde_json::to_string(&self.next_cursor)?);
+        body.push_str(&serde_json::to_string(&self.next_cursor).map_err(Error::internal)?);
         body.push('}');
         Ok(Reply::new(200, body))
     }
@@ -181,7 +181,8 @@ impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawPageList<T,
             #[serde(flatten)]
             extra: E,
         }
-        let rest = serde_json::to_string(&Rest { pagination: self.pagination, extra: self.extra })?;
+        let rest = serde_json::to_string(&Rest { pagination: self.pagination, extra: self.extra })
+            .map_err(Error::internal)?;
         let mut body = self.rows.open();
         body.push(',');
         // The rest is an object of at least one field; its opening brace is the body's.

@@ -2,9 +2,8 @@
 //! kept alive while nothing happens, and ended when its key may no longer be used.
 
 use crate::face::Limits;
-use crate::gate::check_usable;
+use crate::face::error_reply;
 use crate::log::{LogRow, RequestLog};
-use crate::pipeline::error_reply;
 use crate::raw_route::Chunks;
 use auth::Directory;
 use bytes::Bytes;
@@ -163,7 +162,7 @@ impl KeyWatch {
             Code::NotFound => Error::new(Code::InvalidApiKey, "The API key is not valid."),
             _ => error,
         })?;
-        check_usable(&stored, self.db.now())?;
+        stored.check_usable(self.db.now())?;
         if let Some(id) = self.workspace {
             let workspace = self.directory.workspace(id).await?;
             let workspace =

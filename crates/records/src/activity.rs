@@ -3,68 +3,45 @@
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
-use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
-use serde::{Deserialize, Serialize};
+use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{OptInPage, Read, Tx, each};
 use utoipa::ToSchema;
 
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// The item was created.
-    Created,
-    /// Values changed.
-    Updated,
-    /// It was moved to the trash.
-    Trashed,
-    /// It came back from the trash.
-    Restored,
-    /// It was deleted for good.
-    Deleted,
-    /// A link was made.
-    Linked,
-    /// A link was removed.
-    Unlinked,
-    /// Somebody commented.
-    Commented,
-    /// It was moved to another collection, or came from one.
-    Moved,
-    /// It was locked.
-    Locked,
-    /// It was unlocked.
-    Unlocked,
-    /// A file was attached.
-    Attached,
-    /// A file was detached.
-    Detached,
-    /// An import ran.
-    Imported,
-    /// The collection, its fields or views changed.
-    SchemaChanged,
-}
-
-impl Action {
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Trashed => "trashed",
-            Self::Restored => "restored",
-            Self::Deleted => "deleted",
-            Self::Linked => "linked",
-            Self::Unlinked => "unlinked",
-            Self::Commented => "commented",
-            Self::Moved => "moved",
-            Self::Locked => "locked",
-            Self::Unlocked => "unlocked",
-            Self::Attached => "attached",
-            Self::Detached => "detached",
-            Self::Imported => "imported",
-            Self::SchemaChanged => "schema_changed",
-        }
+text_enum! {
+    /// What was done.
+    pub enum Action {
+        /// The item was created.
+        Created = "created",
+        /// Values changed.
+        Updated = "updated",
+        /// It was moved to the trash.
+        Trashed = "trashed",
+        /// It came back from the trash.
+        Restored = "restored",
+        /// It was deleted for good.
+        Deleted = "deleted",
+        /// A link was made.
+        Linked = "linked",
+        /// A link was removed.
+        Unlinked = "unlinked",
+        /// Somebody commented.
+        Commented = "commented",
+        /// It was moved to another collection, or came from one.
+        Moved = "moved",
+        /// It was locked.
+        Locked = "locked",
+        /// It was unlocked.
+        Unlocked = "unlocked",
+        /// A file was attached.
+        Attached = "attached",
+        /// A file was detached.
+        Detached = "detached",
+        /// An import ran.
+        Imported = "imported",
+        /// The collection, its fields or views changed.
+        SchemaChanged = "schema_changed",
     }
 }
 
@@ -83,7 +60,7 @@ struct NewActivity<'a> {
     workspace_id: WorkspaceId,
     collection_id: CollectionId,
     item_id: Option<ItemId>,
-    action: &'static str,
+    action: Action,
     changed: JsonText,
     actor: &'a JsonText,
     source: &'a JsonText,
@@ -107,7 +84,7 @@ pub fn record(
         workspace_id: author.workspace,
         collection_id: collection,
         item_id: item,
-        action: action.as_str(),
+        action,
         changed: JsonText::of(changed),
         actor: &author.cause.actor,
         source: &author.source,
@@ -127,7 +104,7 @@ pub struct ActivityRow {
     id: i64,
     collection_id: CollectionId,
     item_id: Option<ItemId>,
-    action: String,
+    action: Action,
     changed: JsonText,
     actor: JsonText,
     source: JsonText,
@@ -172,7 +149,7 @@ impl ActivityRow {
             object: "activity",
             collection_id: self.collection_id,
             item_id: self.item_id,
-            action: serde_json::from_value(self.action.into())?,
+            action: self.action,
             changed: self.changed,
             actor: self.actor.parse()?,
             source: self.source.parse()?,

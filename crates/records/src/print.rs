@@ -184,9 +184,13 @@ impl Printer<'_> {
             None => {
                 let mut data = row.values()?;
                 data.retain(|key, _| !self.shape.leaving.contains(key));
-                print(row, &serde_json::to_string(&data)?, out);
+                print(row, &serde_json::to_string(&data).map_err(Error::internal)?, out);
             }
-            Some(keys) => print(row, &serde_json::to_string(&pick(row.data.as_str(), keys)?)?, out),
+            Some(keys) => print(
+                row,
+                &serde_json::to_string(&pick(row.data.as_str(), keys)?).map_err(Error::internal)?,
+                out,
+            ),
         }
         if self.expanded.is_empty() {
             return Ok(());
@@ -198,7 +202,7 @@ impl Printer<'_> {
             if place > 0 {
                 out.push(',');
             }
-            out.push_str(&serde_json::to_string(&expanded.key)?);
+            out.push_str(&serde_json::to_string(&expanded.key).map_err(Error::internal)?);
             out.push_str(":[");
             let ids = pointed_to(row, &expanded.key)?;
             let texts: Vec<&str> =
@@ -217,7 +221,7 @@ impl Printer<'_> {
     pub fn json(&self, row: &ItemRow) -> Result<Value> {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         self.print(row, &mut text)?;
-        Ok(serde_json::from_str(&text)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// Prints items.

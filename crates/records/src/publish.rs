@@ -2,7 +2,7 @@
 
 use crate::Author;
 use crate::activity::{self, Action, Changes, change};
-use model::{CollectionId, Event, Result};
+use model::{CollectionId, Error, Event, Result};
 use serde::Serialize;
 use store::Tx;
 use utoipa::openapi::{Object, Type};
@@ -41,7 +41,7 @@ pub fn plain_integer() -> Object {
 /// # Errors
 /// When it cannot be JSON.
 pub fn added(path: &str, after: &impl Serialize) -> Result<Changes> {
-    let entry = change(None, Some(&serde_json::to_value(after)?));
+    let entry = change(None, Some(&serde_json::to_value(after).map_err(Error::internal)?));
     Ok(Changes::from_iter([(path.to_owned(), entry)]))
 }
 
@@ -50,7 +50,7 @@ pub fn added(path: &str, after: &impl Serialize) -> Result<Changes> {
 /// # Errors
 /// When it cannot be JSON.
 pub fn removed(path: &str, before: &impl Serialize) -> Result<Changes> {
-    let entry = change(Some(&serde_json::to_value(before)?), None);
+    let entry = change(Some(&serde_json::to_value(before).map_err(Error::internal)?), None);
     Ok(Changes::from_iter([(path.to_owned(), entry)]))
 }
 
@@ -61,7 +61,10 @@ pub fn changed_at(path: &str, changed: &Changes) -> Changes {
 
 /// What differs between an object before and after, as callers see it. That it has a new version is no difference.
 pub fn differences(before: &impl Serialize, after: &impl Serialize) -> Result<Changes> {
-    let (before, after) = (serde_json::to_value(before)?, serde_json::to_value(after)?);
+    let (before, after) = (
+        serde_json::to_value(before).map_err(Error::internal)?,
+        serde_json::to_value(after).map_err(Error::internal)?,
+    );
     let mut changed = Changes::new();
     let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else { return Ok(changed) };
     let silent = ["version", "updated_at", "item_count", "item_count_exact_at", "fields", "converting"];

@@ -11,7 +11,7 @@ use events::{Deliveries, EventsParts};
 use files::{Files, Objects};
 use http_face::{Contracts, Face};
 use jobs::{Job, Runner};
-use model::Result;
+use model::{Error, Result};
 use operation::ports::LinkDirectory;
 use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl Service {
     /// Puts a service together. Needs a tokio runtime, on which the request log is written.
     ///
     /// # Errors
-    /// When two operations claim the same address or id.
+    /// When two operations claim the same address or id, or two jobs the same name.
     pub fn new(parts: ServiceParts) -> Result<Self> {
         let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
         let registry = Arc::new(registry()?);
@@ -116,7 +116,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             data::group(&db, &files),
             events.group(receiver),
-        ]);
+        ])?;
         let jobs = Runner::new(db.clone()).with(jobs);
         let services = services.with_shared(seal.clone());
         let (stop, stopping) = watch::channel(false);
@@ -169,15 +169,36 @@ struct Joined {
 }
 
 /// Puts groups together: what one offers to the others is handed to them as services.
-fn join(groups: impl IntoIterator<Item = Group>) -> Joined {
+///
+/// # Errors
+/// When two jobs have the same name: the runner would run one of them for the rows of both.
+fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined { services: Services::default(), jobs: Vec::new(), raw_routes: Vec::new() };
     let mut link_targets = Vec::new();
     for group in groups {
         joined.services = joined.services.and(group.services);
-        joined.jobs.extend(group.jobs);
+        for job in group.jobs {
+            if joined.jobs.iter().any(|other| other.kind() == job.kind()) {
+                return Err(Error::internal(format!("two jobs have the name {}", job.kind())));
+            }
+            joined.jobs.push(job);
+        }
         joined.raw_routes.extend(group.raw_routes);
         link_targets.extend(group.link_targets);
     }
     joined.services = joined.services.with(LinkDirectory::new(link_targets));
-    joined
+    Ok(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_that_of_one_job() {
+        let group = |kind| Group::default().job(Job::after(kind, "", "", |_| async { Ok(()) }));
+        assert_eq!(join([group("a"), group("b")]).unwrap().jobs.len(), 2);
+        let error = join([group("a"), group("b"), group("a")]).err().unwrap();
+        assert_eq!(error.cause().unwrap().to_string(), "two jobs have the name a");
+    }
 }

@@ -7,6 +7,7 @@ mod demo;
 #[cfg(feature = "local-llm")]
 mod local;
 mod logging;
+mod operator_error;
 mod serve;
 mod tiers;
 mod values;

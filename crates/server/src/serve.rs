@@ -1,6 +1,7 @@
 //! Serving: from the configuration to a listening socket, and back down on SIGTERM.
 
 use crate::compose::{Service, ServiceParts};
+use crate::operator_error::cause;
 use crate::{Config, demo, tiers};
 use actix_web::dev::Server;
 use agents::providers::Tiers;
@@ -51,14 +52,6 @@ pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
 
 fn backend(config: &Config) -> anyhow::Result<Backend> {
     Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
-}
-
-/// An error of the service as one for the operator, with its cause.
-pub(crate) fn cause(error: model::Error) -> anyhow::Error {
-    match error.cause() {
-        Some(cause) => anyhow::anyhow!("{cause}"),
-        None => anyhow::anyhow!("{error}"),
-    }
 }
 
 /// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and

@@ -200,7 +200,7 @@ impl Db {
             let (reply, answer) = oneshot::channel();
             let pending: Box<dyn Work> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
             writer.send(pending).await.map_err(|_| Error::internal("the writer has stopped"))?;
-            return answer.await?;
+            return answer.await.map_err(Error::internal)?;
         }
         let (inner, permit) = (self.inner.clone(), self.permit().await);
         let writing = move || {
@@ -224,7 +224,8 @@ impl Db {
             let mut connection = open_sqlite(&path, Role::Writer)?;
             Ok(connection.batch_execute("PRAGMA wal_checkpoint(PASSIVE);")?)
         })
-        .await?
+        .await
+        .map_err(Error::internal)?
     }
 }
 

@@ -9,6 +9,7 @@ mod db;
 pub mod dialect;
 mod lock_order;
 mod migrations;
+mod one_row;
 mod pages;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
@@ -20,8 +21,20 @@ pub use cached::{Cached, CachedChange};
 pub use connection::{AnyConnection, Backend};
 pub use db::{Db, Options, Stats};
 pub use lock_order::{LockLevel, LockMode};
+pub use one_row::OneRow;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{EventObserver, Read, Tx};
+
+/// Locks rows until the transaction ends, on PostgreSQL; the one writer of SQLite needs no lock. `$lock` is diesel's
+/// `for_update`, or `for_no_key_update` for rows that foreign keys point at.
+#[macro_export]
+macro_rules! lock_row {
+    ($tx:expr, $row:expr, $lock:ident) => {
+        if let $crate::AnyConnection::Postgres(connection) = $tx.connection() {
+            diesel::RunQueryDsl::execute($row.$lock(), connection)?;
+        }
+    };
+}
 
 /// Runs one diesel expression on whichever database it is: upserts, many-row inserts and row locks compile only
 /// against a concrete connection.

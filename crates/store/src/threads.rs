@@ -49,6 +49,6 @@ impl Threads {
             let _ = reply.send(result);
         };
         self.0.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
-        answer.await?
+        answer.await.map_err(Error::internal)?
     }
 }

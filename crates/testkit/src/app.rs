@@ -1,7 +1,7 @@
 //! The whole service behind its front door: a real socket, a real database, a scripted model.
 
 use crate::client::{Answer, Asking, Client};
-use crate::{Kind, ScriptedModel, TestDb};
+use crate::{Key, Kind, ScriptedModel, TestDb};
 use actix_web::dev::ServerHandle;
 use agents::providers::{Provider, Route, TierSetup, Tiers};
 use auth::keys::{self, NewKey};
@@ -12,7 +12,7 @@ use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
-use model::{Cause, Env, Event, EventId, KeyId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{Service, ServiceParts};
@@ -37,17 +37,6 @@ pub struct TestApp {
     client: Client,
     handle: ServerHandle,
     workspaces: AtomicUsize,
-}
-
-/// A key for requests.
-#[derive(Debug, Clone)]
-pub struct Key {
-    /// Its secret.
-    pub secret: String,
-    /// Its id.
-    pub id: KeyId,
-    /// The workspace it was made for (the first client for partner keys).
-    pub workspace: WorkspaceId,
 }
 
 /// Limits within which a test need not wait for long.

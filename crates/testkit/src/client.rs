@@ -1,10 +1,22 @@
 //! A caller of a service.
 
-use crate::{Key, Listening};
+use crate::Listening;
 use egress::{Connector, Limits as HttpLimits, Method, Policy, Request, Streaming};
+use model::{KeyId, WorkspaceId};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// A key for requests.
+#[derive(Debug, Clone)]
+pub struct Key {
+    /// Its secret.
+    pub secret: String,
+    /// Its id.
+    pub id: KeyId,
+    /// The workspace it was made for (the first client for partner keys).
+    pub workspace: WorkspaceId,
+}
 
 /// Speaks HTTP to a service, in this process or another.
 pub struct Client {

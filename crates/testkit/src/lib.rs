@@ -34,9 +34,9 @@ mod receiver;
 mod scripted;
 
 #[cfg(feature = "app")]
-pub use app::{Key, TestApp};
+pub use app::TestApp;
 #[cfg(feature = "app")]
-pub use client::{Answer, Asking, Client, until};
+pub use client::{Answer, Asking, Client, Key, until};
 pub use database::{Kind, TestDb};
 #[cfg(feature = "app")]
 pub use events::{ContactUpdated, ConversionSent};

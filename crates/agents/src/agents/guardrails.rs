@@ -1,7 +1,7 @@
 //! Guardrails as an agent has them: what is looked for, where, and what then happens. How they are applied stands with
 //! the runs.
 
-use model::{Error, FieldError, Result};
+use model::{Error, FieldError, Result, text_enum};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,87 +9,70 @@ use utoipa::ToSchema;
 /// The most memory that a caller's pattern may need, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
 
-/// Where a guardrail looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GuardrailStage {
-    /// At the input of a run, before the model sees it.
-    Input,
-    /// At the arguments of a tool's call, before it is made.
-    ToolCall,
-    /// At what a tool brought, before the model sees it.
-    ToolResult,
-    /// At what the model says, before anybody sees it.
-    Output,
-}
-
-impl GuardrailStage {
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::ToolCall => "tool_call",
-            Self::ToolResult => "tool_result",
-            Self::Output => "output",
-        }
+text_enum! {
+    /// Where a guardrail looks.
+    pub enum GuardrailStage {
+        /// At the input of a run, before the model sees it.
+        Input = "input",
+        /// At the arguments of a tool's call, before it is made.
+        ToolCall = "tool_call",
+        /// At what a tool brought, before the model sees it.
+        ToolResult = "tool_result",
+        /// At what the model says, before anybody sees it.
+        Output = "output",
     }
 }
 
-/// What a guardrail looks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GuardrailKind {
-    /// What `pattern` matches.
-    Regex,
-    /// The `words`, as whole words whatever the case.
-    Blocklist,
-    /// Personal data of the kinds in `pii`.
-    Pii,
-    /// A text longer than `max_characters`.
-    MaxLength,
-    /// Texts that try to give the model instructions, at `input` and `tool_result`.
-    PromptInjection,
-    /// An answer that is not JSON, at `output`. Answers that must fit a schema are not looked at: a wrong one is sent back.
-    Json,
+text_enum! {
+    /// What a guardrail looks for.
+    pub enum GuardrailKind {
+        /// What `pattern` matches.
+        Regex = "regex",
+        /// The `words`, as whole words whatever the case.
+        Blocklist = "blocklist",
+        /// Personal data of the kinds in `pii`.
+        Pii = "pii",
+        /// A text longer than `max_characters`.
+        MaxLength = "max_length",
+        /// Texts that try to give the model instructions, at `input` and `tool_result`.
+        PromptInjection = "prompt_injection",
+        /// An answer that is not JSON, at `output`. Answers that must fit a schema are not looked at: a wrong one is sent back.
+        Json = "json",
+    }
 }
 
-/// What happens when a guardrail finds something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GuardrailAction {
-    /// The run ends as `incomplete` with the reason `guardrail`. A tool's call is not made and a tool's result withheld,
-    /// which the model is told, and the run goes on.
-    Block,
-    /// What was found is masked; a text that is too long is cut.
-    Mask,
-    /// The whole text becomes `replacement`.
-    Replace,
-    /// The run ends as `incomplete` with the reason `handoff` and the agent's `fallback_message` as its output. The
-    /// agent's `handoff` must be enabled.
-    Handoff,
-    /// Nothing: the finding is in the run's steps.
-    Flag,
+text_enum! {
+    /// What happens when a guardrail finds something.
+    pub enum GuardrailAction {
+        /// The run ends as `incomplete` with the reason `guardrail`. A tool's call is not made and a tool's result withheld,
+        /// which the model is told, and the run goes on.
+        Block = "block",
+        /// What was found is masked; a text that is too long is cut.
+        Mask = "mask",
+        /// The whole text becomes `replacement`.
+        Replace = "replace",
+        /// The run ends as `incomplete` with the reason `handoff` and the agent's `fallback_message` as its output. The
+        /// agent's `handoff` must be enabled.
+        Handoff = "handoff",
+        /// Nothing: the finding is in the run's steps.
+        Flag = "flag",
+    }
 }
 
-/// A kind of personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PiiKind {
-    /// Addresses of e-mail.
-    Email,
-    /// International bank account numbers with the right check digits.
-    Iban,
-    /// Numbers of payment cards with the right check digit.
-    Card,
-    /// IPv4 addresses.
-    Ip,
-    /// Phone numbers, as `+49 30 1234567`, `030 1234567` or `(555) 123-4567`.
-    Phone,
-}
-
-impl PiiKind {
-    /// All kinds, those that are surest first: what one has found, the next does not see.
-    pub(crate) const ALL: [Self; 5] = [Self::Email, Self::Iban, Self::Card, Self::Ip, Self::Phone];
+text_enum! {
+    /// A kind of personal data.
+    pub enum PiiKind {
+        /// Addresses of e-mail.
+        Email = "email",
+        /// International bank account numbers with the right check digits.
+        Iban = "iban",
+        /// Numbers of payment cards with the right check digit.
+        Card = "card",
+        /// IPv4 addresses.
+        Ip = "ip",
+        /// Phone numbers, as `+49 30 1234567`, `030 1234567` or `(555) 123-4567`.
+        Phone = "phone",
+    }
 }
 
 /// A word or phrase.

@@ -92,14 +92,14 @@ pub fn deactivate_agent(
 ) -> Result<Json<Agent>> {
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
     // A draft is off already, and stays a draft.
-    if row.status()? == AgentStatus::Draft {
+    if row.status == AgentStatus::Draft {
         return Ok(Json(row.agent(&tiers.0)?));
     }
     switched(tx, row, AgentStatus::Inactive, &tiers.0)
 }
 
 fn switched(tx: &mut Tx, row: AgentRow, status: AgentStatus, tiers: &Tiers) -> Result<Json<Agent>> {
-    let row = if row.status()? == status { row } else { queries::set_status(tx, row.id, status)? };
+    let row = if row.status == status { row } else { queries::set_status(tx, row.id, status)? };
     Ok(Json(row.agent(tiers)?))
 }
 

@@ -4,41 +4,22 @@ use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
 use super::tool::AgentTool;
 use crate::providers::{Tier, Tiers};
-use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId};
+use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Whether an agent runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum AgentStatus {
-    /// Never activated.
-    Draft,
-    /// Runs.
-    Active,
-    /// Switched off.
-    Inactive,
-    /// Deleted; kept for the runs that name it.
-    Archived,
-}
-
-impl AgentStatus {
-    /// The word in the database and on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Active => "active",
-            Self::Inactive => "inactive",
-            Self::Archived => "archived",
-        }
-    }
-
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        [Self::Draft, Self::Active, Self::Inactive, Self::Archived]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or_else(|| Error::internal(format!("an agent has the unknown status {text}")))
+text_enum! {
+    /// Whether an agent runs.
+    pub enum AgentStatus {
+        /// Never activated.
+        Draft = "draft",
+        /// Runs.
+        Active = "active",
+        /// Switched off.
+        Inactive = "inactive",
+        /// Deleted; kept for the runs that name it.
+        Archived = "archived",
     }
 }
 
@@ -161,14 +142,14 @@ pub struct NewAgent {
     pub metadata: Option<Metadata>,
 }
 
-/// The states in which an agent can be created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NewAgentStatus {
-    /// Off.
-    Draft,
-    /// On.
-    Active,
+text_enum! {
+    /// The states in which an agent can be created.
+    pub enum NewAgentStatus {
+        /// Off.
+        Draft = "draft",
+        /// On.
+        Active = "active",
+    }
 }
 
 /// A change of an agent. Fields that are not sent stay as they are.
@@ -319,7 +300,7 @@ pub struct AgentRow {
     pub(crate) name: String,
     #[expect(dead_code, reason = "the database compares it")]
     name_key: String,
-    status: String,
+    pub(crate) status: AgentStatus,
     pub(crate) is_default: bool,
     pub(crate) version: i64,
     pub(crate) settings: JsonText,
@@ -329,11 +310,6 @@ pub struct AgentRow {
 }
 
 impl AgentRow {
-    /// Whether it runs.
-    pub(crate) fn status(&self) -> Result<AgentStatus> {
-        AgentStatus::parse(&self.status)
-    }
-
     /// What its version fixes.
     pub(crate) fn settings(&self) -> Result<Settings> {
         Ok(self.settings.parse()?)
@@ -344,7 +320,7 @@ impl AgentRow {
         let settings = self.settings()?;
         Ok(Agent {
             object: "agent",
-            status: self.status()?,
+            status: self.status,
             id: self.id,
             workspace_id: self.workspace_id,
             name: self.name,

@@ -7,7 +7,7 @@ use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
 use std::collections::HashSet;
-use store::{OptInPage, Read, Tx, each};
+use store::{OneRow, OptInPage, Read, Tx, each, lock_row};
 
 /// The most agents of a workspace.
 const MOST_AGENTS: i64 = 1000;
@@ -20,22 +20,18 @@ pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Resul
     agents::table
         .filter(agents::workspace_id.eq(workspace))
         .filter(agents::id.eq(id))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("agent"))
+        .or_not_found("agent")
 }
 
 /// A live agent, locked on PostgreSQL until the transaction ends, so that two changes cannot make one version.
 pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        agents::table
-            .filter(agents::workspace_id.eq(workspace))
-            .filter(agents::id.eq(id))
-            .select(agents::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+    lock_row!(
+        tx,
+        agents::table.filter(agents::workspace_id.eq(workspace)).filter(agents::id.eq(id)).select(agents::id),
+        for_no_key_update
+    );
     live_agent(tx, workspace, id)
 }
 
@@ -65,17 +61,33 @@ pub(super) fn list(
 ) -> Result<Vec<AgentRow>> {
     let mut query = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .order(agents::id.desc())
         .limit(page.fetch())
         .into_boxed();
     if let Some(status) = status {
-        query = query.filter(agents::status.eq(status.as_str()));
+        query = query.filter(agents::status.eq(status));
     }
     if let Some(after) = page.after::<AgentId>()? {
         query = query.filter(agents::id.lt(after));
     }
     Ok(query.load(read.connection())?)
+}
+
+/// What callers change of an agent, as it is stored.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = agents)]
+struct Content<'a> {
+    name: &'a str,
+    name_key: String,
+    settings: JsonText,
+    metadata: &'a JsonText,
+}
+
+impl<'a> Content<'a> {
+    fn new(name: &'a str, settings: &Settings, metadata: &'a JsonText) -> Self {
+        Self { name, name_key: name.to_lowercase(), settings: JsonText::of(settings), metadata }
+    }
 }
 
 /// An agent to be inserted with its first version.
@@ -101,7 +113,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
     refuse_taken_name(tx, workspace, name, None)?;
     let live: i64 = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .count()
         .get_result(tx.connection())?;
     if live >= MOST_AGENTS {
@@ -111,13 +123,10 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
     Ok(diesel::insert_into(agents::table)
         .values((
             agents::workspace_id.eq(workspace),
-            agents::name.eq(name),
-            agents::name_key.eq(name.to_lowercase()),
-            agents::status.eq(fresh.status.as_str()),
+            Content::new(name, fresh.settings, &JsonText::of(fresh.metadata)),
+            agents::status.eq(fresh.status),
             agents::is_default.eq(!has_default),
             agents::version.eq(1),
-            agents::settings.eq(JsonText::of(fresh.settings)),
-            agents::metadata.eq(JsonText::of(fresh.metadata)),
             agents::created_at.eq(now),
             agents::updated_at.eq(now),
         ))
@@ -129,7 +138,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
 pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<HashSet<String>> {
     let names: Vec<String> = agents::table
         .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .select(agents::name_key)
         .load(read.connection())?;
     Ok(names.into_iter().collect())
@@ -146,7 +155,7 @@ pub(super) fn refuse_taken_name(
     let holder: Option<AgentId> = agents::table
         .filter(agents::workspace_id.eq(workspace))
         .filter(agents::name_key.eq(name.to_lowercase()))
-        .filter(agents::status.ne(AgentStatus::Archived.as_str()))
+        .filter(agents::status.ne(AgentStatus::Archived))
         .select(agents::id)
         .first(read.connection())
         .optional()?;
@@ -169,11 +178,8 @@ pub(super) fn write_next(
     let now = tx.now();
     Ok(diesel::update(agents::table.find(row.id))
         .set((
-            agents::name.eq(name),
-            agents::name_key.eq(name.to_lowercase()),
+            Content::new(name, settings, metadata),
             agents::version.eq(row.version + 1),
-            agents::settings.eq(JsonText::of(settings)),
-            agents::metadata.eq(metadata),
             agents::updated_at.eq(now),
         ))
         .returning(agents::all_columns)
@@ -183,7 +189,7 @@ pub(super) fn write_next(
 pub(super) fn set_status(tx: &mut Tx, id: AgentId, status: AgentStatus) -> Result<AgentRow> {
     let now = tx.now();
     Ok(diesel::update(agents::table.find(id))
-        .set((agents::status.eq(status.as_str()), agents::updated_at.eq(now)))
+        .set((agents::status.eq(status), agents::updated_at.eq(now)))
         .returning(agents::all_columns)
         .get_result(tx.connection())?)
 }
@@ -292,8 +298,7 @@ pub(super) fn version(
         .filter(agent_versions::agent_id.eq(agent))
         .filter(agent_versions::version.eq(version))
         .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("version"))
+        .or_not_found("version")
 }
 
 pub(super) fn versions(

@@ -3,23 +3,24 @@
 use super::guardrails::{self, Guardrail};
 use crate::providers::Tier;
 use fields::json_schema;
-use model::{Error, Result, SkillId};
+use model::{Error, Result, SkillId, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What an agent remembers of its conversations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum MemoryMode {
-    /// Nothing: every run stands alone.
-    None,
-    /// The last messages.
-    Window,
-    /// The last messages, and those before them in short: the fast tier summarises older ones where they become too
-    /// many or fill 60 % of the context.
-    #[default]
-    Summary,
+text_enum! {
+    /// What an agent remembers of its conversations.
+    #[derive(Default)]
+    pub enum MemoryMode {
+        /// Nothing: every run stands alone.
+        None = "none",
+        /// The last messages.
+        Window = "window",
+        /// The last messages, and those before them in short: the fast tier summarises older ones where they become too
+        /// many or fill 60 % of the context.
+        #[default]
+        Summary = "summary",
+    }
 }
 
 /// How much an agent remembers.
@@ -45,15 +46,16 @@ impl Default for Memory {
     }
 }
 
-/// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ResponseKind {
-    /// Free text.
-    #[default]
-    Text,
-    /// JSON that fits a schema.
-    JsonSchema,
+text_enum! {
+    /// The form of an answer.
+    #[derive(Default)]
+    pub enum ResponseKind {
+        /// Free text.
+        #[default]
+        Text = "text",
+        /// JSON that fits a schema.
+        JsonSchema = "json_schema",
+    }
 }
 
 /// The form that answers must have.

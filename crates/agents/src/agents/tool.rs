@@ -3,7 +3,7 @@
 use crate::providers::{ToolSpec, estimated_tool_tokens};
 use crate::schema::agent_tools;
 use diesel::prelude::*;
-use model::{AgentId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{AgentId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -19,34 +19,26 @@ pub struct HttpTool {
     pub header_names: Vec<String>,
 }
 
-/// The kinds of tools that work. Others come with their areas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolKind {
-    /// It calls an HTTP endpoint.
-    Http,
-}
-
-impl ToolKind {
-    /// The word in the database.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-        }
+text_enum! {
+    /// The kinds of tools that work. Others come with their areas.
+    pub enum ToolKind {
+        /// It calls an HTTP endpoint.
+        Http = "http",
     }
 }
 
-/// Whether a person must allow the calls of a tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolApproval {
-    /// It is called without asking anybody.
-    #[default]
-    Never,
-    /// Every call waits for a person.
-    Always,
-    /// Calls that write wait for a person: of an `http` tool all but `GET`.
-    OnWrite,
+text_enum! {
+    /// Whether a person must allow the calls of a tool.
+    #[derive(Default)]
+    pub enum ToolApproval {
+        /// It is called without asking anybody.
+        #[default]
+        Never = "never",
+        /// Every call waits for a person.
+        Always = "always",
+        /// Calls that write wait for a person: of an `http` tool all but `GET`.
+        OnWrite = "on_write",
+    }
 }
 
 /// A tool that an agent may call.
@@ -142,7 +134,7 @@ pub struct ToolRow {
     pub(crate) agent_id: AgentId,
     pub(crate) name: String,
     pub(crate) workspace_id: WorkspaceId,
-    pub(crate) kind: String,
+    pub(crate) kind: ToolKind,
     pub(crate) settings: JsonText,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -152,7 +144,7 @@ pub struct ToolRow {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolSnapshot {
     name: String,
-    kind: String,
+    kind: ToolKind,
     settings: Value,
 }
 
@@ -167,7 +159,7 @@ impl ToolSnapshot {
 impl ToolRow {
     pub(crate) fn snapshot(&self) -> ToolSnapshot {
         let settings = self.settings.parse().unwrap_or(Value::Null);
-        ToolSnapshot { name: self.name.clone(), kind: self.kind.clone(), settings }
+        ToolSnapshot { name: self.name.clone(), kind: self.kind, settings }
     }
 
     pub(crate) fn settings(&self) -> Result<ToolSettings> {
@@ -182,7 +174,7 @@ impl ToolRow {
             object: "agent_tool",
             agent_id: self.agent_id,
             name: self.name,
-            kind: serde_json::from_value(self.kind.into())?,
+            kind: self.kind,
             description: settings.description,
             parameters: settings.parameters,
             fixed_arguments: Value::Object(settings.fixed_arguments),
@@ -198,32 +190,19 @@ impl ToolRow {
     }
 }
 
-/// The methods of `http` tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum HttpMethod {
-    /// Reads.
-    Get,
-    /// Writes.
-    Post,
-    /// Writes.
-    Put,
-    /// Writes.
-    Patch,
-    /// Writes.
-    Delete,
-}
-
-impl HttpMethod {
-    /// As on the request line.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
+text_enum! {
+    /// The methods of `http` tools.
+    pub enum HttpMethod {
+        /// Reads.
+        Get = "GET",
+        /// Writes.
+        Post = "POST",
+        /// Writes.
+        Put = "PUT",
+        /// Writes.
+        Patch = "PATCH",
+        /// Writes.
+        Delete = "DELETE",
     }
 }
 

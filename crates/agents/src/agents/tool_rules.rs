@@ -29,7 +29,7 @@ const MOST_FIXED: usize = 16 * 1024;
 
 /// Checks that fixed arguments are not too large, and fit what the parameters say of them.
 pub(super) fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
-    if serde_json::to_string(fixed)?.len() > MOST_FIXED {
+    if serde_json::to_string(fixed).map_err(Error::internal)?.len() > MOST_FIXED {
         let rule = format!("must not be larger than {MOST_FIXED} bytes");
         return Err(Error::invalid("fixed_arguments", rule));
     }

@@ -125,7 +125,7 @@ impl NewTool {
         let sealed_headers = if headers.is_empty() {
             None
         } else {
-            let text = serde_json::to_string(&headers)?;
+            let text = serde_json::to_string(&headers).map_err(Error::internal)?;
             Some(checks.seal.seal(&header_place(checks.workspace, name), &text, checks.random)?)
         };
         Ok(ToolSettings {
@@ -192,7 +192,7 @@ pub fn attach_agent_tool(
     let tool_id = tool_id.checked()?;
     let random = tx.random();
     let checks = Checks { connector: &connector.0, seal: &seal.0, random: &*random, workspace };
-    let kind = new.kind.as_str().to_owned();
+    let kind = new.kind;
     let settings = new.settings(&tool_id, &checks)?;
     let tools = queries::tools(tx, agent_id)?;
     let existing = tools.iter().find(|tool| tool.name == tool_id);

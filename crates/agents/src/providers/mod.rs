@@ -6,6 +6,7 @@ mod tests;
 
 pub use openai::{OpenAi, OpenAiSettings};
 
+use model::text_enum;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -101,18 +102,18 @@ impl Prompt {
     }
 }
 
-/// Who says something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The instructions.
-    System,
-    /// The input.
-    User,
-    /// The model.
-    Assistant,
-    /// The result of a tool.
-    Tool,
+text_enum! {
+    /// Who says something.
+    pub enum Role {
+        /// The instructions.
+        System = "system",
+        /// The input.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// The result of a tool.
+        Tool = "tool",
+    }
 }
 
 /// A message of a conversation.
@@ -159,18 +160,18 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// Why the model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finish {
-    /// It was done.
-    Stop,
-    /// The answer reached its limit.
-    Length,
-    /// It wants tools called.
-    ToolCalls,
-    /// Its server held the rest back.
-    ContentFilter,
+text_enum! {
+    /// Why the model stopped.
+    pub enum Finish {
+        /// It was done.
+        Stop = "stop",
+        /// The answer reached its limit.
+        Length = "length",
+        /// It wants tools called.
+        ToolCalls = "tool_calls",
+        /// Its server held the rest back.
+        ContentFilter = "content_filter",
+    }
 }
 
 /// Tokens used by a call.
@@ -256,27 +257,17 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// The tiers that an agent may choose (decision 17).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Tier {
-    /// Quick and cheap.
-    Fast,
-    /// The default.
-    #[default]
-    Balanced,
-    /// The best answers.
-    Advanced,
-}
-
-impl Tier {
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fast => "fast",
-            Self::Balanced => "balanced",
-            Self::Advanced => "advanced",
-        }
+text_enum! {
+    /// The tiers that an agent may choose (decision 17).
+    #[derive(Default, Hash)]
+    pub enum Tier {
+        /// Quick and cheap.
+        Fast = "fast",
+        /// The default.
+        #[default]
+        Balanced = "balanced",
+        /// The best answers.
+        Advanced = "advanced",
     }
 }
 

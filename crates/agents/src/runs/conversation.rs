@@ -57,7 +57,7 @@ impl RunEngine {
             OnBusy::Rollback => "rolled_back",
         };
         for other in active {
-            let waited_for_people = other.status()? == RunStatus::RequiresAction;
+            let waited_for_people = other.status == RunStatus::RequiresAction;
             let Some(other) = queries::cancel(tx, &other, reason)? else { continue };
             emit_end(tx, &other)?;
             let (engine, id) = (self.clone(), other.id);

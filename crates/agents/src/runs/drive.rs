@@ -5,7 +5,6 @@ use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::evaluate::{self, Next};
 use super::memory::Fold;
-use super::model::tier_of;
 use super::queries;
 use super::rows::StepRow;
 use super::step::Advance;
@@ -92,7 +91,7 @@ impl RunEngine {
             let attempts = Attempts::default();
             let (next, energy) = match self.ask(&work, asking, &attempts).await {
                 Ok(answered) => {
-                    let energy = self.tiers().get(tier_of(&work.row)).prices.energy(answered.usage);
+                    let energy = self.tiers().get(work.row.model).prices.energy(answered.usage);
                     (self.take_answer(Arc::make_mut(&mut work), answered, &attempts, energy), energy)
                 }
                 Err(error) => {
@@ -204,7 +203,7 @@ impl RunEngine {
             sink: work.sink(),
             attempts: attempts.clone(),
         };
-        let asking = self.tiers().get(tier_of(&work.row)).complete(prompt);
+        let asking = self.tiers().get(work.row.model).complete(prompt);
         let answer = self.keeping_lease(work, tokio::time::timeout(patience, asking)).await;
         answer.unwrap_or(Err(ProviderError::Timeout))
     }

@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::model::RunRow;
-use super::rows::{ModelOutput, StepKind, StepRow};
+use super::rows::{ModelOutput, StepKind, StepRow, StepStatus};
 use super::work::Work;
 use super::{call_key, http_tool, prompt};
 use crate::providers::{Answered, FailedAttempt, Finish, ProviderError, ToolCall};
@@ -66,7 +66,7 @@ pub(super) fn take_answer(
     };
     let livemode = work.row.livemode;
     if let Some(step) = work.steps.last_mut() {
-        "completed".clone_into(&mut step.status);
+        step.status = StepStatus::Completed;
         step.name = label;
         step.input_tokens = output.usage.input_tokens;
         step.output_tokens = output.usage.output_tokens;
@@ -129,7 +129,7 @@ fn evaluate_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Nex
 }
 
 fn was_cut_before(work: &Work) -> bool {
-    let outputs = work.steps.iter().filter(|step| step.kind() == StepKind::Model);
+    let outputs = work.steps.iter().filter(|step| step.kind == StepKind::Model);
     let mut outputs = outputs.filter_map(|step| step.output.as_ref()?.parse::<ModelOutput>().ok());
     outputs.any(|output| output.finish_reason == Finish::Length)
 }
@@ -179,7 +179,7 @@ pub(super) fn warning(work: &Work) -> Option<&'static str> {
 
 /// The steps behind each answer of the model.
 fn rounds(work: &Work) -> impl Iterator<Item = &[StepRow]> {
-    work.steps.split(|step| step.kind() == StepKind::Model && step.output.is_some())
+    work.steps.split(|step| step.kind == StepKind::Model && step.output.is_some())
 }
 
 /// How many of the last rounds of calls brought nothing new: no result that their tools had not given before, and no
@@ -195,7 +195,9 @@ fn stale_rounds(work: &Work) -> usize {
             calls += 1;
             is_new |= results.insert((&call.name, call.output.as_ref().map(JsonText::as_str)));
             let writes = work.plan.tool(&call.name).is_some_and(|tool| http_tool::writes(&tool.settings));
-            if let Some(key) = call.effect_key.as_deref().filter(|_| writes && call.status == "completed") {
+            if let Some(key) =
+                call.effect_key.as_deref().filter(|_| writes && call.status == StepStatus::Completed)
+            {
                 is_new |= changes.insert(key);
             }
         }

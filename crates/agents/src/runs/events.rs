@@ -34,7 +34,7 @@ pub(super) enum RunEvent<'a> {
 impl<'a> RunEvent<'a> {
     /// The end of a run; `None` for one that has not ended.
     pub(super) fn of_end(row: &'a RunRow) -> Result<Option<Self>> {
-        let event = match row.status()? {
+        let event = match row.status {
             RunStatus::Completed => Self::Completed,
             RunStatus::Incomplete => Self::Incomplete,
             RunStatus::Failed => Self::Failed,
@@ -44,7 +44,7 @@ impl<'a> RunEvent<'a> {
         };
         Ok(Some(event(RunEnded {
             run_id: &row.id,
-            status: &row.status,
+            status: row.status.as_str(),
             agent_id: row.agent_id,
             agent_version: row.agent_version,
             conversation_id: &row.conversation_id,
@@ -63,7 +63,7 @@ impl<'a> RunEvent<'a> {
     ) -> Self {
         Self::RequiresAction(RunWaits {
             run_id: &row.id,
-            status: &row.status,
+            status: row.status.as_str(),
             agent_id: row.agent_id,
             agent_version: row.agent_version,
             conversation_id: &row.conversation_id,

@@ -25,7 +25,7 @@ impl RunEngine {
     ) -> Result<Ended> {
         let ended = self.write_with(&work, move |engine, tx, work| {
             let (mut row, is_ours) = write_end(tx, work, &ending)?;
-            let refund = row.status()? == RunStatus::Failed;
+            let refund = row.status == RunStatus::Failed;
             let absorbed = engine.close(tx, work, &row, energy, refund)?;
             if absorbed > 0 && !refund {
                 row.energy -= absorbed;
@@ -63,7 +63,7 @@ impl RunEngine {
             _ => None,
         };
         let Some(claim) = claim.or(left.as_ref()) else { return Ok(false) };
-        if row.status()? == RunStatus::Failed {
+        if row.status == RunStatus::Failed {
             idempotency::reopen(tx, claim)?;
             return Ok(false);
         }
@@ -79,8 +79,8 @@ impl RunEngine {
         if !row.livemode {
             write_finished(tx, work)?;
             let execution = TestExecution {
-                status: &row.status,
-                model: &row.model,
+                status: row.status.as_str(),
+                model: row.model.as_str(),
                 first_step: row.options()?.attempt_from.unwrap_or(0),
                 last_step,
             };
@@ -88,8 +88,8 @@ impl RunEngine {
             return Ok(0);
         }
         let (step, model) = work.charged_step();
-        let close = Some(Closing { status: &row.status, refund, last_step });
-        let settlement = Settlement { step, energy, model, close };
+        let close = Some(Closing { status: row.status.as_str(), refund, last_step });
+        let settlement = Settlement { step, energy, model: model.as_str(), close };
         let absorbed = energy - self.0.parts.meter.settle(tx, &charge, &settlement)?;
         write_finished(tx, &work.without(absorbed))?;
         Ok(absorbed)
@@ -140,7 +140,7 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<(RunRow, bool)
         }
         Ending::Stopped => return Ok((stopped(tx, work)?, false)),
     };
-    status.as_str().clone_into(&mut row.status);
+    row.status = status;
     if !queries::finish(tx, &row)? {
         return Ok((stopped(tx, work)?, false));
     }
@@ -157,7 +157,7 @@ fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
 
 /// The run, or for a failed one the error that its caller is told.
 pub(super) fn outcome(row: RunRow) -> Result<RunRow> {
-    if row.status()? != RunStatus::Failed {
+    if row.status != RunStatus::Failed {
         return Ok(row);
     }
     Err(refusal_of(row.error.as_ref()).with("run_id", row.id.as_str()))

@@ -2,10 +2,9 @@
 
 use super::engine::RunEngine;
 use super::memory::Fold;
-use super::model::tier_of;
 use super::prompt::{self, USEFUL_OUTPUT};
 use super::queries;
-use super::rows::{MemoryOutput, StepKind};
+use super::rows::{MemoryOutput, StepKind, StepStatus};
 use super::work::{Start, Work};
 use crate::providers::{Answered, Attempts, Prompt, Usage, estimated_tokens};
 use model::{JsonText, Result};
@@ -41,7 +40,7 @@ impl RunEngine {
         let (settings, memory) = (&work.plan.settings, &work.memory);
         let instructions = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
         let others = work.plan.spec_tokens + estimated_tokens(&instructions) + estimated_tokens(&work.said);
-        let context = self.tiers().get(tier_of(&work.row)).context_tokens();
+        let context = self.tiers().get(work.row.model).context_tokens();
         memory.fold(settings, others, context, self.tiers().fast.context_tokens())
     }
 
@@ -55,7 +54,7 @@ impl RunEngine {
         let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
         let answer = usage(fold.rest_tokens, settings.max_output_tokens.min(USEFUL_OUTPUT));
         let price = tiers.fast.prices.energy(usage(fold.input_tokens, fold.max_output_tokens))
-            + tiers.get(tier_of(&work.row)).prices.energy(answer);
+            + tiers.get(work.row.model).prices.energy(answer);
         match self.0.parts.meter.hold(tx, &work.charge(), price, price) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.code().status(), 402 | 429) => Ok(false),
@@ -97,7 +96,7 @@ impl RunEngine {
         // What models print may hold NUL, which PostgreSQL cannot store.
         let summary = completion.text.replace('\0', "").trim().to_owned();
         if let Some(step) = work.steps.last_mut() {
-            step.status = if summary.is_empty() { "failed" } else { "completed" }.to_owned();
+            step.status = if summary.is_empty() { StepStatus::Failed } else { StepStatus::Completed };
             step.name = label;
             step.input_tokens = usage.input_tokens;
             step.output_tokens = usage.output_tokens;

@@ -24,7 +24,7 @@ pub(super) enum Progress {
 pub(super) struct StepHead {
     pub(super) id: StepId,
     pub(super) position: i64,
-    pub(super) kind: String,
+    pub(super) kind: &'static str,
     pub(super) name: String,
 }
 
@@ -73,7 +73,7 @@ impl Listener {
         self.publish(Progress::Begun(StepHead {
             id: step.id.clone(),
             position: step.position,
-            kind: step.kind.clone(),
+            kind: step.kind.as_str(),
             name: step.name.clone(),
         }));
     }

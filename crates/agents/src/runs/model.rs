@@ -6,60 +6,35 @@ use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
 use model::{
-    AgentId, Error, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, WorkspaceId,
+    AgentId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, WorkspaceId, text_enum,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunStatus {
-    /// It waits for its turn.
-    Queued,
-    /// It goes on.
-    InProgress,
-    /// It waits for a person: `required_action` says for what.
-    RequiresAction,
-    /// It has answered.
-    Completed,
-    /// A limit ended it; what it has said so far is kept.
-    Incomplete,
-    /// It failed, and costs nothing.
-    Failed,
-    /// A newer input took its place.
-    Cancelled,
-    /// It never came to its turn, or nobody answered what it asked.
-    Expired,
+text_enum! {
+    /// Where a run stands.
+    pub enum RunStatus {
+        /// It waits for its turn.
+        Queued = "queued",
+        /// It goes on.
+        InProgress = "in_progress",
+        /// It waits for a person: `required_action` says for what.
+        RequiresAction = "requires_action",
+        /// It has answered.
+        Completed = "completed",
+        /// A limit ended it; what it has said so far is kept.
+        Incomplete = "incomplete",
+        /// It failed, and costs nothing.
+        Failed = "failed",
+        /// A newer input took its place.
+        Cancelled = "cancelled",
+        /// It never came to its turn, or nobody answered what it asked.
+        Expired = "expired",
+    }
 }
 
 impl RunStatus {
-    const ALL: [Self; 8] = [
-        Self::Queued,
-        Self::InProgress,
-        Self::RequiresAction,
-        Self::Completed,
-        Self::Incomplete,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Expired,
-    ];
-
-    /// The word in the database and on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::InProgress => "in_progress",
-            Self::RequiresAction => "requires_action",
-            Self::Completed => "completed",
-            Self::Incomplete => "incomplete",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-        }
-    }
-
     /// Whether nothing more will happen.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::InProgress | Self::RequiresAction)
@@ -71,19 +46,20 @@ impl RunStatus {
     }
 }
 
-/// What to do when the conversation is busy with another run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OnBusy {
-    /// Wait for its turn; at most 10 runs wait behind the one that goes on.
-    #[default]
-    Enqueue,
-    /// Answer 409 `conversation_busy`.
-    Reject,
-    /// Cancel what goes on and waits; the cancelled inputs stay in the conversation's memory.
-    Interrupt,
-    /// Cancel what goes on and waits, and forget the cancelled inputs.
-    Rollback,
+text_enum! {
+    /// What to do when the conversation is busy with another run.
+    #[derive(Default)]
+    pub enum OnBusy {
+        /// Wait for its turn; at most 10 runs wait behind the one that goes on.
+        #[default]
+        Enqueue = "enqueue",
+        /// Answer 409 `conversation_busy`.
+        Reject = "reject",
+        /// Cancel what goes on and waits; the cancelled inputs stay in the conversation's memory.
+        Interrupt = "interrupt",
+        /// Cancel what goes on and waits, and forget the cancelled inputs.
+        Rollback = "rollback",
+    }
 }
 
 /// A run to be made.
@@ -156,13 +132,13 @@ impl WantedVersion {
 #[schema(as = AgentVersionNumber, minimum = 1)]
 pub struct VersionNumber(pub i64);
 
-/// The word for an agent as it is now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = AgentVersionDraft)]
-pub enum Draft {
-    /// It.
-    Draft,
+text_enum! {
+    /// The word for an agent as it is now.
+    #[schema(as = AgentVersionDraft)]
+    pub enum Draft {
+        /// It.
+        Draft = "draft",
+    }
 }
 
 /// What made a run.
@@ -181,13 +157,14 @@ impl RunTrigger {
     }
 }
 
-/// The kinds of what makes runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RunTriggerKind {
-    /// A request for a run.
-    #[default]
-    Api,
+text_enum! {
+    /// The kinds of what makes runs.
+    #[derive(Default)]
+    pub enum RunTriggerKind {
+        /// A request for a run.
+        #[default]
+        Api = "api",
+    }
 }
 
 /// What a run was asked for beyond its agent's settings; stored with the run.
@@ -257,7 +234,7 @@ pub struct Run {
     /// Whether the conversation is forgotten 72 hours after its last run.
     pub ephemeral: bool,
     /// The tier of models.
-    pub model: String,
+    pub model: &'static str,
     /// Why it is incomplete, cancelled or expired.
     pub incomplete_details: Option<IncompleteDetails>,
     /// What a person has to do before it goes on.
@@ -361,10 +338,10 @@ pub struct RunStep {
     pub position: i64,
     /// `model`, `tool`, `memory` (older turns of the conversation were summarised) or `guardrail` (something was found).
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: &'static str,
     /// `running`, `completed`, `failed` or `unknown`; of a call that a person must allow also `requires_action`,
     /// `approved`, `refused` and, where the run ended before the call was made, `cancelled`.
-    pub status: String,
+    pub status: &'static str,
     /// The model, the tool, or where guardrails found something.
     pub name: String,
     /// Of calls of a model: the tier by whose prices they are charged.
@@ -400,12 +377,12 @@ pub(super) struct RunRow {
     pub(super) livemode: bool,
     pub(super) agent_id: AgentId,
     pub(super) agent_version: i64,
-    pub(super) status: String,
+    pub(super) status: RunStatus,
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
     pub(super) conversation_id: String,
     pub(super) ephemeral: bool,
-    pub(super) model: String,
+    pub(super) model: Tier,
     pub(super) incomplete_reason: Option<String>,
     pub(super) error: Option<JsonText>,
     pub(super) input_tokens: i64,
@@ -430,13 +407,6 @@ pub(super) struct RunRow {
 }
 
 impl RunRow {
-    pub(super) fn status(&self) -> Result<RunStatus> {
-        RunStatus::ALL
-            .into_iter()
-            .find(|status| status.as_str() == self.status)
-            .ok_or_else(|| Error::internal(format!("a run has the unknown status {}", self.status)))
-    }
-
     pub(super) fn failure(&self) -> Option<RunFailure> {
         self.error.as_ref().and_then(|error| error.parse().ok())
     }
@@ -451,7 +421,7 @@ impl RunRow {
         let error = self.failure();
         let options = self.options()?;
         let output_data = match &self.output {
-            Some(output) if self.status == RunStatus::Completed.as_str() && options.json => {
+            Some(output) if self.status == RunStatus::Completed && options.json => {
                 serde_json::from_str(output).ok()
             }
             _ => None,
@@ -459,7 +429,7 @@ impl RunRow {
         let times = [self.started_at, self.completed_at, self.purged_at];
         Ok(Run {
             object: "run",
-            status: self.status()?,
+            status: self.status,
             metadata: self.metadata.parse()?,
             id: self.id,
             workspace_id: self.workspace_id,
@@ -471,7 +441,7 @@ impl RunRow {
             output_data,
             conversation_id: self.conversation_id,
             ephemeral: self.ephemeral,
-            model: self.model,
+            model: self.model.as_str(),
             incomplete_details: self.incomplete_reason.map(|reason| IncompleteDetails { reason }),
             required_action: None,
             error,
@@ -494,11 +464,4 @@ impl RunRow {
             purged_at: self.purged_at,
         })
     }
-}
-
-pub(super) fn tier_of(row: &RunRow) -> Tier {
-    [Tier::Fast, Tier::Balanced, Tier::Advanced]
-        .into_iter()
-        .find(|tier| tier.as_str() == row.model)
-        .unwrap_or_default()
 }

@@ -8,11 +8,11 @@ use super::queries::{self, RunFilter};
 use super::submit::Submitted;
 use super::trace;
 use crate::agents::queries as agents;
-use model::{AgentId, Caller, Result, RunId, Scope};
+use model::{AgentId, Caller, Result, RunId, Scope, text_enum};
 use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, State, operation};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use store::Read;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// Run the workspace's agent on a text input
 ///
@@ -86,12 +86,12 @@ pub fn list_runs(
     Ok(CursorList::of(&page, approvals::shown_in_list(read, caller.workspace_id(), rows)?))
 }
 
-/// What to add to a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Include {
-    /// The trace of the run's steps.
-    Steps,
+text_enum! {
+    /// What to add to a run.
+    pub enum Include {
+        /// The trace of the run's steps.
+        Steps = "steps",
+    }
 }
 
 /// What to add to a run.

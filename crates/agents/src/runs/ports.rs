@@ -1,45 +1,14 @@
 //! What runs offer to other groups: their traces, and themselves as targets of links.
 
+use super::model::RunStatus;
 use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
-use model::{Result, RunId, StepId, Timestamp, WorkspaceId};
+use model::{Result, RunId, WorkspaceId};
 use operation::ports::{LinkTargets, LinkedTarget, RunTraces, TraceStep};
 use store::{Read, Tx};
 
 /// Runs as other groups see them.
 pub struct RunDirectory;
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = run_steps)]
-struct TraceRow {
-    id: StepId,
-    position: i64,
-    kind: String,
-    name: String,
-    status: String,
-    input_tokens: i64,
-    output_tokens: i64,
-    energy: i64,
-    started_at: Timestamp,
-    completed_at: Option<Timestamp>,
-}
-
-impl From<TraceRow> for TraceStep {
-    fn from(row: TraceRow) -> Self {
-        Self {
-            id: row.id,
-            position: row.position,
-            kind: row.kind,
-            name: row.name,
-            status: row.status,
-            input_tokens: row.input_tokens,
-            output_tokens: row.output_tokens,
-            energy: row.energy,
-            started_at: row.started_at,
-            completed_at: row.completed_at,
-        }
-    }
-}
 
 impl RunTraces for RunDirectory {
     fn steps(
@@ -50,14 +19,24 @@ impl RunTraces for RunDirectory {
         first: i64,
         last: i64,
     ) -> Result<Vec<TraceStep>> {
-        let rows: Vec<TraceRow> = run_steps::table
+        Ok(run_steps::table
             .filter(run_steps::run_id.eq(run))
             .filter(run_steps::position.between(first, last))
             .filter(run_steps::workspace_id.eq(workspace))
             .order(run_steps::position.asc())
-            .select(TraceRow::as_select())
-            .load(read.connection())?;
-        Ok(rows.into_iter().map(TraceStep::from).collect())
+            .select((
+                run_steps::id,
+                run_steps::position,
+                run_steps::kind,
+                run_steps::name,
+                run_steps::status,
+                run_steps::input_tokens,
+                run_steps::output_tokens,
+                run_steps::energy,
+                run_steps::started_at,
+                run_steps::completed_at,
+            ))
+            .load(read.connection())?)
     }
 }
 
@@ -79,7 +58,7 @@ impl LinkTargets for RunDirectory {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let rows: Vec<(RunId, String)> = runs::table
+        let rows: Vec<(RunId, RunStatus)> = runs::table
             .filter(runs::workspace_id.eq(workspace))
             .filter(runs::id.eq_any(ids))
             .select((runs::id, runs::status))
@@ -88,7 +67,7 @@ impl LinkTargets for RunDirectory {
             id: id.to_string(),
             title: None,
             mime_type: None,
-            status: Some(status),
+            status: Some(status.as_str().to_owned()),
         });
         Ok(shown.collect())
     }

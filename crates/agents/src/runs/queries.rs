@@ -2,11 +2,12 @@
 
 use super::model::{RunRow, RunStatus};
 use super::rows::StepRow;
+use super::rows::StepStatus;
 use crate::agents::AgentStatus;
 use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::{CursorPage, Read, Tx, each};
+use store::{CursorPage, OneRow, Read, Tx, each, lock_row};
 
 /// How long a worker may be silent before its run can be taken over.
 pub(super) const LEASE_SECONDS: i64 = 30;
@@ -22,11 +23,7 @@ pub(super) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
 }
 
 pub(super) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
-    runs::table
-        .find((workspace, id))
-        .first(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("run"))
+    runs::table.find((workspace, id)).first(read.connection()).or_not_found("run")
 }
 
 /// Which runs to list.
@@ -50,7 +47,7 @@ pub(super) fn list(
         .limit(page.fetch())
         .into_boxed();
     if let Some(status) = filter.status {
-        query = query.filter(runs::status.eq(status.as_str()));
+        query = query.filter(runs::status.eq(status));
     }
     if let Some(agent) = filter.agent {
         query = query.filter(runs::agent_id.eq(agent));
@@ -83,11 +80,11 @@ pub(super) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -
     let is_active = agents::table
         .filter(agents::workspace_id.eq(row.workspace_id))
         .filter(agents::id.eq(row.agent_id))
-        .filter(agents::status.eq(AgentStatus::Active.as_str()))
+        .filter(agents::status.eq(AgentStatus::Active))
         .select(agents::id);
     let waits = runs::table
         .find((row.workspace_id, &row.id))
-        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .filter(runs::status.eq(RunStatus::Queued))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::queued_at.gt(expired_before))
         .filter(diesel::dsl::exists(is_active))
@@ -143,9 +140,11 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: 
         .filter(runs::livemode.eq(row.livemode))
         .filter(runs::agent_id.eq(row.agent_id))
         .filter(runs::id.lt(&row.id))
-        .filter(runs::status.eq_any([RunStatus::Completed.as_str(), RunStatus::Incomplete.as_str()]).or(
-            runs::status.eq(RunStatus::Cancelled.as_str()).and(runs::incomplete_reason.eq("interrupted")),
-        ))
+        .filter(
+            runs::status
+                .eq_any([RunStatus::Completed, RunStatus::Incomplete])
+                .or(runs::status.eq(RunStatus::Cancelled).and(runs::incomplete_reason.eq("interrupted"))),
+        )
         // What guardrails kept from the model stays kept from it.
         .filter(
             runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne_all(["guardrail", "handoff"])),
@@ -228,9 +227,9 @@ pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let started_at = now.max(row.queued_at);
     let started = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq(RunStatus::Queued.as_str()))
+        .filter(runs::status.eq(RunStatus::Queued))
         .set((
-            runs::status.eq(RunStatus::InProgress.as_str()),
+            runs::status.eq(RunStatus::InProgress),
             runs::started_at.eq(started_at),
             runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
         ))
@@ -242,9 +241,9 @@ pub(super) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
 pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let reopened = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch - 1))
-        .filter(runs::status.eq(RunStatus::Failed.as_str()))
+        .filter(runs::status.eq(RunStatus::Failed))
         .set((
-            runs::status.eq(&row.status),
+            runs::status.eq(row.status),
             runs::error.eq(&row.error),
             runs::options.eq(&row.options),
             runs::key_id.eq(&row.key_id),
@@ -269,24 +268,46 @@ pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(held == 1)
 }
 
+/// What a run has used.
+#[derive(AsChangeset)]
+#[diesel(table_name = runs)]
+struct Used {
+    input_tokens: i64,
+    cached_tokens: i64,
+    output_tokens: i64,
+    reasoning_tokens: i64,
+    model_calls: i64,
+    tool_calls: i64,
+    energy: i64,
+    simulated_energy: i64,
+}
+
+impl Used {
+    fn by(row: &RunRow) -> Self {
+        Self {
+            input_tokens: row.input_tokens,
+            cached_tokens: row.cached_tokens,
+            output_tokens: row.output_tokens,
+            reasoning_tokens: row.reasoning_tokens,
+            model_calls: row.model_calls,
+            tool_calls: row.tool_calls,
+            energy: row.energy,
+            simulated_energy: row.simulated_energy,
+        }
+    }
+}
+
 /// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
 pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let written = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch))
         .filter(runs::status.eq_any(OPEN))
         .set((
-            runs::status.eq(&row.status),
+            runs::status.eq(row.status),
             runs::output.eq(&row.output),
             runs::incomplete_reason.eq(&row.incomplete_reason),
             runs::error.eq(&row.error),
-            runs::input_tokens.eq(row.input_tokens),
-            runs::cached_tokens.eq(row.cached_tokens),
-            runs::output_tokens.eq(row.output_tokens),
-            runs::reasoning_tokens.eq(row.reasoning_tokens),
-            runs::model_calls.eq(row.model_calls),
-            runs::tool_calls.eq(row.tool_calls),
-            runs::energy.eq(row.energy),
-            runs::simulated_energy.eq(row.simulated_energy),
+            Used::by(row),
             runs::lease_until.eq(None::<Timestamp>),
             runs::completed_at.eq(row.completed_at),
         ))
@@ -301,17 +322,7 @@ pub(super) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
     Ok(diesel::update(
         runs::table.find((row.workspace_id, &row.id)).filter(runs::epoch.eq(row.epoch)).filter(ended),
     )
-    .set((
-        runs::input_tokens.eq(row.input_tokens),
-        runs::cached_tokens.eq(row.cached_tokens),
-        runs::output_tokens.eq(row.output_tokens),
-        runs::reasoning_tokens.eq(row.reasoning_tokens),
-        runs::model_calls.eq(row.model_calls),
-        runs::tool_calls.eq(row.tool_calls),
-        runs::energy.eq(row.energy),
-        runs::simulated_energy.eq(row.simulated_energy),
-        runs::lease_until.eq(None::<Timestamp>),
-    ))
+    .set((Used::by(row), runs::lease_until.eq(None::<Timestamp>)))
     .returning(runs::all_columns)
     .get_result(tx.connection())
     .optional()?)
@@ -327,9 +338,7 @@ pub(super) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
 
 /// Locks a run on PostgreSQL until the transaction ends, and gives it.
 pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
-    if let store::AnyConnection::Postgres(connection) = tx.connection() {
-        runs::table.find((workspace, id)).select(runs::epoch).for_update().execute(connection)?;
-    }
+    lock_row!(tx, runs::table.find((workspace, id)).select(runs::epoch), for_update);
     by_id(tx, workspace, id)
 }
 
@@ -340,7 +349,7 @@ pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
     // Workers and answers change its state without the conversation's lock.
     let row = locked(tx, row.workspace_id, &row.id)?;
     let now = tx.now();
-    let lease_until = match row.status()? {
+    let lease_until = match row.status {
         RunStatus::Queued => None,
         RunStatus::InProgress => row.lease_until,
         RunStatus::RequiresAction => Some(now.plus_seconds(-1)),
@@ -348,7 +357,7 @@ pub(super) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
     };
     let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .set((
-            runs::status.eq(RunStatus::Cancelled.as_str()),
+            runs::status.eq(RunStatus::Cancelled),
             runs::incomplete_reason.eq(reason),
             runs::lease_until.eq(lease_until),
             runs::completed_at.eq(now),
@@ -427,7 +436,7 @@ pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: &str, now: Timestamp) -> Result<()> {
+pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: StepStatus, now: Timestamp) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
         .set((
             run_steps::status.eq(status),

@@ -5,9 +5,9 @@ use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::guard::Guards;
 use super::memory::{self, Memory};
-use super::model::{RunOptions, RunRow, RunStatus, tier_of};
+use super::model::{RunOptions, RunRow, RunStatus};
 use super::queries;
-use super::rows::{StepRow, ToolOutput};
+use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{Plan, Work};
 use crate::agents::Settings;
 use crate::agents::queries as agents;
@@ -33,7 +33,7 @@ impl RunEngine {
         let rows = self.db().write(|tx| queries::claim_silent(tx, SILENT)).await?;
         let count = rows.len();
         for row in rows {
-            if row.status()? != RunStatus::RequiresAction {
+            if row.status != RunStatus::RequiresAction {
                 tracing::warn!(run_id = %row.id, epoch = row.epoch, "a run is resumed");
             }
             self.resume_beside(row);
@@ -66,7 +66,7 @@ impl RunEngine {
     async fn resume(&self, row: RunRow) -> Result<Ended> {
         let caller = self.caller_of(&row).await?;
         let workers = row.epoch - row.options()?.handed_over;
-        let ending = match row.status()? {
+        let ending = match row.status {
             // Cancelled, before its worker closed its books or while it had none.
             status if status.is_final() => Some(Ending::Stopped),
             // Its lease lasted as long as people had time.
@@ -117,7 +117,7 @@ impl RunEngine {
             let working = engine.active().work_on(&row.id, conversation::key(&row));
             let mut work = Work::new(plan, working, row.clone(), memory);
             let tiers = engine.tiers();
-            let (prices, folding) = (tiers.get(tier_of(&row)).prices, tiers.fast.prices);
+            let (prices, folding) = (tiers.get(row.model).prices, tiers.fast.prices);
             for mut step in queries::steps(tx, workspace, &row.id)? {
                 if step.is_held_back() {
                     work.row.tool_calls += 1;
@@ -162,11 +162,11 @@ impl RunEngine {
 /// assume either.
 fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
     let now = tx.now();
-    "unknown".clone_into(&mut step.status);
+    step.status = StepStatus::Unknown;
     step.completed_at = Some(now);
     if step.is_tool() {
         let told = "outcome unknown: the service was interrupted during the call";
         step.output = Some(JsonText::of(&ToolOutput::error(told)));
     }
-    queries::finish_step(tx, step, &step.status, now)
+    queries::finish_step(tx, step, step.status, now)
 }

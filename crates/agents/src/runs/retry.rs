@@ -42,7 +42,7 @@ impl RunEngine {
         let row = queries::by_id(tx, caller.workspace_id(), id)?;
         conversation::lock(tx, conversation::key(&row))?;
         let mut row = queries::locked(tx, row.workspace_id, id)?;
-        let status = agents::live_agent(tx, row.workspace_id, row.agent_id)?.status()?;
+        let status = agents::live_agent(tx, row.workspace_id, row.agent_id)?.status;
         if status != AgentStatus::Active && !row.options()?.draft {
             return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
         }

@@ -4,18 +4,31 @@ use super::model::RunStep;
 use crate::providers::{FailedAttempt, Finish, Tier, ToolCall, Usage};
 use crate::schema::run_steps;
 use diesel::prelude::*;
-use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId};
+use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A call that waits until a person allows or refuses it.
-pub(super) const ASKED: &str = "requires_action";
-/// A call that was allowed and has not begun.
-pub(super) const APPROVED: &str = "approved";
-/// A call that a person refused.
-pub(super) const REFUSED: &str = "refused";
-/// A call that was never made, because its run ended first.
-pub(super) const CANCELLED: &str = "cancelled";
+text_enum! {
+    /// Where a step stands.
+    pub(super) enum StepStatus {
+        /// It goes on, or was interrupted.
+        Running = "running",
+        /// It succeeded.
+        Completed = "completed",
+        /// It failed.
+        Failed = "failed",
+        /// A call that was interrupted, and may have had effects.
+        Unknown = "unknown",
+        /// A call that waits until a person allows or refuses it.
+        Asked = "requires_action",
+        /// A call that was allowed and has not begun.
+        Approved = "approved",
+        /// A call that a person refused.
+        Refused = "refused",
+        /// A call that was never made, because its run ended first.
+        Cancelled = "cancelled",
+    }
+}
 
 /// A step as it is stored.
 #[derive(Debug, Clone, Queryable, Insertable)]
@@ -25,8 +38,8 @@ pub(super) struct StepRow {
     pub(super) position: i64,
     pub(super) workspace_id: WorkspaceId,
     pub(super) id: StepId,
-    pub(super) kind: String,
-    pub(super) status: String,
+    pub(super) kind: StepKind,
+    pub(super) status: StepStatus,
     pub(super) name: String,
     pub(super) input: Option<JsonText>,
     pub(super) output: Option<JsonText>,
@@ -46,8 +59,8 @@ impl StepRow {
             id: self.id,
             object: "run_step",
             position: self.position,
-            kind: self.kind,
-            status: self.status,
+            kind: self.kind.as_str(),
+            status: self.status.as_str(),
             name: self.name,
             effect_key: self.effect_key,
             input: self.input,
@@ -62,27 +75,21 @@ impl StepRow {
 
     /// The tier by whose prices the step is charged; `of_run` answers.
     pub(super) fn tier(&self, of_run: Tier) -> Option<Tier> {
-        match self.kind() {
+        match self.kind {
             StepKind::Model => Some(of_run),
             StepKind::Memory => Some(Tier::Fast),
             StepKind::Tool | StepKind::Guardrail => None,
         }
     }
 
-    pub(super) fn kind(&self) -> StepKind {
-        [StepKind::Model, StepKind::Tool, StepKind::Memory, StepKind::Guardrail]
-            .into_iter()
-            .find(|kind| kind.as_str() == self.kind)
-            .unwrap_or(StepKind::Tool)
-    }
-
     pub(super) fn is_tool(&self) -> bool {
-        self.kind() == StepKind::Tool
+        self.kind == StepKind::Tool
     }
 
     /// Whether it is a call that was held back for a person, and nothing has become of it yet.
     pub(super) fn is_held_back(&self) -> bool {
-        self.completed_at.is_none() && [ASKED, APPROVED, REFUSED].contains(&self.status.as_str())
+        self.completed_at.is_none()
+            && matches!(self.status, StepStatus::Asked | StepStatus::Approved | StepStatus::Refused)
     }
 
     /// What went into a tool's call; `None` where it is none, and once forgotten.
@@ -91,29 +98,21 @@ impl StepRow {
     }
 }
 
-/// What a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepKind {
-    /// A call of the model.
-    Model,
-    /// A call of a tool.
-    Tool,
-    /// Older turns were folded.
-    Memory,
-    /// Guardrails found something.
-    Guardrail,
+text_enum! {
+    /// What a step is.
+    pub(super) enum StepKind {
+        /// A call of the model.
+        Model = "model",
+        /// A call of a tool.
+        Tool = "tool",
+        /// Older turns were folded.
+        Memory = "memory",
+        /// Guardrails found something.
+        Guardrail = "guardrail",
+    }
 }
 
 impl StepKind {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Tool => "tool",
-            Self::Memory => "memory",
-            Self::Guardrail => "guardrail",
-        }
-    }
-
     /// Whether steps of this kind cost Energy.
     pub(super) fn is_priced(self) -> bool {
         matches!(self, Self::Model | Self::Memory)
@@ -169,20 +168,19 @@ pub(super) struct Approval {
     pub(super) decided_at: Timestamp,
 }
 
-/// Whether a call may be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
-    Approved,
-    Refused,
+text_enum! {
+    /// Whether a call may be made.
+    pub(super) enum Verdict {
+        Approved = "approved",
+        Refused = "refused",
+    }
 }
 
-impl Verdict {
-    /// The word on the wire, which is also the state of the call's step.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => APPROVED,
-            Self::Refused => REFUSED,
+impl From<Verdict> for StepStatus {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Approved => Self::Approved,
+            Verdict::Refused => Self::Refused,
         }
     }
 }

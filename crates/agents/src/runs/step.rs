@@ -3,9 +3,8 @@
 use super::ending::Ending;
 use super::engine::RunEngine;
 use super::guard::Found;
-use super::model::tier_of;
 use super::prompt::{self, Assembled, USEFUL_OUTPUT};
-use super::rows::{ASKED, CANCELLED, StepKind, StepRow, ToolInput, ToolOutput};
+use super::rows::{StepKind, StepRow, StepStatus, ToolInput, ToolOutput};
 use super::tools::needs_approval;
 use super::trace::ModelInput;
 use super::work::{Asking, Work};
@@ -67,7 +66,7 @@ impl RunEngine {
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
     pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Asking)> {
-        let setup = self.tiers().get(tier_of(&work.row));
+        let setup = self.tiers().get(work.row.model);
         let prices = setup.prices;
         let mut need = self.need(work);
         if work.row.livemode {
@@ -90,13 +89,13 @@ impl RunEngine {
         if !work.row.livemode {
             return Ok(());
         }
-        let least = self.need(work).least(self.tiers().get(tier_of(&work.row)).prices);
+        let least = self.need(work).least(self.tiers().get(work.row.model).prices);
         self.0.parts.meter.admit(tx, &work.charge(), least)
     }
 
     /// What the next call of the model takes.
     fn need(&self, work: &Work) -> Need {
-        let context = self.tiers().get(tier_of(&work.row)).context_tokens();
+        let context = self.tiers().get(work.row.model).context_tokens();
         let settings = &work.plan.settings;
         let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
         let mut said = Cow::from(&work.said);
@@ -131,7 +130,7 @@ impl RunEngine {
                 let mut step = work.running_step(tx, position, StepKind::Tool, name, input, Some(key));
                 // Written so from the beginning: where this worker dies, it is known that the call was not begun.
                 if work.plan.tool(&step.name).is_some_and(|tool| needs_approval(&tool.settings)) {
-                    ASKED.clone_into(&mut step.status);
+                    step.status = StepStatus::Asked;
                 }
                 queries::insert_step(tx, &step)?;
                 tools.push(step);
@@ -166,7 +165,7 @@ impl RunEngine {
     fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<i64> {
         let absorbed = if energy > 0 && work.row.livemode {
             let (step, model) = work.charged_step();
-            let settlement = Settlement { step, energy, model, close: None };
+            let settlement = Settlement { step, energy, model: model.as_str(), close: None };
             energy - self.0.parts.meter.settle(tx, &work.charge(), &settlement)?
         } else {
             0
@@ -188,11 +187,11 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
     let now = tx.now();
     for step in work.steps.iter().skip(work.written) {
         // Nothing is begun with it, so it is written only now.
-        if step.kind() == StepKind::Guardrail {
+        if step.kind == StepKind::Guardrail {
             queries::insert_step(tx, step)?;
             continue;
         }
-        let status = if step.status == "running" { "failed" } else { step.status.as_str() };
+        let status = if step.status == StepStatus::Running { StepStatus::Failed } else { step.status };
         queries::finish_step(tx, step, status, now)?;
         keep_summary(tx, work, step)?;
     }
@@ -204,7 +203,12 @@ pub(super) fn drop_pending(tx: &mut Tx, work: &Work) -> Result<()> {
     let now = tx.now();
     for step in &work.pending {
         let output = JsonText::of(&ToolOutput::error("the run ended before the call was made"));
-        queries::finish_step(tx, &StepRow { output: Some(output), ..step.clone() }, CANCELLED, now)?;
+        queries::finish_step(
+            tx,
+            &StepRow { output: Some(output), ..step.clone() },
+            StepStatus::Cancelled,
+            now,
+        )?;
     }
     Ok(())
 }
@@ -222,7 +226,7 @@ fn limit_reason(error: &Error) -> Option<&'static str> {
 /// Keeps the summary of a memory step with its result.
 fn keep_summary(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
     match &work.memory.summary {
-        Some(summary) if step.kind() == StepKind::Memory && step.status == "completed" => {
+        Some(summary) if step.kind == StepKind::Memory && step.status == StepStatus::Completed => {
             queries::keep_summary(tx, &work.row, summary)
         }
         _ => Ok(()),
@@ -234,7 +238,7 @@ impl RunEngine {
     pub(super) fn note(&self, work: &mut Work, found: &Found) {
         let now = self.db().clock().now();
         let mut step = work.next_step(now, &*self.db().random(), StepKind::Guardrail);
-        "completed".clone_into(&mut step.status);
+        step.status = StepStatus::Completed;
         found.stage.as_str().clone_into(&mut step.name);
         step.input = Some(JsonText::of(&found.at));
         step.output = Some(JsonText::of(&found.report));

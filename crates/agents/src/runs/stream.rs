@@ -98,7 +98,7 @@ impl Telling {
                 while let Ok(told) = self.heard.try_recv() {
                     self.hear(told).await?;
                 }
-                let row = match ended? {
+                let row = match ended.map_err(Error::internal)? {
                     Ok(ended) => ended.row,
                     // Another worker has it, or will: its own error was logged.
                     Err(_) => self.follow().await?,
@@ -149,7 +149,7 @@ impl Telling {
             let head = StepHead {
                 id: step.id.clone(),
                 position: step.position,
-                kind: step.kind.clone(),
+                kind: step.kind,
                 name: step.name.clone(),
             };
             // What guardrails found has ended when it begins.
@@ -165,7 +165,7 @@ impl Telling {
         loop {
             let (workspace, id) = (self.run.workspace_id, self.run.id.clone());
             let row = self.engine.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
-            if !matches!(row.status()?, RunStatus::Queued | RunStatus::InProgress) {
+            if !matches!(row.status, RunStatus::Queued | RunStatus::InProgress) {
                 return Ok(row);
             }
             if Instant::now() >= deadline {
@@ -180,7 +180,7 @@ impl Telling {
 
     /// The end, with what the same request would have been answered without `stream`.
     async fn last_event(&self, row: RunRow) -> Result<StreamEvent> {
-        let (name, energy) = (format!("run.{}", row.status), row.energy);
+        let (name, energy) = (format!("run.{}", row.status.as_str()), row.energy);
         let event = match outcome(row) {
             Ok(row) => StreamEvent::new(name, answer::reply(self.engine.show(row).await?, false)?.text()?),
             Err(error) => StreamEvent::failed(name, error),
@@ -206,6 +206,6 @@ fn step_completed(run: &RunId, step: RunStep) -> Result<StreamEvent> {
         run_id: &'a RunId,
         step: RunStep,
     }
-    let data = serde_json::to_string(&Completed { run_id: run, step })?;
+    let data = serde_json::to_string(&Completed { run_id: run, step }).map_err(Error::internal)?;
     Ok(StreamEvent::new("step.completed", data))
 }

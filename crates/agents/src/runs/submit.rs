@@ -16,6 +16,7 @@ use super::work::{Plan, Start, Work};
 use crate::agents::guardrails::{Guardrail, GuardrailStage};
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
+use crate::providers::Tier;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use operation::EventStream;
@@ -85,7 +86,7 @@ impl RunEngine {
         }
         let begun = self.begun_before(caller, claim.as_ref()).await?;
         let failed = match begun {
-            Some(row) if row.status()? == RunStatus::Failed => Some(row.id),
+            Some(row) if row.status == RunStatus::Failed => Some(row.id),
             Some(row) => return self.wait_for(row, self.patience(), claim).await,
             None => None,
         };
@@ -114,7 +115,7 @@ impl RunEngine {
             }
             (Ok(row), None) => self.await_end(row, driving, claim).await,
             // It was refused.
-            (Err(_), _) => driving.await??.submitted(),
+            (Err(_), _) => driving.await.map_err(Error::internal)??.submitted(),
         }
     }
 
@@ -126,7 +127,7 @@ impl RunEngine {
     ) -> Result<Submitted> {
         let began = Instant::now();
         match timeout(self.patience(), driving).await {
-            Ok(ended) => match ended? {
+            Ok(ended) => match ended.map_err(Error::internal)? {
                 Err(error) if is_superseded(&error) => {
                     let left = self.patience().saturating_sub(began.elapsed());
                     self.wait_for(row, left, claim).await
@@ -151,7 +152,7 @@ impl RunEngine {
         loop {
             let (workspace, id) = (row.workspace_id, row.id.clone());
             let now = self.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
-            if now.status()?.is_at_rest() {
+            if now.status.is_at_rest() {
                 return Ended { row: now, stored: false }.submitted();
             }
             if Instant::now() >= deadline {
@@ -167,13 +168,13 @@ impl RunEngine {
         let engine = self.clone();
         let row = self.db().write(move |tx| {
             let row = queries::locked(tx, row.workspace_id, &row.id)?;
-            if let Some(claim) = claim.as_ref().filter(|_| !row.status().is_ok_and(RunStatus::is_at_rest)) {
+            if let Some(claim) = claim.as_ref().filter(|_| !row.status.is_at_rest()) {
                 engine.store_outcome(tx, claim, &row, true)?;
             }
             Ok(row)
         });
         let row = row.await?;
-        if row.status()?.is_at_rest() {
+        if row.status.is_at_rest() {
             return Ended { row, stored: false }.submitted();
         }
         Ok(Submitted::run(Submission { row, still_running: true, stored: true }))
@@ -198,7 +199,7 @@ impl RunEngine {
                 Accepted::LookFirst(rules) => {
                     let input = accepting.1.input.clone();
                     let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
-                    looked = Some(Arc::new(look.await??));
+                    looked = Some(Arc::new(look.await.map_err(Error::internal)??));
                 }
             }
         }
@@ -313,7 +314,7 @@ fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow>
         if caller.livemode() {
             return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
         }
-    } else if agent.status()? != AgentStatus::Active {
+    } else if agent.status != AgentStatus::Active {
         return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
     }
     Ok(agent)
@@ -375,7 +376,7 @@ fn fresh_row(
         queued_at: moment,
         agent_id: agent.id,
         agent_version: wanted_number(new).unwrap_or(agent.version),
-        model: settings.model.as_str().to_owned(),
+        model: settings.model,
         input: Some(new.input.clone()),
         metadata: JsonText::of(&new.metadata.clone().unwrap_or_default()),
         ..empty_row(caller, workspace_id, id, moment)
@@ -390,12 +391,12 @@ fn empty_row(caller: &Caller, workspace_id: WorkspaceId, id: RunId, moment: Time
         livemode: caller.livemode(),
         agent_id: model::AgentId(0),
         agent_version: 0,
-        status: RunStatus::Queued.as_str().to_owned(),
+        status: RunStatus::Queued,
         input: None,
         output: None,
         conversation_id: String::new(),
         ephemeral: false,
-        model: String::new(),
+        model: Tier::default(),
         incomplete_reason: None,
         error: None,
         input_tokens: 0,

@@ -2,11 +2,11 @@
 
 use super::engine::RunEngine;
 use super::guard::Found;
-use super::rows::{APPROVED, ASKED, CANCELLED, REFUSED, StepRow, ToolOutput};
+use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
 use super::{call_key, http_tool, queries};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
-use model::{JsonText, Result};
+use model::{Error, JsonText, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,9 @@ impl RunEngine {
                     found.extend(work.plan.guards.look_at_result(&mut step));
                     done.push(step);
                 }
-                Checked::Call(tool, _) if step.status == ASKED => hold_back(step, tool, &mut held_back),
+                Checked::Call(tool, _) if step.status == StepStatus::Asked => {
+                    hold_back(step, tool, &mut held_back)
+                }
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
                     let output = if work.working.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
@@ -92,7 +94,7 @@ impl RunEngine {
         let written = self.write_with(work, move |_, tx, work| {
             if queries::renew(tx, &work.row)? {
                 let now = tx.now();
-                queries::finish_step(tx, &step, &step.status, now)?;
+                queries::finish_step(tx, &step, step.status, now)?;
             }
             Ok(())
         });
@@ -128,7 +130,7 @@ impl RunEngine {
     fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<BTreeMap<String, String>> {
         let Some(sealed) = &tool.settings.sealed_headers else { return Ok(BTreeMap::new()) };
         let text = self.0.parts.seal.open(&header_place(work.row.workspace_id, &tool.name), sealed)?;
-        Ok(serde_json::from_str(&text)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 }
 
@@ -136,14 +138,14 @@ impl RunEngine {
 fn hold_back(mut step: StepRow, tool: &PlannedTool, held_back: &mut Vec<StepRow>) {
     let is_equal = |other: &StepRow| other.effect_key.is_some() && other.effect_key == step.effect_key;
     if http_tool::writes(&tool.settings) && held_back.iter().any(is_equal) {
-        APPROVED.clone_into(&mut step.status);
+        step.status = StepStatus::Approved;
     }
     held_back.push(step);
 }
 
 fn finished(mut step: StepRow, output: &ToolOutput) -> StepRow {
-    if step.status != REFUSED {
-        step.status = if output.ok { "completed" } else { "failed" }.to_owned();
+    if step.status != StepStatus::Refused {
+        step.status = if output.ok { StepStatus::Completed } else { StepStatus::Failed };
     }
     step.output = Some(JsonText::of(output));
     step
@@ -156,7 +158,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
         return Checked::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
     };
     let input = step.tool_input();
-    if step.status == REFUSED {
+    if step.status == StepStatus::Refused {
         return Checked::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
     let arguments = input.map(|input| input.arguments);
@@ -172,7 +174,9 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     if http_tool::writes(&tool.settings) && !tool.settings.repeatable {
         let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
         let same = earlier.find(|other| {
-            other.effect_key.is_some() && other.effect_key == step.effect_key && other.status != CANCELLED
+            other.effect_key.is_some()
+                && other.effect_key == step.effect_key
+                && other.status != StepStatus::Cancelled
         });
         if let Some(first) = same {
             return Checked::Answer(repeated(first));
@@ -181,7 +185,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     let limit = tool.settings.max_calls_per_run;
     let before = work.steps.iter().filter(|other| other.is_tool() && other.name == step.name).count();
     // What a person allowed was within the limit when it was asked; others of the same answer may have ended since.
-    if step.status != APPROVED && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
+    if step.status != StepStatus::Approved && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
         return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));
     }
     match arguments {

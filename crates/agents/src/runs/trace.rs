@@ -1,7 +1,7 @@
 //! The trace of a run as callers see it: its steps with what the model read, and what they cost.
 
 use super::memory::Memory;
-use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep, tier_of};
+use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep};
 use super::prompt::{self, Assembled};
 use super::rows::{ModelOutput, StepKind, StepRow};
 use super::work::Work;
@@ -42,7 +42,7 @@ fn is_zero(number: &usize) -> bool {
 
 impl ModelInput {
     pub(super) fn of(work: &Work, prompt: &Assembled, warning: Option<&str>, max_output_tokens: i64) -> Self {
-        let first = !work.steps.iter().any(|step| step.kind() == StepKind::Model);
+        let first = !work.steps.iter().any(|step| step.kind == StepKind::Model);
         let remembers = work.memory.summary.is_some() || !work.memory.turns.is_empty();
         let before = (first && remembers).then(|| {
             let before = prompt.messages.iter().take(prompt.before);
@@ -64,7 +64,7 @@ impl ModelInput {
 /// A run's steps as callers see them, with what the model was told at each of its calls: all at the first, and what is new
 /// at the others. `settings` are those of the agent's version.
 pub(super) fn shown(row: &RunRow, settings: &Settings, steps: Vec<StepRow>) -> Vec<RunStep> {
-    let tier = tier_of(row);
+    let tier = row.model;
     let mut reader = Reader { row, settings, said: Vec::new(), sent: None };
     let shown = steps.into_iter().map(|mut step| {
         reader.read(&mut step);
@@ -85,7 +85,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&mut self, step: &mut StepRow) {
-        match step.kind() {
+        match step.kind {
             StepKind::Model => {
                 let input = step.input.as_ref().and_then(|input| input.parse::<ModelInput>().ok());
                 if let Some(input) = input {
@@ -131,11 +131,11 @@ impl Reader<'_> {
 
 /// The steps that cost something. What earlier attempts cost was given back, and so was all that a failed run cost.
 pub(super) fn energy_items(row: &RunRow, steps: &[StepRow]) -> Result<Vec<RunEnergyItem>> {
-    if row.status()? == RunStatus::Failed {
+    if row.status == RunStatus::Failed {
         return Ok(Vec::new());
     }
     let from = row.options()?.attempt_from.unwrap_or(0);
-    let tier = tier_of(row);
+    let tier = row.model;
     let priced = steps.iter().filter(|step| step.energy > 0 && step.position >= from);
     let item = |step: &StepRow| {
         let (step_id, model) = (step.id.clone(), step.name.clone());

@@ -73,7 +73,7 @@ impl RunEngine {
         if row.epoch != work.row.epoch {
             return Err(superseded());
         }
-        if row.status()? != RunStatus::Queued {
+        if row.status != RunStatus::Queued {
             return Ok(Turn::Over(Box::new(row)));
         }
         let now = tx.now();
@@ -109,7 +109,7 @@ impl RunEngine {
 
 /// Ends a run that has not begun.
 fn end(tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -> Result<Turn> {
-    status.as_str().clone_into(&mut row.status);
+    row.status = status;
     row.error = error.map(failure_of);
     row.completed_at = Some(tx.now().max(row.queued_at));
     row.lease_until = None;
@@ -121,7 +121,7 @@ fn end(tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -
 /// Whether the agent of a run may run it.
 fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
     match agents::live_agent(read, row.workspace_id, row.agent_id) {
-        Ok(agent) => Ok(agent.status()? == AgentStatus::Active || row.options()?.draft),
+        Ok(agent) => Ok(agent.status == AgentStatus::Active || row.options()?.draft),
         Err(error) if error.code() == Code::NotFound => Ok(false),
         Err(error) => Err(error),
     }

@@ -7,7 +7,7 @@ use super::listen::Listener;
 use super::memory::{Fold, Memory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
-use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, ToolOutput};
+use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, StepStatus, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Settings, ToolRow, ToolSettings};
 use crate::providers::{
@@ -172,12 +172,12 @@ impl Work {
     }
 
     /// The last step that has a price, and the tier that it is charged by.
-    pub(super) fn charged_step(&self) -> (i64, &str) {
-        let priced = self.steps.iter().rev().find(|step| step.kind().is_priced());
+    pub(super) fn charged_step(&self) -> (i64, Tier) {
+        let priced = self.steps.iter().rev().find(|step| step.kind.is_priced());
         match priced {
-            Some(step) if step.kind() == StepKind::Memory => (step.position, Tier::Fast.as_str()),
-            Some(step) => (step.position, &self.row.model),
-            None => (self.last_position(), &self.row.model),
+            Some(step) if step.kind == StepKind::Memory => (step.position, Tier::Fast),
+            Some(step) => (step.position, self.row.model),
+            None => (self.last_position(), self.row.model),
         }
     }
 
@@ -194,7 +194,7 @@ impl Work {
     /// Takes `absorbed` back of what the last priced step cost.
     pub(super) fn forgo(&mut self, absorbed: i64) {
         self.row.energy -= absorbed;
-        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind().is_priced()) {
+        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind.is_priced()) {
             step.energy -= absorbed;
         }
     }
@@ -210,7 +210,7 @@ impl Work {
 
     /// Starts the run's time.
     pub(super) fn start(&mut self, now: Timestamp) {
-        RunStatus::InProgress.as_str().clone_into(&mut self.row.status);
+        self.row.status = RunStatus::InProgress;
         self.row.started_at = Some(now.max(self.row.queued_at));
     }
 
@@ -254,7 +254,7 @@ impl Work {
         let output = step.output.as_ref();
         let livemode = self.row.livemode;
         let cost = |prices: Prices, usage: Usage| if livemode { step.energy } else { prices.energy(usage) };
-        match step.kind() {
+        match step.kind {
             StepKind::Tool => {
                 self.row.tool_calls += 1;
                 self.hear_tool(&step);
@@ -330,8 +330,8 @@ impl Work {
             position: self.next_position(),
             workspace_id: self.row.workspace_id,
             id: StepId::new(now, random),
-            kind: kind.as_str().to_owned(),
-            status: "running".to_owned(),
+            kind,
+            status: StepStatus::Running,
             name: String::new(),
             input: None,
             output: None,

@@ -5,7 +5,7 @@ use crate::schema::{energy_entries, energy_grants};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Caller, Error, GrantId, Result, Timestamp, WorkspaceId};
+use model::{Caller, GrantId, Result, Timestamp, WorkspaceId, text_enum};
 use operation::{Json, operation};
 use serde::Serialize;
 use store::Read;
@@ -61,20 +61,20 @@ pub struct EnergyGrant {
     status: GrantStatus,
 }
 
-/// Whether a grant may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GrantStatus {
-    /// Not yet.
-    Pending,
-    /// Yes.
-    Active,
-    /// Its time was over before it was used up.
-    Expired,
-    /// It was taken back.
-    Voided,
-    /// It was used up.
-    Exhausted,
+text_enum! {
+    /// Whether a grant may be used.
+    pub enum GrantStatus {
+        /// Not yet.
+        Pending = "pending",
+        /// Yes.
+        Active = "active",
+        /// Its time was over before it was used up.
+        Expired = "expired",
+        /// It was taken back.
+        Voided = "voided",
+        /// It was used up.
+        Exhausted = "exhausted",
+    }
 }
 
 /// Energy that ends.
@@ -92,7 +92,7 @@ pub struct ExpiringEnergy {
 #[diesel(table_name = energy_grants)]
 struct GrantRow {
     id: GrantId,
-    kind: String,
+    kind: GrantKind,
     amount: i64,
     remaining: i64,
     priority: i64,
@@ -104,7 +104,7 @@ struct GrantRow {
 
 impl GrantRow {
     /// `lapsed`: some of it was left at its end.
-    fn show(self, lapsed: bool, now: Timestamp) -> Result<EnergyGrant> {
+    fn show(self, lapsed: bool, now: Timestamp) -> EnergyGrant {
         let status = if self.voided_at.is_some() {
             GrantStatus::Voided
         } else if self.pending {
@@ -116,9 +116,8 @@ impl GrantRow {
         } else {
             GrantStatus::Active
         };
-        Ok(EnergyGrant {
-            kind: GrantKind::parse(&self.kind)
-                .ok_or_else(|| Error::internal(format!("unknown kind of grant {}", self.kind)))?,
+        EnergyGrant {
+            kind: self.kind,
             id: self.id,
             amount: self.amount,
             remaining: self.remaining,
@@ -126,7 +125,7 @@ impl GrantRow {
             effective_at: self.effective_at,
             expires_at: self.expires_at,
             status,
-        })
+        }
     }
 }
 
@@ -158,7 +157,7 @@ fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec
         energy_entries::table
             .filter(energy_entries::source_type.eq("grant"))
             .filter(energy_entries::source_id.eq(g::id))
-            .filter(energy_entries::kind.eq(EntryKind::Expire.as_str()))
+            .filter(energy_entries::kind.eq(EntryKind::Expire))
     };
     let own = || g::table.filter(g::workspace_id.eq(workspace)).limit(GRANTS);
     let mut rows: Vec<(GrantRow, bool)> = own()
@@ -179,7 +178,7 @@ fn grants(read: &mut Read, workspace: WorkspaceId, now: Timestamp) -> Result<Vec
         .load(read.connection())?;
     rows.extend(used);
     rows.truncate(usize::try_from(GRANTS).unwrap_or(usize::MAX));
-    rows.into_iter().map(|(row, lapsed)| row.show(lapsed, now)).collect()
+    Ok(rows.into_iter().map(|(row, lapsed)| row.show(lapsed, now)).collect())
 }
 
 /// The grant that ends next with something left: of those that end together, the one that burns first.

@@ -3,12 +3,12 @@
 use super::ledger::{LedgerEntry, of_run};
 use crate::schema::executions;
 use diesel::prelude::*;
-use model::{AgentId, Caller, Error, ExecutionId, KeyId, Result, StepId, Timestamp};
+use model::{AgentId, Caller, ExecutionId, KeyId, Result, StepId, Timestamp};
 use operation::ports::{RunTraces, TraceStep};
 use operation::{Json, OffsetList, OffsetPage, Path, State, operation};
 use serde::Serialize;
 use std::sync::Arc;
-use store::Read;
+use store::{OneRow, Read};
 use utoipa::ToSchema;
 
 /// Where the steps of executions are found. A service that operations ask for.
@@ -116,12 +116,11 @@ pub fn get_execution(
     traces: State<Traces>,
 ) -> Result<Json<Execution>> {
     let workspace = caller.workspace_id();
-    let row: Option<(Row, i64, Option<i64>)> = executions::table
+    let (row, first, last): (Row, i64, Option<i64>) = executions::table
         .find((workspace, execution_id))
         .select((Row::as_select(), executions::first_step, executions::last_step))
         .first(read.connection())
-        .optional()?;
-    let (row, first, last) = row.ok_or_else(|| Error::not_found("execution"))?;
+        .or_not_found("execution")?;
     // Work without steps in the trace, and what older versions recorded, knows no last one.
     let range = (first, last.unwrap_or(i64::MAX));
     let mut execution = row.show();

@@ -1,6 +1,6 @@
 //! `GET /me`.
 
-use model::{Caller, Env, KeyId, KeyOwner, PartnerId, Result, ScopeSet, WorkspaceId};
+use model::{Caller, Env, KeyId, KeyOwner, PartnerId, Result, ScopeSet, WorkspaceId, text_enum};
 use operation::{Json, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -39,14 +39,14 @@ pub struct IdentityKey {
     monthly_quota: Option<i64>,
 }
 
-/// Whose key it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OwnerType {
-    /// A customer's.
-    Workspace,
-    /// A partner's.
-    Partner,
+text_enum! {
+    /// Whose key it is.
+    pub enum OwnerType {
+        /// A customer's.
+        Workspace = "workspace",
+        /// A partner's.
+        Partner = "partner",
+    }
 }
 
 /// The workspace that a key operates.

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use model::{Caller, Error, InvoiceId, JsonText, Result, Timestamp, WorkspaceId};
 use operation::{Describe, FromInput, Input, Json, OptIn, OptInList, OptInPage, Paging, Path, operation};
 use serde::Serialize;
-use store::Read;
+use store::{OneRow, Read};
 use utoipa::ToSchema;
 
 /// An invoice.
@@ -44,7 +44,7 @@ struct Row {
     id: InvoiceId,
     processor_id: String,
     number: String,
-    status: String,
+    status: InvoiceStatus,
     total_cents: i64,
     currency: String,
     pdf_url: Option<String>,
@@ -58,8 +58,7 @@ impl Row {
     fn show(self) -> Result<Invoice> {
         Ok(Invoice {
             object: "invoice",
-            status: InvoiceStatus::parse(&self.status)
-                .ok_or_else(|| Error::internal(format!("unknown status of an invoice {}", self.status)))?,
+            status: self.status,
             id: self.id,
             processor_id: self.processor_id,
             number: self.number,
@@ -148,10 +147,10 @@ pub fn get_invoice(
     caller: &Caller,
     Path(invoice_id): Path<InvoiceId>,
 ) -> Result<Json<Invoice>> {
-    let row: Option<Row> = invoices::table
+    let row: Row = invoices::table
         .find((caller.workspace_id(), invoice_id))
         .select(Row::as_select())
         .first(read.connection())
-        .optional()?;
-    row.ok_or_else(|| Error::not_found("invoice"))?.show().map(Json)
+        .or_not_found("invoice")?;
+    row.show().map(Json)
 }

@@ -3,7 +3,7 @@
 use crate::ledger::EntryKind;
 use crate::schema::energy_entries;
 use diesel::prelude::*;
-use model::{AgentId, Caller, Error, KeyId, LedgerId, RequestId, Result, RunId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, KeyId, LedgerId, RequestId, Result, RunId, Timestamp, WorkspaceId};
 use operation::{OptIn, OptInList, operation};
 use serde::Serialize;
 use store::Read;
@@ -47,7 +47,7 @@ pub struct LedgerEntry {
 #[diesel(table_name = energy_entries)]
 struct Row {
     id: LedgerId,
-    kind: String,
+    kind: EntryKind,
     amount: i64,
     balance_after: i64,
     usd_micros: i64,
@@ -63,12 +63,11 @@ struct Row {
 }
 
 impl Row {
-    fn show(self) -> Result<LedgerEntry> {
+    fn show(self) -> LedgerEntry {
         let run_id = (self.source_type == "run").then(|| RunId::parse(&self.source_id)).flatten();
-        Ok(LedgerEntry {
+        LedgerEntry {
             object: "ledger_entry",
-            kind: EntryKind::parse(&self.kind)
-                .ok_or_else(|| Error::internal(format!("unknown kind of entry {}", self.kind)))?,
+            kind: self.kind,
             id: self.id,
             amount: self.amount,
             balance_after: self.balance_after,
@@ -81,7 +80,7 @@ impl Row {
             operation: self.operation,
             model: self.model,
             created_at: self.created_at,
-        })
+        }
     }
 }
 
@@ -93,7 +92,7 @@ pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Resu
     use energy_entries as e;
     let mut query = e::table
         .filter(e::workspace_id.eq(caller.workspace_id()))
-        .filter(e::kind.ne(EntryKind::Absorb.as_str()))
+        .filter(e::kind.ne(EntryKind::Absorb))
         .order(e::id.desc())
         .limit(page.page().fetch())
         .select(Row::as_select())
@@ -102,7 +101,7 @@ pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Resu
         query = query.filter(e::id.lt(after));
     }
     let rows: Vec<Row> = query.load(read.connection())?;
-    let entries = rows.into_iter().map(Row::show).collect::<Result<_>>()?;
+    let entries = rows.into_iter().map(Row::show).collect();
     Ok(page.answer(entries, |entry| entry.id.to_string()))
 }
 
@@ -119,9 +118,9 @@ pub(super) fn of_run(
         .filter(e::source_id.eq(run))
         .filter(e::step.between(first, last))
         .filter(e::workspace_id.eq(workspace))
-        .filter(e::kind.ne(EntryKind::Absorb.as_str()))
+        .filter(e::kind.ne(EntryKind::Absorb))
         .order((e::step.asc(), e::kind.asc()))
         .select(Row::as_select())
         .load(read.connection())?;
-    rows.into_iter().map(Row::show).collect()
+    Ok(rows.into_iter().map(Row::show).collect())
 }

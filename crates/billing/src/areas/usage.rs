@@ -5,7 +5,7 @@ use chrono::{Days, NaiveDate};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text};
-use model::{Caller, Error, Result, Timestamp, WorkspaceId};
+use model::{Caller, Error, Result, Timestamp, WorkspaceId, text_enum};
 use operation::{Json, Query, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,21 +16,22 @@ use utoipa::{IntoParams, ToSchema};
 const MOST_DAYS: i64 = 92;
 const DEFAULT_DAYS: u64 = 30;
 
-/// What usage is summed up by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GroupBy {
-    /// Calendar day, UTC.
-    #[default]
-    Day,
-    /// API key. A key and what it was rotated to are one.
-    Key,
-    /// Agent.
-    Agent,
-    /// What was done, such as `run`.
-    Operation,
-    /// Model.
-    Model,
+text_enum! {
+    /// What usage is summed up by.
+    #[derive(Default)]
+    pub enum GroupBy {
+        /// Calendar day, UTC.
+        #[default]
+        Day = "day",
+        /// API key. A key and what it was rotated to are one.
+        Key = "key",
+        /// Agent.
+        Agent = "agent",
+        /// What was done, such as `run`.
+        Operation = "operation",
+        /// Model.
+        Model = "model",
+    }
 }
 
 /// Which usage is wanted.

@@ -5,36 +5,26 @@ use crate::schema::{energy_accounts, energy_grants};
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use model::{Error, Result, Timestamp, WorkspaceId};
-use serde::Serialize;
+use model::{Error, Result, Timestamp, WorkspaceId, text_enum};
 use store::Cached;
 use store::{AnyConnection, Read, Tx, each};
 
 /// No account may own more: far beyond what anybody buys, and far from where integers end.
 pub const MOST_BALANCE: i64 = 1_000_000_000_000_000;
 
-/// How a workspace stands with Energy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EnergyState {
-    /// There is enough.
-    Ok,
-    /// Less than a tenth of the last recharge is available.
-    Low,
-    /// Nothing is available.
-    Depleted,
+text_enum! {
+    /// How a workspace stands with Energy.
+    pub enum EnergyState {
+        /// There is enough.
+        Ok = "ok",
+        /// Less than a tenth of the last recharge is available.
+        Low = "low",
+        /// Nothing is available.
+        Depleted = "depleted",
+    }
 }
 
 impl EnergyState {
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Low => "low",
-            Self::Depleted => "depleted",
-        }
-    }
-
     fn of(available: i64, last_recharge: i64) -> Self {
         if available <= 0 {
             Self::Depleted
@@ -52,7 +42,7 @@ pub(crate) struct Account {
     pub(crate) balance: i64,
     pub(crate) reserved: i64,
     pub(crate) last_recharge: i64,
-    state: String,
+    state: EnergyState,
 }
 
 /// Opens the empty account of a workspace that was just made.
@@ -63,7 +53,7 @@ pub(crate) fn open(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
             energy_accounts::workspace_id.eq(workspace),
             energy_accounts::balance.eq(0),
             energy_accounts::reserved.eq(0),
-            energy_accounts::state.eq(EnergyState::Depleted.as_str()),
+            energy_accounts::state.eq(EnergyState::Depleted),
             energy_accounts::last_recharge.eq(0),
             energy_accounts::updated_at.eq(now),
         ))
@@ -101,7 +91,7 @@ impl Account {
 pub(crate) fn find(read: &mut Read, workspace: WorkspaceId) -> Result<Account> {
     let account: Option<Account> =
         energy_accounts::table.find(workspace).select(COLUMNS).first(read.connection()).optional()?;
-    let nothing = || Account { balance: 0, reserved: 0, last_recharge: 0, state: String::new() };
+    let nothing = || Account { balance: 0, reserved: 0, last_recharge: 0, state: EnergyState::Depleted };
     let mut account = account.unwrap_or_else(nothing);
     let now = read.now();
     let dead: Vec<i64> = energy_grants::table
@@ -186,11 +176,16 @@ pub(super) fn recharge(
 
 /// Writes the state where it has changed, which happens once per crossing.
 pub(super) fn refresh_state(tx: &mut Tx, workspace: WorkspaceId, account: &Account) -> Result<()> {
-    let state = account.state().as_str();
+    let state = account.state();
     if state == account.state {
         return Ok(());
     }
-    tracing::info!(workspace = workspace.0, from = account.state, to = state, "the state of Energy changed");
+    tracing::info!(
+        workspace = workspace.0,
+        from = account.state.as_str(),
+        to = state.as_str(),
+        "the state of Energy changed"
+    );
     diesel::update(energy_accounts::table.find(workspace))
         .set(energy_accounts::state.eq(state))
         .execute(tx.connection())?;

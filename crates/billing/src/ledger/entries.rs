@@ -4,54 +4,32 @@ use crate::schema::{energy_entries, energy_grants, grant_burns};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId};
+use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId, text_enum};
 use operation::ports::Charge;
-use serde::{Deserialize, Serialize};
 use store::Cached;
 use store::{Tx, each};
 
-/// What an entry of the ledger is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// Energy came in.
-    Grant,
-    /// The service put something right, by giving or by taking.
-    Adjust,
-    /// A step of a run used Energy.
-    Debit,
-    /// A run that gave nothing usable got its Energy back.
-    Refund,
-    /// What was left of a grant came to its end.
-    Expire,
-    /// What was left of a grant was taken back.
-    Void,
-    /// A cost above what was held. The platform paid it; the workspace's balance never saw it.
-    Absorb,
+text_enum! {
+    /// What an entry of the ledger is.
+    pub enum EntryKind {
+        /// Energy came in.
+        Grant = "grant",
+        /// The service put something right, by giving or by taking.
+        Adjust = "adjust",
+        /// A step of a run used Energy.
+        Debit = "debit",
+        /// A run that gave nothing usable got its Energy back.
+        Refund = "refund",
+        /// What was left of a grant came to its end.
+        Expire = "expire",
+        /// What was left of a grant was taken back.
+        Void = "void",
+        /// A cost above what was held. The platform paid it; the workspace's balance never saw it.
+        Absorb = "absorb",
+    }
 }
 
 impl EntryKind {
-    const ALL: [Self; 7] =
-        [Self::Grant, Self::Adjust, Self::Debit, Self::Refund, Self::Expire, Self::Void, Self::Absorb];
-
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Grant => "grant",
-            Self::Adjust => "adjust",
-            Self::Debit => "debit",
-            Self::Refund => "refund",
-            Self::Expire => "expire",
-            Self::Void => "void",
-            Self::Absorb => "absorb",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// The other side of the entry.
     fn counter_account(self) -> &'static str {
         match self {
@@ -84,7 +62,7 @@ pub(super) struct NewEntry<'a> {
 struct Row<'a> {
     workspace_id: WorkspaceId,
     id: &'a LedgerId,
-    kind: &'a str,
+    kind: EntryKind,
     amount: i64,
     balance_after: i64,
     counter_account: &'a str,
@@ -107,7 +85,7 @@ pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) 
     let row = Row {
         workspace_id: workspace,
         id: &id,
-        kind: entry.kind.as_str(),
+        kind: entry.kind,
         amount: entry.amount,
         balance_after: entry.balance_after,
         counter_account: entry.kind.counter_account(),

@@ -73,7 +73,7 @@ fn end(tx: &mut Tx, workspace: WorkspaceId, grant: &Dead, taken: i64) -> Result<
     let step: i64 = e::table
         .filter(e::source_type.eq("grant"))
         .filter(e::source_id.eq(grant.id.as_str()))
-        .filter(e::kind.eq(kind.as_str()))
+        .filter(e::kind.eq(kind))
         .count()
         .get_result(tx.connection())?;
     let account = account::change(tx, workspace, -taken, 0)?;

@@ -6,42 +6,24 @@ use super::{expiry, money};
 use crate::schema::{energy_entries, energy_grants, grant_burns};
 use auth::workspaces;
 use diesel::prelude::*;
-use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId};
-use serde::{Deserialize, Serialize};
-use store::Tx;
+use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text_enum};
+use store::{OneRow, Tx};
 
-/// Where Energy comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GrantKind {
-    /// Bought.
-    Purchase,
-    /// Included in the plan.
-    Plan,
-    /// Given away.
-    Promo,
-    /// A correction by the service.
-    Adjustment,
+text_enum! {
+    /// Where Energy comes from.
+    pub enum GrantKind {
+        /// Bought.
+        Purchase = "purchase",
+        /// Included in the plan.
+        Plan = "plan",
+        /// Given away.
+        Promo = "promo",
+        /// A correction by the service.
+        Adjustment = "adjustment",
+    }
 }
 
 impl GrantKind {
-    const ALL: [Self; 4] = [Self::Purchase, Self::Plan, Self::Promo, Self::Adjustment];
-
-    /// The word of the wire format.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Purchase => "purchase",
-            Self::Plan => "plan",
-            Self::Promo => "promo",
-            Self::Adjustment => "adjustment",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// Whether it is the measure of what is low. What was given away or put right says nothing about what is used.
     fn is_recharge(self) -> bool {
         matches!(self, Self::Purchase | Self::Plan)
@@ -139,7 +121,7 @@ impl NewGrant {
 struct Row<'a> {
     id: &'a GrantId,
     workspace_id: WorkspaceId,
-    kind: &'a str,
+    kind: GrantKind,
     amount: i64,
     remaining: i64,
     priority: i64,
@@ -183,7 +165,7 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
     let row = Row {
         id: &id,
         workspace_id: workspace,
-        kind: new.kind.as_str(),
+        kind: new.kind,
         amount: new.amount,
         remaining: if pending.is_some() { 0 } else { new.amount },
         priority: new.priority,
@@ -272,15 +254,13 @@ fn give_pending(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<boo
     let Some(account) = account::lock(tx, workspace)? else { return Ok(false) };
     // Asked again under the lock: it may have been given or voided meanwhile.
     let own = g::table.find(id).filter(g::workspace_id.eq(workspace)).filter(g::pending);
-    let row: Option<(String, i64, i64)> =
+    let row: Option<(GrantKind, i64, i64)> =
         own.select((g::kind, g::amount, g::usd_micros_per_1000)).get_result(tx.connection()).optional()?;
     let Some((kind, amount, usd_micros_per_1000)) = row else { return Ok(false) };
     if account.balance > MOST_BALANCE - amount {
         tracing::error!(workspace = workspace.0, grant = %id, "a pending grant would overflow the balance");
         return Ok(false);
     }
-    let kind =
-        GrantKind::parse(&kind).ok_or_else(|| Error::internal(format!("unknown kind of grant {kind}")))?;
     diesel::update(own).set((g::pending.eq(false), g::remaining.eq(amount))).execute(tx.connection())?;
     book(tx, workspace, &Granted { id, kind, amount, usd_micros_per_1000 }, None)?;
     Ok(true)
@@ -292,7 +272,7 @@ fn granted_for(tx: &mut Tx, workspace: WorkspaceId, source: &GrantSource) -> Res
         .inner_join(grant_burns::table.on(grant_burns::entry_id.eq(e::id)))
         .filter(e::source_type.eq(source.kind))
         .filter(e::source_id.eq(&source.id))
-        .filter(e::kind.eq_any([EntryKind::Grant.as_str(), EntryKind::Adjust.as_str()]))
+        .filter(e::kind.eq_any([EntryKind::Grant, EntryKind::Adjust]))
         .filter(e::workspace_id.eq(workspace))
         .select(grant_burns::grant_id)
         .first(tx.connection())
@@ -313,8 +293,7 @@ pub fn void_grant(tx: &mut Tx, workspace: WorkspaceId, id: &GrantId) -> Result<i
     use energy_grants as g;
     account::lock(tx, workspace)?;
     let known = g::table.find(id).filter(g::workspace_id.eq(workspace));
-    let before: Option<i64> = known.select(g::remaining).first(tx.connection()).optional()?;
-    let before = before.ok_or_else(|| Error::not_found("grant"))?;
+    let before: i64 = known.select(g::remaining).first(tx.connection()).or_not_found("grant")?;
     let now = tx.now();
     diesel::update(g::table.find(id))
         .filter(g::voided_at.is_null())

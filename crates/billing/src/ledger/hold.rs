@@ -4,7 +4,7 @@ use super::{account, agent_month, budget, expiry, money};
 use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId};
+use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
 use operation::ports::Charge;
 use store::CachedChange;
 use store::{AnyConnection, Tx, each};
@@ -12,12 +12,17 @@ use store::{AnyConnection, Tx, each};
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
 const HOLD_SECONDS: i64 = 15 * 60;
 
-/// The run may take more.
-pub(super) const OPEN: &str = "open";
-/// The sweeper took back what was unused. The run may go on, and hold again.
-pub(super) const EXPIRED: &str = "expired";
-/// The run has ended.
-pub(super) const SETTLED: &str = "settled";
+text_enum! {
+    /// Where a hold stands.
+    pub(super) enum HoldState {
+        /// The run may take more.
+        Open = "open",
+        /// The sweeper took back what was unused. The run may go on, and hold again.
+        Expired = "expired",
+        /// The run has ended.
+        Settled = "settled",
+    }
+}
 
 /// What a run has set aside.
 #[derive(Debug, Clone, Queryable)]
@@ -28,7 +33,7 @@ pub(super) struct Held {
     pub(super) used: i64,
     /// Money set aside in the key's month for what is unused.
     pub(super) reserved_micros: i64,
-    pub(super) state: String,
+    pub(super) state: HoldState,
     /// The first step of this attempt.
     pub(super) first_step: i64,
 }
@@ -53,11 +58,11 @@ const COLUMNS: (
 impl Held {
     /// What it may still use.
     pub(super) fn unused(&self) -> i64 {
-        if self.state == OPEN { self.amount - self.used } else { 0 }
+        if self.state == HoldState::Open { self.amount - self.used } else { 0 }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.state == SETTLED
+        self.state == HoldState::Settled
     }
 }
 
@@ -112,7 +117,7 @@ struct Row<'a> {
     amount: i64,
     used: i64,
     reserved_micros: i64,
-    state: &'a str,
+    state: HoldState,
     expires_at: Timestamp,
     created_at: Timestamp,
     agent_id: AgentId,
@@ -131,7 +136,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             amount: held.amount,
             used: held.used,
             reserved_micros: held.reserved_micros,
-            state: &held.state,
+            state: held.state,
             expires_at,
             created_at: tx.now(),
             agent_id: charge.agent,
@@ -144,7 +149,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             h::amount.eq(held.amount),
             h::used.eq(held.used),
             h::reserved_micros.eq(held.reserved_micros),
-            h::state.eq(&held.state),
+            h::state.eq(held.state),
             h::expires_at.eq(expires_at),
         ));
         CachedChange(update).run(connection)
@@ -153,8 +158,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
 }
 
 /// The hold of a run that has none.
-pub(super) fn nothing(tx: &Tx, state: &str) -> Held {
-    let state = state.to_owned();
+pub(super) fn nothing(tx: &Tx, state: HoldState) -> Held {
     Held { month: tx.now().month(), amount: 0, used: 0, reserved_micros: 0, state, first_step: 0 }
 }
 
@@ -165,7 +169,7 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     let wanted = wanted.max(least);
     let found = lock(tx, charge)?;
     let is_new = found.is_none();
-    let mut held = found.unwrap_or_else(|| nothing(tx, OPEN));
+    let mut held = found.unwrap_or_else(|| nothing(tx, HoldState::Open));
     if held.is_closed() {
         return Err(Error::new(Code::InvalidState, "The run has ended."));
     }
@@ -190,14 +194,14 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
         held.reserved_micros = reserved;
     }
     held.amount = held.used + total;
-    OPEN.clone_into(&mut held.state);
+    held.state = HoldState::Open;
     store(tx, charge, &held, is_new)?;
     Ok(total)
 }
 
 /// [`operation::ports::EnergyMeter::admit`].
 pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str) -> Result<()> {
-    let held = nothing(tx, OPEN);
+    let held = nothing(tx, HoldState::Open);
     let limit = budget_limit(tx, charge)?;
     room(tx, charge, &held, limit, least, recharge_url)?;
     if account::find(tx, charge.caller.workspace_id())?.available() < least {
@@ -285,7 +289,7 @@ pub(super) fn reopen(tx: &mut Tx, charge: &Charge, first_step: i64) -> Result<()
             h::month.eq(tx.now().month()),
             h::amount.eq(0),
             h::used.eq(0),
-            h::state.eq(EXPIRED),
+            h::state.eq(HoldState::Expired),
             h::first_step.eq(first_step),
         ))
         .execute(tx.connection())?;

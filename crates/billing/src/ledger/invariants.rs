@@ -1,7 +1,7 @@
 //! What must be true of the books after every transaction.
 
 use super::account::MOST_BALANCE;
-use super::hold;
+use super::hold::HoldState;
 use auth::{keys, partners, workspaces};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -82,7 +82,7 @@ fn check_months(read: &mut Read, owner: KeyOwner, narrower: &str) -> Result<Vec<
     for lineages in lineages.chunks(500) {
         let names: Vec<String> = lineages.iter().map(|lineage| format!("'{lineage}'")).collect();
         let sql = MONTHS.replace("{lineages}", &names.join(", "));
-        let sql = sql.replace("{where}", narrower).replace("{open}", hold::OPEN);
+        let sql = sql.replace("{where}", narrower).replace("{open}", HoldState::Open.as_str());
         wrong += diesel::sql_query(sql).get_result::<Months>(read.connection())?.wrong;
     }
     let what = "months of keys that are negative, or differ from their entries or holds";
@@ -95,7 +95,7 @@ fn check_months(read: &mut Read, owner: KeyOwner, narrower: &str) -> Result<Vec<
 /// # Errors
 /// When the database fails.
 pub fn check_invariants(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<String>> {
-    let sql = NUMBERS.replace("{w}", &workspace.0.to_string()).replace("{open}", hold::OPEN);
+    let sql = NUMBERS.replace("{w}", &workspace.0.to_string()).replace("{open}", HoldState::Open.as_str());
     let numbers: Option<Numbers> = diesel::sql_query(sql).get_result(read.connection()).optional()?;
     let Some(n) = numbers else { return Ok(vec![format!("workspace {workspace} has no account")]) };
     let (balance, reserved) = (n.balance, n.reserved);

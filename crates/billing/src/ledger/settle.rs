@@ -3,7 +3,7 @@
 use super::account::{self, Account, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
 use super::execution::{self, Ended};
-use super::hold::{self, Held};
+use super::hold::{self, Held, HoldState};
 use super::{agent_month, budget, money};
 use crate::schema::{energy_entries, grant_burns};
 use diesel::dsl::max;
@@ -16,7 +16,7 @@ use store::Tx;
 pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
     let (found, settled) = hold::lock_for_step(tx, charge, settlement.step)?;
     let is_new = found.is_none();
-    let mut held = found.unwrap_or_else(|| hold::nothing(tx, hold::EXPIRED));
+    let mut held = found.unwrap_or_else(|| hold::nothing(tx, HoldState::Expired));
     let close = settlement.close.filter(|_| !held.is_closed());
     if settlement.energy > MOST_BALANCE {
         tracing::error!(run = %charge.run, energy = settlement.energy, "a step says that it used more than there can be");
@@ -29,7 +29,7 @@ pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) 
     let mut work = Work::new(charge, settlement, &held, energy, close.as_ref())?;
     work.debit(tx, &mut held)?;
     if let Some(closing) = &close {
-        hold::SETTLED.clone_into(&mut held.state);
+        held.state = HoldState::Settled;
         hold::store(tx, charge, &held, is_new)?;
         work.close(tx, &held, closing)?;
     } else if !is_new {
@@ -46,7 +46,7 @@ fn debited(tx: &mut Tx, charge: &Charge, step: i64) -> Result<i64> {
         .filter(e::source_type.eq("run"))
         .filter(e::source_id.eq(charge.run.as_str()))
         .filter(e::step.eq(step))
-        .filter(e::kind.eq(EntryKind::Debit.as_str()))
+        .filter(e::kind.eq(EntryKind::Debit))
         .filter(e::workspace_id.eq(charge.caller.workspace_id()))
         .select(e::amount)
         .get_result(tx.connection())
@@ -198,12 +198,10 @@ impl<'a> Work<'a> {
                 .filter(e::source_id.eq(id))
                 .filter(e::workspace_id.eq(self.workspace))
         };
-        let refunded: Option<i64> = own()
-            .filter(e::kind.eq(EntryKind::Refund.as_str()))
-            .select(max(e::step))
-            .get_result(tx.connection())?;
+        let refunded: Option<i64> =
+            own().filter(e::kind.eq(EntryKind::Refund)).select(max(e::step)).get_result(tx.connection())?;
         Ok(own()
-            .filter(e::kind.eq(EntryKind::Debit.as_str()))
+            .filter(e::kind.eq(EntryKind::Debit))
             .filter(e::step.gt(refunded.unwrap_or(i64::MIN)))
             .select(Debit::as_select())
             .load(tx.connection())?)

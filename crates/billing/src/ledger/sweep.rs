@@ -1,6 +1,7 @@
 //! The sweep of holds: what runs that died have set aside is set free.
 
-use super::{account, budget, hold};
+use super::hold::HoldState;
+use super::{account, budget};
 use crate::schema::energy_holds;
 use diesel::prelude::*;
 use model::{KeyId, Result, RunId, WorkspaceId};
@@ -31,7 +32,7 @@ pub fn sweep_expired_holds(tx: &mut Tx) -> Result<usize> {
     use energy_holds as h;
     let now = tx.now();
     let query = h::table
-        .filter(h::state.eq(hold::OPEN))
+        .filter(h::state.eq(HoldState::Open))
         .filter(h::expires_at.le(now))
         .order(h::expires_at.asc())
         .limit(BATCH)
@@ -54,7 +55,7 @@ pub fn sweep_expired_holds(tx: &mut Tx) -> Result<usize> {
     let mut accounts: BTreeMap<WorkspaceId, i64> = BTreeMap::new();
     for lost in &lost {
         diesel::update(h::table.find(&lost.run_id))
-            .set((h::state.eq(hold::EXPIRED), h::reserved_micros.eq(0)))
+            .set((h::state.eq(HoldState::Expired), h::reserved_micros.eq(0)))
             .execute(tx.connection())?;
         *keys.entry((&lost.key_lineage, &lost.month)).or_insert(0) += lost.reserved_micros;
         *accounts.entry(lost.workspace_id).or_insert(0) += lost.amount - lost.used;

@@ -1,7 +1,7 @@
 //! The activity of a whole collection.
 
 use diesel::prelude::*;
-use model::{Caller, CollectionId, ItemId, Result, WorkspaceId};
+use model::{Caller, CollectionId, Error, ItemId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, State, operation};
 use records::activity::{Action, ActivityEntry, ActivityRow};
 use records::schema::item_activity;
@@ -66,7 +66,11 @@ fn list(
     }
     if let Some(actor) = &wanted.actor {
         // The actor is stored as it is printed, so its id stands at the end.
-        let id = serde_json::to_string(actor)?.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let id = serde_json::to_string(actor)
+            .map_err(Error::internal)?
+            .replace('\\', "\\\\")
+            .replace('%', "\\%")
+            .replace('_', "\\_");
         query = query.filter(item_activity::actor.like(format!("%\"id\":{id}}}")).escape('\\'));
     }
     if let Some(after) = page.after::<i64>()? {

@@ -136,11 +136,11 @@ pub fn delete_index(
         .into_iter()
         .find(|row| row.id == index_id)
         .ok_or_else(|| Error::not_found("index"))?;
-    let holder = match IndexOrigin::parse(&row.origin) {
-        Some(IndexOrigin::Unique) => {
+    let holder = match row.origin {
+        IndexOrigin::Unique => {
             Some("A unique field or unique key stands on this index; change that instead.")
         }
-        Some(IndexOrigin::View) => {
+        IndexOrigin::View => {
             Some("A view with `materialized_sort` stands on this index; change that instead.")
         }
         _ => None,
@@ -197,22 +197,20 @@ fn refusal(shape: &Shape, subject: Subject, unique: bool, several: bool) -> Opti
 }
 
 fn shown(shape: &Shape, row: IndexRow) -> Result<CollectionIndex> {
-    let damaged = || Error::internal(format!("index {} is damaged", row.id));
     let parts: Vec<Part> = row.parts.parse()?;
     let part = |part: &Part| IndexPart {
         field: fields::filter::name_of(part.subject, shape),
         direction: if part.desc { Direction::Desc } else { Direction::Asc },
     };
-    let kind = IndexKind::parse(&row.kind).ok_or_else(damaged)?;
     Ok(CollectionIndex {
         id: row.id,
         object: "index",
         collection_id: row.collection_id,
-        kind,
+        kind: row.kind,
         fields: parts.iter().map(part).collect(),
-        unique: kind == IndexKind::Unique,
-        origin: IndexOrigin::parse(&row.origin).ok_or_else(damaged)?,
-        status: IndexStatus::parse(&row.status).ok_or_else(damaged)?,
+        unique: row.kind == IndexKind::Unique,
+        origin: row.origin,
+        status: row.status,
         progress: IndexProgress { done: row.rows_done, total: row.rows_total.max(row.rows_done) },
         error: row.error,
         last_used_at: row.last_used_at,

@@ -1,29 +1,19 @@
 //! What a collection is, as callers see and write it.
 
-use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
+use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp, text_enum};
 use records::count::Count;
 use records::definitions::{CollectionField, NewField};
 use records::shape::{CollectionRow, CollectionSettings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether a collection is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CollectionStatus {
-    /// In use.
-    Active,
-    /// Read-only, and left out of lists.
-    Archived,
-}
-
-impl CollectionStatus {
-    /// The word in the database and on the wire.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Archived => "archived",
-        }
+text_enum! {
+    /// Whether a collection is in use.
+    pub enum CollectionStatus {
+        /// In use.
+        Active = "active",
+        /// Read-only, and left out of lists.
+        Archived = "archived",
     }
 }
 

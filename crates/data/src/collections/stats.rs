@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use fields::Field;
-use model::{CollectionId, FieldId, ItemId, JsonText, Result, Timestamp};
+use model::{CollectionId, Error, FieldId, ItemId, JsonText, Result, Timestamp};
 use operation::{Cx, Json, Path, State, operation};
 use records::count;
 use records::schema::items;
@@ -113,7 +113,8 @@ async fn look(db: &Db, shape: &Arc<Shape>) -> Result<Seen> {
         for (_, data) in &rows {
             seen.items += 1;
             seen.bytes += data.as_str().len();
-            let values: HashMap<&str, &RawValue> = serde_json::from_str(data.as_str())?;
+            let values: HashMap<&str, &RawValue> =
+                serde_json::from_str(data.as_str()).map_err(Error::internal)?;
             for key in values.into_keys() {
                 match seen.filled.get_mut(key) {
                     Some(count) => *count += 1,

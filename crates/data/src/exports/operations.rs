@@ -91,9 +91,10 @@ pub fn export_items(
         fields: fields.transpose()?,
         as_of: now.millis(),
     };
-    if serde_json::to_string(&export)?.len() > LONGEST {
+    if serde_json::to_string(&export).map_err(Error::internal)?.len() > LONGEST {
         return Err(Error::invalid("filter", "is too long for a link; save it as a view and give `view_id`"));
     }
-    let url = files.0.link(&Link::Generated(serde_json::to_value(export)?), expires_at);
+    let url =
+        files.0.link(&Link::Generated(serde_json::to_value(export).map_err(Error::internal)?), expires_at);
     Ok(Json(ExportLink { object: "export", url, format: query.format, expires_at }))
 }

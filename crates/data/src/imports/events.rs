@@ -20,7 +20,7 @@ impl Target for ItemImports {
     }
 
     fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {
-        let status = import.status()?;
+        let status = import.status;
         let data = ImportEnded { import: Import::of(import, None, None)? };
         let event = match status {
             ImportStatus::Completed | ImportStatus::CompletedWithErrors => ImportEvent::Completed(data),

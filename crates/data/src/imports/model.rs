@@ -55,7 +55,7 @@ impl Import {
     /// When what is stored is damaged.
     pub fn of(row: ImportRow, error_file: Option<File>, errors: Option<Vec<RowError>>) -> Result<Self> {
         Ok(Self {
-            status: row.status()?,
+            status: row.status,
             counts: row.counts(),
             total: row.total(),
             processed: row.processed()?,

@@ -1,7 +1,7 @@
 //! Items as a kind of records, and their events.
 
 use super::item::{self, Item};
-use model::{JsonText, Result};
+use model::{Error, JsonText, Result};
 use operation::Event;
 use records::Author;
 use records::activity::{Action, Changes};
@@ -105,7 +105,7 @@ impl ItemChanged<'_> {
     fn print(&self) -> Result<JsonText> {
         let mut data = self.item.printed()?;
         data.push_str(r#","changed":"#);
-        data.push_str(&serde_json::to_string(self.changed)?);
+        data.push_str(&serde_json::to_string(self.changed).map_err(Error::internal)?);
         data.push('}');
         Ok(JsonText::printed(data))
     }

@@ -3,25 +3,25 @@
 use super::request::Incoming;
 use super::source::Source;
 use super::verification::Kind;
-use model::{Error, Result};
+use model::{Error, Result, text_enum};
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What makes two requests the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = InboundDedupeBy)]
-pub enum By {
-    /// Nothing: every request counts.
-    None,
-    /// The same value of a header, such as a delivery id.
-    Header,
-    /// The same value at a path of the body.
-    JsonPath,
-    /// The same body, byte for byte.
-    Body,
+text_enum! {
+    /// What makes two requests the same.
+    #[schema(as = InboundDedupeBy)]
+    pub enum By {
+        /// Nothing: every request counts.
+        None = "none",
+        /// The same value of a header, such as a delivery id.
+        Header = "header",
+        /// The same value at a path of the body.
+        JsonPath = "json_path",
+        /// The same body, byte for byte.
+        Body = "body",
+    }
 }
 
 /// How requests that come twice are told. A request without the header or the value counts as new.

@@ -39,7 +39,7 @@ impl Hook {
     /// # Errors
     /// When its secrets do not open, or what is stored does not fit together.
     pub(super) fn compile(row: Row, seal: &Seal, bucket: Arc<Bucket>) -> Result<Self> {
-        let status = row.status()?;
+        let status = row.status;
         let settings = row.settings()?;
         let secrets = row.secrets(seal)?;
         let verification = &settings.verification;

@@ -5,9 +5,10 @@ use super::hook::Hook;
 use super::mapping::{Mapped, Outcome};
 use super::request::{Form, Incoming, read_body};
 use super::scheme::Refusal;
-use model::{FieldError, InboundWebhookId, JsonText, Random, ReceivedRequestId, Timestamp, WorkspaceId};
+use model::{
+    FieldError, InboundWebhookId, JsonText, Random, ReceivedRequestId, Timestamp, WorkspaceId, text_enum,
+};
 use operation::RawAnswer;
-use serde::Serialize;
 use serde_json::Value;
 
 /// Bodies up to this many bytes, printed as JSON, stand in the event; of longer ones the event says that they are left out.
@@ -15,39 +16,22 @@ const EVENT_BODY: usize = 24 * 1024;
 /// What a mapping makes of a request is at most this many bytes, so that the event stays below 64 KiB.
 const LONGEST_RESULT: usize = 24 * 1024;
 
-/// What became of a request: the words of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ReceivedRequestStatus)]
-pub enum RequestStatus {
-    /// Taken; there is no mapping.
-    Accepted,
-    /// Taken before.
-    Duplicate,
-    /// It could not be verified.
-    Rejected,
-    /// A condition of the mapping does not hold.
-    Unmatched,
-    /// Taken and mapped.
-    Processed,
-    /// The mapping does not fit it.
-    Failed,
-}
-
-impl RequestStatus {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Accepted, Self::Duplicate, Self::Rejected, Self::Unmatched, Self::Processed, Self::Failed];
-
-    /// The word in the database and on the wire.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Duplicate => "duplicate",
-            Self::Rejected => "rejected",
-            Self::Unmatched => "unmatched",
-            Self::Processed => "processed",
-            Self::Failed => "failed",
-        }
+text_enum! {
+    /// What became of a request: the words of the log.
+    #[schema(as = ReceivedRequestStatus)]
+    pub enum RequestStatus {
+        /// Taken; there is no mapping.
+        Accepted = "accepted",
+        /// Taken before.
+        Duplicate = "duplicate",
+        /// It could not be verified.
+        Rejected = "rejected",
+        /// A condition of the mapping does not hold.
+        Unmatched = "unmatched",
+        /// Taken and mapped.
+        Processed = "processed",
+        /// The mapping does not fit it.
+        Failed = "failed",
     }
 }
 

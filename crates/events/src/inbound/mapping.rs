@@ -2,7 +2,7 @@
 
 use super::request::Incoming;
 use super::source::Source;
-use model::{Error, FieldError, Result};
+use model::{Error, FieldError, Result, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -45,53 +45,54 @@ pub struct Condition {
     pub value: Option<Value>,
 }
 
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = InboundComparison)]
-pub enum Comparison {
-    /// The same.
-    Eq,
-    /// Not the same, or not there.
-    Neq,
-    /// One of a list.
-    In,
-    /// A text that contains a text, or a list that contains a value.
-    Contains,
-    /// A larger number.
-    Gt,
-    /// A number that is no smaller.
-    Gte,
-    /// A smaller number.
-    Lt,
-    /// A number that is no larger.
-    Lte,
-    /// There, and not null.
-    Exists,
-    /// Not there, or null.
-    NotExists,
+text_enum! {
+    /// A comparison.
+    #[schema(as = InboundComparison)]
+    pub enum Comparison {
+        /// The same.
+        Eq = "eq",
+        /// Not the same, or not there.
+        Neq = "neq",
+        /// One of a list.
+        In = "in",
+        /// A text that contains a text, or a list that contains a value.
+        Contains = "contains",
+        /// A larger number.
+        Gt = "gt",
+        /// A number that is no smaller.
+        Gte = "gte",
+        /// A smaller number.
+        Lt = "lt",
+        /// A number that is no larger.
+        Lte = "lte",
+        /// There, and not null.
+        Exists = "exists",
+        /// Not there, or null.
+        NotExists = "not_exists",
+    }
 }
 
-/// The type of a variable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundVariableType)]
-pub enum VariableType {
-    /// Whatever it is.
-    #[default]
-    Any,
-    /// A text; numbers and booleans are printed.
-    String,
-    /// A number; texts are read.
-    Number,
-    /// A whole number; texts are read.
-    Integer,
-    /// `true` or `false`; such texts are read.
-    Boolean,
-    /// An object.
-    Object,
-    /// A list.
-    Array,
+text_enum! {
+    /// The type of a variable.
+    #[derive(Default)]
+    #[schema(as = InboundVariableType)]
+    pub enum VariableType {
+        /// Whatever it is.
+        #[default]
+        Any = "any",
+        /// A text; numbers and booleans are printed.
+        String = "string",
+        /// A number; texts are read.
+        Number = "number",
+        /// A whole number; texts are read.
+        Integer = "integer",
+        /// `true` or `false`; such texts are read.
+        Boolean = "boolean",
+        /// An object.
+        Object = "object",
+        /// A list.
+        Array = "array",
+    }
 }
 
 /// A variable.
@@ -114,17 +115,17 @@ pub struct Variable {
     pub required: bool,
 }
 
-/// By what a contact is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundContactMatch)]
-pub enum MatchOn {
-    /// `fields.phone`.
-    Phone,
-    /// `fields.email`.
-    Email,
-    /// The field that `field` names.
-    Field,
+text_enum! {
+    /// By what a contact is found.
+    #[schema(as = InboundContactMatch)]
+    pub enum MatchOn {
+        /// `fields.phone`.
+        Phone = "phone",
+        /// `fields.email`.
+        Email = "email",
+        /// The field that `field` names.
+        Field = "field",
+    }
 }
 
 /// The contact that a request is about.
@@ -339,18 +340,6 @@ impl VariableType {
                 _ => None,
             },
             _ => None,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::String => "string",
-            Self::Number => "number",
-            Self::Integer => "integer",
-            Self::Boolean => "boolean",
-            Self::Object => "object",
-            Self::Array => "array",
         }
     }
 }

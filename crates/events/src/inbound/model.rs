@@ -6,36 +6,21 @@ use super::sample::{Preview, Sample, Sampled};
 use super::verification::{NewVerification, Secrets, Verification, is_header_name};
 use auth::Seal;
 use ipnet::IpNet;
-use model::{Error, InboundWebhookId, JsonText, Metadata, Patch, Random, Result, Timestamp, WorkspaceId};
+use model::{
+    Error, InboundWebhookId, JsonText, Metadata, Patch, Random, Result, Timestamp, WorkspaceId, text_enum,
+};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use utoipa::ToSchema;
 
-/// Whether an inbound webhook takes requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundWebhookStatus)]
-pub enum Status {
-    /// It does.
-    Enabled,
-    /// Its URL answers 410.
-    Disabled,
-}
-
-impl Status {
-    /// The word in the database and on the wire.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Enabled => "enabled",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Result<Self> {
-        [Self::Enabled, Self::Disabled]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or_else(|| Error::internal(format!("an inbound webhook has the unknown status {text}")))
+text_enum! {
+    /// Whether an inbound webhook takes requests.
+    #[schema(as = InboundWebhookStatus)]
+    pub enum Status {
+        /// It does.
+        Enabled = "enabled",
+        /// Its URL answers 410.
+        Disabled = "disabled",
     }
 }
 
@@ -66,16 +51,17 @@ impl RateLimit {
     }
 }
 
-/// What the sender is answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundResponseType)]
-pub enum ResponseKind {
-    /// 202 with the request's id; 200 for a request that came before.
-    #[default]
-    Ack,
-    /// The status and body given here, for every request that is taken.
-    Static,
+text_enum! {
+    /// What the sender is answered.
+    #[derive(Default)]
+    #[schema(as = InboundResponseType)]
+    pub enum ResponseKind {
+        /// 202 with the request's id; 200 for a request that came before.
+        #[default]
+        Ack = "ack",
+        /// The status and body given here, for every request that is taken.
+        Static = "static",
+    }
 }
 
 /// What the sender is answered. Refusals are not changed by it.
@@ -337,7 +323,7 @@ pub(super) struct Row {
     pub(super) workspace_id: WorkspaceId,
     pub(super) id: InboundWebhookId,
     pub(super) name: String,
-    pub(super) status: String,
+    pub(super) status: Status,
     pub(super) token_hash: Vec<u8>,
     pub(super) sealed_token: String,
     pub(super) previous_token_hash: Option<Vec<u8>>,
@@ -382,15 +368,11 @@ pub(super) fn seal_secrets(
     if *secrets == Secrets::default() {
         return Ok(None);
     }
-    let text = serde_json::to_string(secrets)?;
+    let text = serde_json::to_string(secrets).map_err(Error::internal)?;
     seal.seal(&place(workspace, id, "secrets"), &text, random).map(Some)
 }
 
 impl Row {
-    pub(super) fn status(&self) -> Result<Status> {
-        Status::parse(&self.status)
-    }
-
     pub(super) fn settings(&self) -> Result<Settings> {
         Ok(self.settings.parse()?)
     }
@@ -398,7 +380,7 @@ impl Row {
     pub(super) fn secrets(&self, seal: &Seal) -> Result<Secrets> {
         let Some(sealed) = &self.sealed_secrets else { return Ok(Secrets::default()) };
         let text = seal.open(&place(self.workspace_id, &self.id, "secrets"), sealed)?;
-        Ok(serde_json::from_str(&text)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// As callers see it. `url_of` makes the URL of a token.
@@ -415,7 +397,7 @@ impl Row {
         Ok(InboundWebhook {
             object: "inbound_webhook",
             workspace_id: self.workspace_id,
-            status: self.status()?,
+            status: self.status,
             url: url_of(&token),
             previous_url_until: self.previous_token_until.filter(|until| *until > now),
             dedupe: settings.dedupe(),

@@ -87,7 +87,7 @@ pub fn create_inbound_webhook(
         status: new.status.unwrap_or(Status::Enabled),
         settings: JsonText::of(&settings),
         sealed_secrets: seal_secrets(receiver.0.seal(), workspace, &id, &secrets, &*random)?,
-        metadata: &new.metadata.unwrap_or_default(),
+        metadata: JsonText::of(&new.metadata.unwrap_or_default()),
     };
     let row = queries::insert(tx, workspace, &id, &token, stored)?;
     Ok(Created(show(row, &receiver.0, tx)?))
@@ -172,7 +172,7 @@ pub fn update_inbound_webhook(
         status: changed.status,
         settings: JsonText::of(&changed.settings),
         sealed_secrets,
-        metadata: &changed.metadata,
+        metadata: JsonText::of(&changed.metadata),
     };
     let next = queries::update(tx, &row, stored)?;
     forget_after(tx, &receiver);
@@ -216,7 +216,7 @@ impl Changed {
         settings.check()?;
         let mut metadata = row.metadata.parse()?;
         set(&mut metadata, patch.metadata);
-        let mut status = row.status()?;
+        let mut status = row.status;
         set(&mut status, patch.status);
         let name = patch.name.map_or_else(|| row.name.clone(), |name| name.trim().to_owned());
         Ok(Self { name, status, settings, secrets, metadata })
@@ -225,7 +225,7 @@ impl Changed {
     /// Whether it is what is stored.
     fn is(&self, row: &Row, receiver: &Receiver) -> Result<bool> {
         Ok(self.name == row.name
-            && self.status == row.status()?
+            && self.status == row.status
             && self.settings == row.settings()?
             && self.secrets == row.secrets(receiver.seal())?
             && self.metadata == row.metadata.parse()?)
@@ -234,7 +234,7 @@ impl Changed {
     /// The row as it would be stored.
     fn row(self, mut row: Row, sealed_secrets: Option<String>) -> Row {
         row.name = self.name;
-        row.status = self.status.as_str().to_owned();
+        row.status = self.status;
         row.settings = JsonText::of(&self.settings);
         row.sealed_secrets = sealed_secrets;
         row.metadata = JsonText::of(&self.metadata);

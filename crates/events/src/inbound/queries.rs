@@ -4,8 +4,8 @@ use super::model::{Row, Status};
 use super::token::TokenHash;
 use crate::schema::inbound_webhooks;
 use diesel::prelude::*;
-use model::{Code, Error, InboundWebhookId, JsonText, Metadata, Result, Timestamp, WorkspaceId};
-use store::{AnyConnection, OptInPage, Read, Tx};
+use model::{Code, Error, InboundWebhookId, JsonText, Result, Timestamp, WorkspaceId};
+use store::{OneRow, OptInPage, Read, Tx, lock_row};
 
 /// The most inbound webhooks of a workspace.
 const MOST_WEBHOOKS: i64 = 100;
@@ -15,19 +15,16 @@ pub(super) fn webhook(read: &mut Read, workspace: WorkspaceId, id: &InboundWebho
     inbound_webhooks::table
         .find((workspace, id))
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("inbound webhook"))
+        .or_not_found("inbound webhook")
 }
 
 /// A webhook, locked on PostgreSQL until the transaction ends.
 pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<Row> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        inbound_webhooks::table
-            .find((workspace, id))
-            .select(inbound_webhooks::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+    lock_row!(
+        tx,
+        inbound_webhooks::table.find((workspace, id)).select(inbound_webhooks::id),
+        for_no_key_update
+    );
     webhook(tx, workspace, id)
 }
 
@@ -60,12 +57,14 @@ pub(super) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) ->
 }
 
 /// What callers change of a webhook, as it is stored.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = inbound_webhooks, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub(super) struct Stored<'a> {
     pub(super) name: &'a str,
     pub(super) status: Status,
     pub(super) settings: JsonText,
     pub(super) sealed_secrets: Option<String>,
-    pub(super) metadata: &'a Metadata,
+    pub(super) metadata: JsonText,
 }
 
 /// A token as it is stored.
@@ -95,13 +94,9 @@ pub(super) fn insert(
         .values((
             inbound_webhooks::workspace_id.eq(workspace),
             inbound_webhooks::id.eq(id),
-            inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status.as_str()),
+            stored,
             inbound_webhooks::token_hash.eq(token.hash.as_slice()),
             inbound_webhooks::sealed_token.eq(&token.sealed),
-            inbound_webhooks::settings.eq(stored.settings),
-            inbound_webhooks::sealed_secrets.eq(stored.sealed_secrets),
-            inbound_webhooks::metadata.eq(JsonText::of(stored.metadata)),
             inbound_webhooks::version.eq(1),
             inbound_webhooks::failures.eq(0),
             inbound_webhooks::created_at.eq(now),
@@ -115,15 +110,7 @@ pub(super) fn insert(
 pub(super) fn update(tx: &mut Tx, row: &Row, stored: Stored<'_>) -> Result<Row> {
     let now = tx.now();
     Ok(diesel::update(inbound_webhooks::table.find((row.workspace_id, &row.id)))
-        .set((
-            inbound_webhooks::name.eq(stored.name),
-            inbound_webhooks::status.eq(stored.status.as_str()),
-            inbound_webhooks::settings.eq(stored.settings),
-            inbound_webhooks::sealed_secrets.eq(stored.sealed_secrets),
-            inbound_webhooks::metadata.eq(JsonText::of(stored.metadata)),
-            inbound_webhooks::version.eq(row.version + 1),
-            inbound_webhooks::updated_at.eq(now),
-        ))
+        .set((stored, inbound_webhooks::version.eq(row.version + 1), inbound_webhooks::updated_at.eq(now)))
         .returning(inbound_webhooks::all_columns)
         .get_result(tx.connection())?)
 }

@@ -11,7 +11,7 @@ use model::{
     ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
 };
 use serde_json::json;
-use store::{AnyConnection, Cached, OffsetPage, Read, Tx, each};
+use store::{Cached, OffsetPage, Read, Tx, each, lock_row};
 
 /// After so many refusals within ten minutes an event says so.
 const ALERT_AFTER: i64 = 20;
@@ -100,7 +100,7 @@ fn insert_request(
             inbound_requests::workspace_id.eq(kept.workspace),
             inbound_requests::id.eq(&kept.id),
             inbound_requests::webhook_id.eq(&kept.webhook),
-            inbound_requests::status.eq(ending.status.as_str()),
+            inbound_requests::status.eq(ending.status),
             inbound_requests::method.eq(&kept.method),
             inbound_requests::peer.eq(&kept.peer),
             inbound_requests::query.eq(&kept.query),
@@ -161,7 +161,7 @@ pub(super) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result
 #[diesel(table_name = inbound_requests)]
 pub(super) struct RequestRow {
     pub(super) id: ReceivedRequestId,
-    pub(super) status: String,
+    pub(super) status: RequestStatus,
     pub(super) method: String,
     pub(super) peer: String,
     pub(super) query: String,
@@ -211,7 +211,7 @@ pub(super) fn requests(
             .filter(inbound_requests::webhook_id.eq(webhook))
             .into_boxed();
         if let Some(status) = which.status {
-            query = query.filter(inbound_requests::status.eq(status.as_str()));
+            query = query.filter(inbound_requests::status.eq(status));
         }
         if let Some(id) = &which.id {
             query = query.filter(inbound_requests::id.eq(id));
@@ -235,7 +235,7 @@ pub(super) fn taken(
     page: OffsetPage,
     most_bytes: i32,
 ) -> Result<Vec<WithBody>> {
-    let quiet = [RequestStatus::Rejected.as_str(), RequestStatus::Duplicate.as_str()];
+    let quiet = [RequestStatus::Rejected, RequestStatus::Duplicate];
     let (workspace, webhook) = row;
     Ok(inbound_requests::table
         .filter(inbound_requests::workspace_id.eq(workspace))
@@ -256,11 +256,9 @@ pub(super) fn end_again(
     ending: &Ending,
 ) -> Result<()> {
     let row = || inbound_requests::table.find((workspace, id));
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        row().select(inbound_requests::id).for_update().execute(connection)?;
-    }
+    lock_row!(tx, row().select(inbound_requests::id), for_update);
     let webhook: Option<InboundWebhookId> = row()
-        .filter(inbound_requests::status.eq(RequestStatus::Failed.as_str()))
+        .filter(inbound_requests::status.eq(RequestStatus::Failed))
         .select(inbound_requests::webhook_id)
         .get_result(tx.connection())
         .optional()?;
@@ -269,7 +267,7 @@ pub(super) fn end_again(
         ending.event.as_ref().map(|event| tx.emit(workspace, &sender(&webhook), true, event)).transpose()?;
     diesel::update(row())
         .set((
-            inbound_requests::status.eq(ending.status.as_str()),
+            inbound_requests::status.eq(ending.status),
             inbound_requests::error.eq(&ending.error),
             inbound_requests::result.eq(&ending.result),
             inbound_requests::event_id.eq(event),

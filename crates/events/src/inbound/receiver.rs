@@ -202,7 +202,11 @@ impl Inner {
             };
             judge(&hook, &incoming, &*random)
         };
-        if is_large { Ok(tokio::task::spawn_blocking(work).await?) } else { Ok(work()) }
+        if is_large {
+            Ok(tokio::task::spawn_blocking(work).await.map_err(Error::internal)?)
+        } else {
+            Ok(work())
+        }
     }
 
     async fn take(&self, hook: &Hook, taken: Taken, body: Bytes, id: &RequestId) -> Result<RawAnswer> {

@@ -7,33 +7,19 @@ use super::request::Incoming;
 use super::verification::{Algorithm, Encoding, Kind, Secrets, Verification};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use model::{Error, Result, Timestamp};
+use model::{Error, Result, Timestamp, text_enum};
 use ring::{hmac, signature};
 
-/// Why a request is refused, as the log says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
-    MissingHeader,
-    Malformed,
-    WrongSecret,
-    WrongSignature,
-    MissingTimestamp,
-    StaleTimestamp,
-    AddressNotAllowed,
-}
-
-impl Refusal {
-    /// The word in the log.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::MissingHeader => "missing_header",
-            Self::Malformed => "malformed_signature",
-            Self::WrongSecret => "wrong_secret",
-            Self::WrongSignature => "wrong_signature",
-            Self::MissingTimestamp => "missing_timestamp",
-            Self::StaleTimestamp => "stale_timestamp",
-            Self::AddressNotAllowed => "address_not_allowed",
-        }
+text_enum! {
+    /// Why a request is refused, as the log says it.
+    pub(super) enum Refusal {
+        MissingHeader = "missing_header",
+        Malformed = "malformed_signature",
+        WrongSecret = "wrong_secret",
+        WrongSignature = "wrong_signature",
+        MissingTimestamp = "missing_timestamp",
+        StaleTimestamp = "stale_timestamp",
+        AddressNotAllowed = "address_not_allowed",
     }
 }
 

@@ -2,81 +2,81 @@
 //!
 //! What a kind checks stands in `scheme`.
 
-use model::{Error, Result};
+use model::{Error, Result, text_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A way of checking who sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = InboundVerificationType)]
-pub enum Kind {
-    /// Nothing is checked: whoever knows the URL may post.
-    None,
-    /// `Authorization: Bearer <secret>`.
-    Bearer,
-    /// A header holds the secret.
-    HeaderSecret,
-    /// HTTP basic authentication.
-    Basic,
-    /// A header holds an HMAC.
-    Hmac,
-    /// A header holds an ed25519 signature.
-    Ed25519,
-    /// Standard Webhooks, which is Svix's scheme too.
-    StandardWebhooks,
-    /// Stripe.
-    Stripe,
-    /// GitHub.
-    Github,
-    /// GitLab.
-    Gitlab,
-    /// Shopify.
-    Shopify,
-    /// Slack.
-    Slack,
-    /// Meta: pages, ads, messengers.
-    Meta,
-    /// Zendesk.
-    Zendesk,
-    /// Calendly.
-    Calendly,
-    /// Typeform.
-    Typeform,
-    /// Twilio.
-    Twilio,
-    /// Discord.
-    Discord,
-    /// Zoom.
-    Zoom,
-    /// Dropbox.
-    Dropbox,
-    /// Change notifications of Microsoft Graph.
-    MicrosoftGraph,
+text_enum! {
+    /// A way of checking who sends.
+    #[schema(as = InboundVerificationType)]
+    pub enum Kind {
+        /// Nothing is checked: whoever knows the URL may post.
+        None = "none",
+        /// `Authorization: Bearer <secret>`.
+        Bearer = "bearer",
+        /// A header holds the secret.
+        HeaderSecret = "header_secret",
+        /// HTTP basic authentication.
+        Basic = "basic",
+        /// A header holds an HMAC.
+        Hmac = "hmac",
+        /// A header holds an ed25519 signature.
+        Ed25519 = "ed25519",
+        /// Standard Webhooks, which is Svix's scheme too.
+        StandardWebhooks = "standard_webhooks",
+        /// Stripe.
+        Stripe = "stripe",
+        /// GitHub.
+        Github = "github",
+        /// GitLab.
+        Gitlab = "gitlab",
+        /// Shopify.
+        Shopify = "shopify",
+        /// Slack.
+        Slack = "slack",
+        /// Meta: pages, ads, messengers.
+        Meta = "meta",
+        /// Zendesk.
+        Zendesk = "zendesk",
+        /// Calendly.
+        Calendly = "calendly",
+        /// Typeform.
+        Typeform = "typeform",
+        /// Twilio.
+        Twilio = "twilio",
+        /// Discord.
+        Discord = "discord",
+        /// Zoom.
+        Zoom = "zoom",
+        /// Dropbox.
+        Dropbox = "dropbox",
+        /// Change notifications of Microsoft Graph.
+        MicrosoftGraph = "microsoft_graph",
+    }
 }
 
-/// The hash of an HMAC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundHmacAlgorithm)]
-pub enum Algorithm {
-    /// For old senders only.
-    Sha1,
-    /// The usual one.
-    Sha256,
-    /// The long one.
-    Sha512,
+text_enum! {
+    /// The hash of an HMAC.
+    #[schema(as = InboundHmacAlgorithm)]
+    pub enum Algorithm {
+        /// For old senders only.
+        Sha1 = "sha1",
+        /// The usual one.
+        Sha256 = "sha256",
+        /// The long one.
+        Sha512 = "sha512",
+    }
 }
 
-/// How a signature is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = InboundSignatureEncoding)]
-pub enum Encoding {
-    /// Hexadecimal, in either case.
-    Hex,
-    /// Base64, in either alphabet.
-    Base64,
+text_enum! {
+    /// How a signature is written.
+    #[schema(as = InboundSignatureEncoding)]
+    pub enum Encoding {
+        /// Hexadecimal, in either case.
+        Hex = "hex",
+        /// Base64, in either alphabet.
+        Base64 = "base64",
+    }
 }
 
 /// How it is checked who sends. Secrets are never shown.

@@ -113,7 +113,8 @@ impl Answer for LiveEvents {
             #[serde(flatten)]
             answer: LiveEvents,
         }
-        let body = serde_json::to_string(&Envelope { success: true, answer: self })?;
+        let body =
+            serde_json::to_string(&Envelope { success: true, answer: self }).map_err(Error::internal)?;
         Ok(Reply::new(200, body))
     }
 

@@ -8,7 +8,7 @@ use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, Works
 use operation::comma_list;
 use std::collections::BTreeSet;
 use store::schema::events;
-use store::{OffsetPage, Read};
+use store::{OffsetPage, OneRow, Read};
 
 /// A row of `events` that has its place.
 #[derive(Queryable, Selectable)]
@@ -153,15 +153,14 @@ pub(super) fn page(
 /// # Errors
 /// `not_found`.
 pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<Event> {
-    events::table
+    let row: EventRow = events::table
         .filter(events::id.eq(id))
         .filter(events::workspace_id.eq(workspace))
         .filter(events::position.is_not_null())
         .select(EventRow::as_select())
         .get_result(read.connection())
-        .optional()?
-        .map(EventRow::event)
-        .ok_or_else(|| Error::not_found("event"))
+        .or_not_found("event")?;
+    Ok(row.event())
 }
 
 type PlacedColumns = (

@@ -4,7 +4,7 @@
 //! [`close_lapsed`] then switches the endpoint off, once, whoever notices first: the engine that holds it, or the job
 //! `webhooks.check`, which looks at all endpoints, because a key without events to deliver makes nobody look.
 
-use super::model::{DisabledReason, EndpointRow, EndpointStatus};
+use super::model::{DisabledReason, EndpointRow, StoredStatus};
 use super::{EndpointEvent, endpoints};
 use crate::log::Catalogue;
 use crate::schema::{webhook_endpoints, webhook_queues};
@@ -90,7 +90,7 @@ fn lapsed(
     after: Option<&WebhookEndpointId>,
 ) -> Result<(Lapsed, Option<WebhookEndpointId>)> {
     let mut page = webhook_endpoints::table
-        .filter(webhook_endpoints::status.eq(EndpointStatus::Enabled.as_str()))
+        .filter(webhook_endpoints::status.eq(StoredStatus::Enabled))
         .order(webhook_endpoints::id)
         .limit(PAGE)
         .select((

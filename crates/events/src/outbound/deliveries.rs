@@ -2,22 +2,22 @@
 
 use super::endpoints;
 use super::fanout::enqueue;
-use super::model::words;
 use crate::Deliveries;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
 use model::{
     Caller, Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId,
+    text_enum,
 };
 use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, OneRow, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
 
-words! {
+text_enum! {
     /// Where a delivery stands. The word on the wire is `status`.
-    DeliveryStatus {
+    pub enum DeliveryStatus {
         /// An attempt is to come.
         Pending = "pending",
         /// An attempt is being made.
@@ -32,9 +32,9 @@ words! {
 }
 pub(crate) use DeliveryStatus as Status;
 
-words! {
+text_enum! {
     /// Why a delivery is made.
-    Origin {
+    pub enum Origin {
         /// The event happened.
         Automatic = "automatic",
         /// Somebody asked for it again.
@@ -143,8 +143,8 @@ pub(crate) struct DeliveryRow {
     pub(crate) form: String,
     pub(crate) event_type: String,
     pub(crate) livemode: bool,
-    pub(crate) origin: String,
-    pub(crate) status: String,
+    pub(crate) origin: Origin,
+    pub(crate) status: Status,
     pub(crate) lane: Option<String>,
     pub(crate) due_at: Option<Timestamp>,
     pub(crate) attempts: i64,
@@ -163,8 +163,8 @@ pub(crate) struct NewDelivery {
     pub(crate) form: String,
     pub(crate) event_type: String,
     pub(crate) livemode: bool,
-    pub(crate) origin: &'static str,
-    pub(crate) status: &'static str,
+    pub(crate) origin: Origin,
+    pub(crate) status: Status,
     pub(crate) lane: Option<String>,
     pub(crate) due_at: Option<Timestamp>,
     pub(crate) attempts: i64,
@@ -226,8 +226,8 @@ fn attempts(read: &mut Read, ids: &[DeliveryId]) -> Result<HashMap<DeliveryId, V
     Ok(by_delivery)
 }
 
-fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> Result<WebhookDelivery> {
-    Ok(WebhookDelivery {
+fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> WebhookDelivery {
+    WebhookDelivery {
         id: row.id,
         object: "webhook_delivery",
         workspace_id: row.workspace_id,
@@ -235,25 +235,24 @@ fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> Result<WebhookDelivery> {
         event_id: row.event_id,
         event_type: row.event_type,
         livemode: row.livemode,
-        status: Status::parse(&row.status)?,
-        trigger: Origin::parse(&row.origin)?,
+        status: row.status,
+        trigger: row.origin,
         attempt_count: row.attempts,
         attempts: attempts.iter().map(AttemptRow::show).collect(),
         next_attempt_at: row.due_at,
         ended_at: row.ended_at,
         created_at: row.created_at,
-    })
+    }
 }
 
 fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<WebhookDelivery>> {
     let ids: Vec<DeliveryId> = rows.iter().map(|row| row.id.clone()).collect();
     let attempts = attempts(read, &ids)?;
-    rows.into_iter()
-        .map(|row| {
-            let own = attempts.get(&row.id).map_or(&[][..], Vec::as_slice);
-            show(row, own)
-        })
-        .collect()
+    let shown = rows.into_iter().map(|row| {
+        let own = attempts.get(&row.id).map_or(&[][..], Vec::as_slice);
+        show(row, own)
+    });
+    Ok(shown.collect())
 }
 
 /// Which deliveries to list.
@@ -314,13 +313,13 @@ pub(crate) fn page(
             rows = rows.filter(webhook_deliveries::event_id.eq(event));
         }
         if let Some(status) = query.status {
-            rows = rows.filter(webhook_deliveries::status.eq(status.as_str()));
+            rows = rows.filter(webhook_deliveries::status.eq(status));
         }
         if let Some(kind) = &query.event_type {
             rows = rows.filter(webhook_deliveries::event_type.eq(kind));
         }
         if let Some(trigger) = query.trigger {
-            rows = rows.filter(webhook_deliveries::origin.eq(trigger.as_str()));
+            rows = rows.filter(webhook_deliveries::origin.eq(trigger));
         }
         rows
     };
@@ -350,8 +349,7 @@ pub(crate) fn find(
         .filter(webhook_deliveries::workspace_id.eq(workspace))
         .select(DeliveryRow::as_select())
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("delivery"))
+        .or_not_found("delivery")
 }
 
 /// A delivery with its request and the last answer.
@@ -376,7 +374,7 @@ pub(crate) fn detail(read: &mut Read, row: DeliveryRow) -> Result<WebhookDeliver
     });
     let headers = last.map(|last| last.request_headers.clone());
     let request = DeliveryRequest { method: "POST", url, headers, body };
-    Ok(WebhookDeliveryDetail { delivery: show(row, &attempts)?, request, response })
+    Ok(WebhookDeliveryDetail { delivery: show(row, &attempts), request, response })
 }
 
 /// One delivery with request and response
@@ -413,14 +411,14 @@ pub fn retry_webhook_delivery(
             "The delivery has not ended: it is tried again by itself.",
         ));
     }
-    if row.origin == Origin::Test.as_str() {
+    if row.origin == Origin::Test {
         return Err(Error::new(Code::InvalidState, "A test is not delivered again: make another one."));
     }
     let now = tx.now();
     let id = again(tx, &[(row, now)])?.pop().ok_or_else(|| Error::internal("a retry made no delivery"))?;
     engine.0.wake_after(tx);
     let made = find(tx, caller.workspace_id(), &endpoint_id, &id)?;
-    Ok(Created(show(made, &[])?))
+    Ok(Created(show(made, &[])))
 }
 
 /// # Errors
@@ -443,8 +441,8 @@ pub(crate) fn again(tx: &mut Tx, rows: &[(DeliveryRow, Timestamp)]) -> Result<Ve
         form: row.form.clone(),
         event_type: row.event_type.clone(),
         livemode: row.livemode,
-        origin: Origin::Manual.as_str(),
-        status: Status::Pending.as_str(),
+        origin: Origin::Manual,
+        status: Status::Pending,
         lane: row.lane.clone(),
         due_at: Some(*due),
         attempts: 0,

@@ -1,17 +1,14 @@
 //! Endpoints in the database.
 
 use super::fanout::lock_queues;
-use super::model::{
-    DELETED, DisabledReason, EndpointRow, EndpointStatus, Headers, Ordering, Payload, SignatureScheme,
-    WebhookEndpoint,
-};
+use super::model::{DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint};
 use super::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
 use auth::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
-use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
+use store::{LockLevel, LockMode, OneRow, OptInPage, Read, Tx, lock_row};
 
 /// The most endpoints of a workspace.
 const MOST_ENDPOINTS: i64 = 20;
@@ -36,23 +33,22 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpoint
     webhook_endpoints::table
         .filter(webhook_endpoints::id.eq(id))
         .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(DELETED))
+        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
         .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("webhook endpoint"))
+        .or_not_found("webhook endpoint")
 }
 
 /// The same, locked on PostgreSQL until the transaction ends; see [`lock`].
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
     tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
+    lock_row!(
+        tx,
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq(id))
             .filter(webhook_endpoints::workspace_id.eq(workspace))
-            .select(webhook_endpoints::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+            .select(webhook_endpoints::id),
+        for_no_key_update
+    );
     find(tx, workspace, id)
 }
 
@@ -64,21 +60,21 @@ pub(crate) fn lock(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()
         return Ok(());
     }
     tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
+    lock_row!(
+        tx,
         webhook_endpoints::table
             .filter(webhook_endpoints::id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
             .order(webhook_endpoints::id)
-            .select(webhook_endpoints::id)
-            .for_no_key_update()
-            .execute(connection)?;
-    }
+            .select(webhook_endpoints::id),
+        for_no_key_update
+    );
     Ok(())
 }
 
 pub(crate) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) -> Result<Vec<EndpointRow>> {
     let mut query = webhook_endpoints::table
         .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(DELETED))
+        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
         .order(webhook_endpoints::id.desc())
         .limit(page.fetch())
         .into_boxed();
@@ -94,7 +90,7 @@ pub(crate) fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()>
     auth::workspaces::serialize(tx, workspace)?;
     let count: i64 = webhook_endpoints::table
         .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(DELETED))
+        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
         .count()
         .get_result(tx.connection())?;
     if count >= MOST_ENDPOINTS {
@@ -141,15 +137,15 @@ fn newest_delivery(read: &mut Read, id: &WebhookEndpointId) -> Result<i64> {
 
 /// Takes an endpoint out of service. What waits for it will not be sent: a job marks it so.
 pub(crate) fn switch_off(tx: &mut Tx, row: &mut EndpointRow, reason: DisabledReason) -> Result<()> {
-    EndpointStatus::Disabled.as_str().clone_into(&mut row.status);
-    row.disabled_reason = Some(reason.as_str().to_owned());
+    row.status = StoredStatus::Disabled;
+    row.disabled_reason = Some(reason);
     write(tx, row)?;
     skip_backlog(tx, row)
 }
 
 /// Puts it back into service, with a clean record. Nothing of what waited is sent.
 pub(crate) fn switch_on(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
-    EndpointStatus::Enabled.as_str().clone_into(&mut row.status);
+    row.status = StoredStatus::Enabled;
     row.disabled_reason = None;
     write(tx, row)?;
     skip_backlog(tx, row)?;
@@ -167,7 +163,7 @@ pub(crate) fn switch_on(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
 
 /// Gives an endpoint up. Its row stays for the deliveries that name it.
 pub(crate) fn delete(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
-    DELETED.clone_into(&mut row.status);
+    row.status = StoredStatus::Deleted;
     write(tx, row)?;
     skip_backlog(tx, row)
 }
@@ -212,7 +208,7 @@ pub(crate) fn seal_headers(
 impl EndpointRow {
     pub(crate) fn open_headers(&self, seal: &Seal) -> Result<Headers> {
         let text = seal.open(&format!("{}:headers", place(&self.id)), &self.headers)?;
-        Ok(serde_json::from_str(&text)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// What deliveries are signed with at `now`: the secret, and the one before while it overlaps.
@@ -259,15 +255,15 @@ pub(crate) fn shown(read: &mut Read, rows: Vec<EndpointRow>, seal: &Seal) -> Res
                 object: "webhook_endpoint",
                 workspace_id: row.workspace_id,
                 enabled_events: row.enabled_events()?,
-                status: EndpointStatus::parse(&row.status)?,
-                disabled_reason: row.disabled_reason.as_deref().map(DisabledReason::parse).transpose()?,
+                status: if row.is_enabled() { EndpointStatus::Enabled } else { EndpointStatus::Disabled },
+                disabled_reason: row.disabled_reason,
                 filter: row.filter()?,
-                payload: Payload::parse(&row.payload)?,
-                ordering: Ordering::parse(&row.ordering)?,
+                payload: row.payload,
+                ordering: row.ordering,
                 rate_limit_per_second: row.rate_limit_per_second,
                 headers: row.open_headers(seal)?.into_keys().collect(),
                 api_version: "v1",
-                signature_scheme: SignatureScheme::parse(&row.signature_scheme)?,
+                signature_scheme: row.signature_scheme,
                 previous_secret_expires_at: row.previous_until.filter(|until| now < *until),
                 failing_since: queue.and_then(|queue| queue.failing_since),
                 paused_until: queue.and_then(|queue| queue.breaker_until).filter(|until| now < *until),

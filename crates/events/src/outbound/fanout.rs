@@ -6,7 +6,7 @@ use super::closing;
 use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
 use super::envelope;
 use super::filter::Filter;
-use super::model::{EndpointStatus, Ordering, Payload};
+use super::model::{Ordering, Payload, StoredStatus};
 use crate::log::{Catalogue, Place, Placed, matches, placed_between};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
@@ -26,8 +26,8 @@ pub(crate) struct Subscription {
     pub(crate) workspace_id: WorkspaceId,
     enabled_events: JsonText,
     filter: Option<JsonText>,
-    payload: String,
-    ordering: String,
+    payload: Payload,
+    ordering: Ordering,
     key_id: KeyId,
 }
 
@@ -54,8 +54,8 @@ impl Subscriber {
             stands: closing::stands(catalogue, &patterns, scopes),
             patterns,
             filter: row.filter.map(|filter| filter.parse()).transpose()?,
-            payload: Payload::parse(&row.payload)?,
-            ordering: Ordering::parse(&row.ordering)?,
+            payload: row.payload,
+            ordering: row.ordering,
             scopes,
         })
     }
@@ -107,8 +107,8 @@ impl Subscriber {
             form: self.payload.as_str().to_owned(),
             event_type: event.kind.clone(),
             livemode: event.livemode,
-            origin: origin.as_str(),
-            status: Status::Pending.as_str(),
+            origin,
+            status: Status::Pending,
             lane: self.lane(catalogue, event, data),
             due_at: Some(due),
             attempts: 0,
@@ -160,7 +160,7 @@ pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[Place]) -> R
 fn subscribers(tx: &mut Tx, catalogue: &Catalogue, workspaces: &BTreeSet<i64>) -> Result<Vec<Subscriber>> {
     let rows: Vec<Subscription> = webhook_endpoints::table
         .filter(webhook_endpoints::workspace_id.eq_any(workspaces.iter().copied().collect::<Vec<_>>()))
-        .filter(webhook_endpoints::status.eq(EndpointStatus::Enabled.as_str()))
+        .filter(webhook_endpoints::status.eq(StoredStatus::Enabled))
         .select(Subscription::as_select())
         .load(tx.connection())?;
     let standing = auth::keys::standing(tx, rows.iter().map(|row| (&row.key_id, row.workspace_id)))?;

@@ -1,39 +1,14 @@
 //! What a subscription of an endpoint is.
 
 use super::filter::Filter;
-use model::{Error, JsonText, Metadata, Patch, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{JsonText, Metadata, Patch, Result, Timestamp, WebhookEndpointId, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// An enum whose words are the same in the database and on the wire.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// The word in the database and on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-
-            pub(crate) fn parse(text: &str) -> Result<Self> {
-                match text {
-                    $($word => Ok(Self::$variant),)+
-                    other => Err(Error::internal(format!("{} is no {}", other, stringify!($name)))),
-                }
-            }
-        }
-    };
-}
-pub(crate) use words;
-
-words! {
+text_enum! {
     /// Whether an endpoint is delivered to.
-    EndpointStatus {
+    pub enum EndpointStatus {
         /// It is.
         Enabled = "enabled",
         /// It is not.
@@ -41,9 +16,9 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// Why an endpoint is not delivered to.
-    DisabledReason {
+    pub enum DisabledReason {
         /// Somebody switched it off.
         Manual = "manual",
         /// It failed for five days.
@@ -55,9 +30,9 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// How much of an event is sent.
-    Payload {
+    pub enum Payload {
         /// All of it, up to 64 KB.
         Full = "full",
         /// The ids in its data, and `app_url`.
@@ -65,9 +40,9 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// In which order an endpoint gets its events.
-    Ordering {
+    pub enum Ordering {
         /// As they come, up to 10 at a time.
         None = "none",
         /// Those about one object (contact, item, run) one after another.
@@ -77,9 +52,9 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// How deliveries are signed.
-    SignatureScheme {
+    pub enum SignatureScheme {
         /// HMAC-SHA256 under a shared secret: `v1,…`.
         Hmac = "hmac",
         /// Ed25519 under a key of which the endpoint shows the public half: `v1a,…`.
@@ -256,6 +231,25 @@ pub struct WebhookEndpointPatch {
     pub expected_version: Option<i64>,
 }
 
+text_enum! {
+    /// Whether an endpoint is delivered to, as it is stored.
+    pub(crate) enum StoredStatus {
+        Enabled = "enabled",
+        Disabled = "disabled",
+        /// Its row is kept for the deliveries that name it.
+        Deleted = "deleted",
+    }
+}
+
+impl From<EndpointStatus> for StoredStatus {
+    fn from(status: EndpointStatus) -> Self {
+        match status {
+            EndpointStatus::Enabled => Self::Enabled,
+            EndpointStatus::Disabled => Self::Disabled,
+        }
+    }
+}
+
 /// A row of `webhook_endpoints`.
 #[derive(Debug, Clone, PartialEq, diesel::Queryable, diesel::Insertable, diesel::AsChangeset)]
 #[diesel(table_name = crate::schema::webhook_endpoints, treat_none_as_null = true)]
@@ -265,15 +259,15 @@ pub(crate) struct EndpointRow {
     pub(crate) url: String,
     pub(crate) enabled_events: JsonText,
     pub(crate) description: Option<String>,
-    pub(crate) status: String,
-    pub(crate) disabled_reason: Option<String>,
+    pub(crate) status: StoredStatus,
+    pub(crate) disabled_reason: Option<DisabledReason>,
     pub(crate) filter: Option<JsonText>,
-    pub(crate) payload: String,
-    pub(crate) ordering: String,
+    pub(crate) payload: Payload,
+    pub(crate) ordering: Ordering,
     pub(crate) rate_limit_per_second: Option<i64>,
     /// Sealed, because headers carry credentials.
     pub(crate) headers: String,
-    pub(crate) signature_scheme: String,
+    pub(crate) signature_scheme: SignatureScheme,
     /// Sealed.
     pub(crate) secret: String,
     pub(crate) public_key: Option<String>,
@@ -288,12 +282,9 @@ pub(crate) struct EndpointRow {
     pub(crate) updated_at: Timestamp,
 }
 
-/// A deleted endpoint keeps its row for the deliveries that name it.
-pub(crate) const DELETED: &str = "deleted";
-
 impl EndpointRow {
     pub(crate) fn is_enabled(&self) -> bool {
-        self.status == EndpointStatus::Enabled.as_str()
+        self.status == StoredStatus::Enabled
     }
 
     pub(crate) fn enabled_events(&self) -> Result<Vec<String>> {
@@ -302,9 +293,5 @@ impl EndpointRow {
 
     pub(crate) fn filter(&self) -> Result<Option<Filter>> {
         Ok(self.filter.as_ref().map(JsonText::parse).transpose()?)
-    }
-
-    pub(crate) fn ordering(&self) -> Result<Ordering> {
-        Ordering::parse(&self.ordering)
     }
 }

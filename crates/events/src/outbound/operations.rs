@@ -59,20 +59,20 @@ pub fn create_webhook_endpoint(
     let scheme = new.signature_scheme.unwrap_or(SignatureScheme::Hmac);
     let fresh = Fresh::new(scheme, None, &*random)?;
     let status = new.status.unwrap_or(EndpointStatus::Enabled);
-    let off = (status == EndpointStatus::Disabled).then(|| DisabledReason::Manual.as_str().to_owned());
+    let off = (status == EndpointStatus::Disabled).then(|| DisabledReason::Manual);
     let row = EndpointRow {
         workspace_id: caller.workspace_id(),
         url: new.url,
         enabled_events: JsonText::of(&new.enabled_events),
         description: new.description,
-        status: status.as_str().to_owned(),
+        status: status.into(),
         disabled_reason: off,
         filter: new.filter.as_ref().map(JsonText::of),
-        payload: new.payload.unwrap_or(Payload::Full).as_str().to_owned(),
-        ordering: new.ordering.unwrap_or(Ordering::None).as_str().to_owned(),
+        payload: new.payload.unwrap_or(Payload::Full),
+        ordering: new.ordering.unwrap_or(Ordering::None),
         rate_limit_per_second: new.rate_limit_per_second,
         headers: endpoints::seal_headers(&seal.0, &id, &headers, &*random)?,
-        signature_scheme: scheme.as_str().to_owned(),
+        signature_scheme: scheme,
         secret: endpoints::seal(&seal.0, &id, &fresh.secret, &*random)?,
         public_key: fresh.public_key.clone(),
         previous_secret: None,
@@ -184,10 +184,10 @@ pub fn update_webhook_endpoint(
     patch.description.apply(&mut row.description);
     patch.rate_limit_per_second.apply(&mut row.rate_limit_per_second);
     if let Some(payload) = patch.payload {
-        payload.as_str().clone_into(&mut row.payload);
+        row.payload = payload;
     }
     if let Some(ordering) = patch.ordering {
-        ordering.as_str().clone_into(&mut row.ordering);
+        row.ordering = ordering;
     }
     if let Some(metadata) = patch.metadata {
         row.metadata = JsonText::of(&metadata);

@@ -26,7 +26,7 @@ pub(crate) async fn skip(job: JobContext) -> Result<(), JobError> {
         let last = job.db.write(move |tx| {
             use webhook_deliveries as d;
             let now = tx.now();
-            let numbers: Vec<(i64, String)> = d::table
+            let numbers: Vec<(i64, Status)> = d::table
                 .filter(d::endpoint_id.eq(&endpoint))
                 .filter(d::workspace_id.eq(workspace_id))
                 .filter(d::number.gt(after))
@@ -37,20 +37,14 @@ pub(crate) async fn skip(job: JobContext) -> Result<(), JobError> {
                 .load(tx.connection())?;
             let pending: Vec<i64> = numbers
                 .iter()
-                .filter(|(_, status)| status == Status::Pending.as_str())
+                .filter(|(_, status)| *status == Status::Pending)
                 .map(|(number, _)| *number)
                 .collect();
             if !pending.is_empty() {
                 each!(tx.connection(), |connection| diesel::update(
-                    d::table
-                        .filter(d::number.eq_any(&pending))
-                        .filter(d::status.eq(Status::Pending.as_str()))
+                    d::table.filter(d::number.eq_any(&pending)).filter(d::status.eq(Status::Pending))
                 )
-                .set((
-                    d::status.eq(Status::Skipped.as_str()),
-                    d::due_at.eq(None::<Timestamp>),
-                    d::ended_at.eq(now),
-                ))
+                .set((d::status.eq(Status::Skipped), d::due_at.eq(None::<Timestamp>), d::ended_at.eq(now),))
                 .execute(connection))?;
             }
             Ok(numbers.last().map(|(number, _)| *number))

@@ -8,7 +8,9 @@ use crate::log::{Catalogue, Placed, placed_event, placed_since};
 use crate::schema::webhook_deliveries;
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
-use model::{Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{
+    Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpointId, WorkspaceId, text_enum,
+};
 use operation::{Body, Json, Path, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,17 +28,18 @@ const SPACING_MS: i64 = 100;
 /// Events that are looked at in one transaction.
 const CHUNK: i64 = 500;
 
-/// Which events of a range are delivered again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplayStatus {
-    /// Those whose deliveries failed or were skipped, and that got through by no other.
-    #[default]
-    Failed,
-    /// Those that the endpoint would get today and that have no delivery: it came later, or was off.
-    Missing,
-    /// All that the endpoint would get today.
-    Any,
+text_enum! {
+    /// Which events of a range are delivered again.
+    #[derive(Default)]
+    pub enum ReplayStatus {
+        /// Those whose deliveries failed or were skipped, and that got through by no other.
+        #[default]
+        Failed = "failed",
+        /// Those that the endpoint would get today and that have no delivery: it came later, or was off.
+        Missing = "missing",
+        /// All that the endpoint would get today.
+        Any = "any",
+    }
 }
 
 /// What to deliver again: some deliveries, some events, or a range.
@@ -215,7 +218,7 @@ fn chosen_deliveries(
             if row.ended_at.is_none() {
                 return Err(Error::invalid(param(), "has not ended: it is tried again by itself"));
             }
-            if row.origin == Origin::Test.as_str() {
+            if row.origin == Origin::Test {
                 return Err(Error::invalid(param(), "was a test"));
             }
             Ok((row, later(now, place)))
@@ -257,10 +260,10 @@ fn chunk(
     let wanted_type = |event: &Placed| range.types.as_ref().is_none_or(|types| types.contains(&event.kind));
     let events: Vec<Placed> = events.into_iter().filter(wanted_type).collect();
     let ids: Vec<&EventId> = events.iter().map(|event| &event.id).collect();
-    let rows: Vec<(EventId, String, String, Timestamp)> = webhook_deliveries::table
+    let rows: Vec<(EventId, Status, Origin, Timestamp)> = webhook_deliveries::table
         .filter(webhook_deliveries::event_id.eq_any(ids))
         .filter(webhook_deliveries::endpoint_id.eq(&range.endpoint_id))
-        .filter(webhook_deliveries::origin.ne(Origin::Test.as_str()))
+        .filter(webhook_deliveries::origin.ne(Origin::Test))
         .select((
             webhook_deliveries::event_id,
             webhook_deliveries::status,
@@ -271,8 +274,8 @@ fn chunk(
     let mut past: HashMap<EventId, Past> = HashMap::new();
     for (event, status, origin, created) in rows {
         let past = past.entry(event).or_default();
-        past.lost &= status == Status::Failed.as_str() || status == Status::Skipped.as_str();
-        past.replayed |= origin == Origin::Manual.as_str() && created >= range.asked_at;
+        past.lost &= matches!(status, Status::Failed | Status::Skipped);
+        past.replayed |= origin == Origin::Manual && created >= range.asked_at;
     }
     let mut chosen = Vec::new();
     for event in events {

@@ -1,7 +1,7 @@
 //! `POST /webhook-endpoints/{endpointId}/rotate-secret`.
 
 use super::endpoints;
-use super::model::{SignatureScheme, WebhookEndpointWithSecret};
+use super::model::WebhookEndpointWithSecret;
 use super::operations::Fresh;
 use auth::Seal;
 use model::{Caller, Code, Error, Result, WebhookEndpointId};
@@ -44,7 +44,7 @@ pub fn rotate_webhook_secret(
         return Err(Error::new(Code::RotationInProgress, message));
     }
     let random = tx.random();
-    let fresh = Fresh::new(SignatureScheme::parse(&row.signature_scheme)?, rotation.secret, &*random)?;
+    let fresh = Fresh::new(row.signature_scheme, rotation.secret, &*random)?;
     let overlap = rotation.overlap_seconds.unwrap_or(DAY);
     let sealed = endpoints::seal(&seal.0, &row.id, &fresh.secret, &*random)?;
     let before = std::mem::replace(&mut row.secret, sealed);

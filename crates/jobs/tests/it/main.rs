@@ -13,13 +13,22 @@ mod rules;
 mod running;
 
 use diesel::prelude::*;
-use jobs::{JobContext, JobError};
+use jobs::{Job, JobContext, JobError};
 use model::Timestamp;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::Db;
 use store::schema::jobs as table;
 use testkit::TestDb;
+
+/// A job that a test enqueues.
+fn job<F, Fut>(kind: &'static str, handler: F) -> Job
+where
+    F: Fn(JobContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), JobError>> + Send + 'static,
+{
+    Job::after(kind, "a test asks for it", "is tested", handler)
+}
 
 /// What a row of the table says.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]

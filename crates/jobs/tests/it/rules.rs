@@ -1,8 +1,8 @@
 //! When a job runs and what becomes of it, with a clock that the test moves.
 
-use crate::{Seen, ask, pass, row, rows};
+use crate::{Seen, ask, job, pass, row, rows};
 use diesel::connection::SimpleConnection;
-use jobs::{JobError, Runner};
+use jobs::{Job, JobError, Runner};
 use model::Error;
 use std::time::Duration;
 use testkit::TestDb;
@@ -12,10 +12,10 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let seen = Seen::default();
         let noting = seen.clone();
-        let runner = Runner::new(test.db.clone()).handle("k", move |context| {
+        let runner = Runner::new(test.db.clone()).with([job("k", move |context| {
             let noted = noting.note(&context);
             async { noted }
-        });
+        })]);
         test.db.write(|tx| tx.enqueue(None, "k", None, &1, tx.now().plus_seconds(10))).await.unwrap();
         ask(&test.db, "k", None, 2).await;
         ask(&test.db, "of another version", None, 3).await;
@@ -32,15 +32,14 @@ testkit::on_both! {
         let seen = Seen::default();
         let noting = seen.clone();
         let runner = Runner::new(test.db.clone())
-            .handle("k", move |context| {
+            .with([job("k", move |context| {
                 let noted = noting.note(&context);
                 async {
                     noted?;
-                    "no number".parse::<i64>()?;
+                    "no number".parse::<i64>().map_err(Error::internal)?;
                     Ok(())
                 }
-            })
-            .max_attempts("k", 3);
+            }).up_to(3)]);
         ask(&test.db, "k", None, 7).await;
         for (attempt, longest) in [(1, 2), (2, 4)] {
             assert_eq!(runner.run_due().await.unwrap(), 1);
@@ -64,13 +63,13 @@ testkit::on_both! {
     async fn a_handler_may_say_when_to_try_again_or_never(kind: Kind) {
         let test = TestDb::new(kind);
         let runner = Runner::new(test.db.clone())
-            .handle("later", |context| async move {
+            .with([job("later", |context| async move {
                 if context.attempts < 3 {
                     return Err(JobError::retry_in(Duration::from_millis(1500), Error::internal("busy")));
                 }
                 Ok(())
-            })
-            .handle("never", |_| async { Err(JobError::give_up(Error::not_found("contact"))) });
+            })])
+            .with([job("never", |_| async { Err(JobError::give_up(Error::not_found("contact"))) })]);
         ask(&test.db, "later", None, 0).await;
         let asked_at = test.db.clock().now();
         assert_eq!(runner.run_due().await.unwrap(), 1);
@@ -93,12 +92,11 @@ testkit::on_both! {
     async fn a_panic_is_a_failure(kind: Kind) {
         let test = TestDb::new(kind);
         let runner = Runner::new(test.db.clone())
-            .handle("early", |_| -> std::future::Ready<_> { panic!("at once") })
-            .handle("late", |context| async move {
+            .with([job("early", |_| -> std::future::Ready<_> { panic!("at once") })])
+            .with([job("late", |context| async move {
                 tokio::task::yield_now().await;
                 panic!("at {}", context.attempts)
-            })
-            .max_attempts("late", 1);
+            }).up_to(1)]);
         ask(&test.db, "early", None, 0).await;
         ask(&test.db, "late", None, 0).await;
         assert_eq!(runner.run_due().await.unwrap(), 2);
@@ -113,10 +111,10 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let seen = Seen::default();
         let noting = seen.clone();
-        let runner = Runner::new(test.db.clone()).handle("k", move |context| {
+        let runner = Runner::new(test.db.clone()).with([job("k", move |context| {
             let noted = noting.note(&context);
             async { noted }
-        });
+        })]);
         for payload in 1..=3 {
             ask(&test.db, "k", Some("key"), payload).await;
         }
@@ -132,7 +130,7 @@ testkit::on_both! {
         let seen = Seen::default();
         let noting = seen.clone();
         let runner = Runner::new(test.db.clone())
-            .handle("k", move |context| {
+            .with([job("k", move |context| {
                 let noted = noting.note(&context);
                 async move {
                     if context.payload.parse::<i64>()? < 3 {
@@ -146,8 +144,7 @@ testkit::on_both! {
                     }
                     noted
                 }
-            })
-            .max_attempts("k", 1);
+            }).up_to(1)]);
         ask(&test.db, "k", Some("key"), 1).await;
         assert_eq!(runner.run_due().await.unwrap(), 3);
         assert_eq!(seen.all(), [(1, 1), (2, 1), (3, 1)]);
@@ -156,10 +153,10 @@ testkit::on_both! {
 
     async fn a_job_may_put_itself_off_without_failing(kind: Kind) {
         let test = TestDb::new(kind);
-        let runner = Runner::new(test.db.clone()).handle("poll", |context| async move {
+        let runner = Runner::new(test.db.clone()).with([job("poll", |context| async move {
             let ask = |tx: &mut store::Tx| tx.enqueue(None, "poll", Some("key"), &(), tx.now().plus_seconds(60));
             Ok(context.db.write(ask).await?)
-        });
+        })]);
         ask(&test.db, "poll", Some("key"), 0).await;
         for _ in 0..20 {
             assert_eq!(runner.run_due().await.unwrap(), 1);
@@ -171,12 +168,12 @@ testkit::on_both! {
 
     async fn what_was_given_up_can_be_asked_for_anew(kind: Kind) {
         let test = TestDb::new(kind);
-        let runner = Runner::new(test.db.clone()).handle("k", |context| async move {
+        let runner = Runner::new(test.db.clone()).with([job("k", |context| async move {
             match context.payload.parse::<i64>()? {
                 0 => Err(JobError::give_up(Error::internal("no"))),
                 _ => Ok(()),
             }
-        });
+        })]);
         ask(&test.db, "k", Some("key"), 0).await;
         assert_eq!(runner.run_due().await.unwrap(), 1);
         assert!(row(&test.db).await.failed_at.is_some());
@@ -188,7 +185,7 @@ testkit::on_both! {
     async fn periodic_work_runs_once_in_a_period_over_all_replicas(kind: Kind) {
         let test = TestDb::new(kind);
         let hour = Duration::from_secs(3600);
-        let replica = |db| Runner::new(db).every("sweep", hour, |_| async { Ok(()) });
+        let replica = |db| Runner::new(db).with([Job::every("sweep", hour, "", |_| async { Ok(()) })]);
         let (one, other) = (replica(test.db.clone()), replica(test.reopen()));
         let start = test.db.clock().now();
         let both = || async {
@@ -213,7 +210,7 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let every = |seconds| {
             let period = Duration::from_secs(seconds);
-            Runner::new(test.db.clone()).every("sweep", period, |_| async { Ok(()) })
+            Runner::new(test.db.clone()).with([Job::every("sweep", period, "", |_| async { Ok(()) })])
         };
         assert_eq!(every(86_400).run_due().await.unwrap(), 1);
         assert_eq!(every(60).run_due().await.unwrap(), 0);
@@ -225,8 +222,7 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let start = test.db.clock().now();
         let runner = Runner::new(test.db.clone())
-            .every("sweep", Duration::from_secs(60), |_| async { Err(Error::internal("no").into()) })
-            .max_attempts("sweep", 2);
+            .with([Job::every("sweep", Duration::from_secs(60), "", |_| async { Err(Error::internal("no").into()) }).up_to(2)]);
         assert_eq!(runner.run_due().await.unwrap(), 1);
         let retried = row(&test.db).await;
         assert!(retried.run_at <= start.plus_seconds(2), "{retried:?}");
@@ -244,11 +240,10 @@ testkit::on_both! {
         let seen = Seen::default();
         let noting = seen.clone();
         let runner = Runner::new(test.db.clone())
-            .handle("k", move |context| {
+            .with([job("k", move |context| {
                 let noted = noting.note(&context);
                 async { noted }
-            })
-            .max_attempts("k", 3);
+            }).up_to(3)]);
         ask(&test.db, "k", None, 0).await;
         let vanish = "UPDATE jobs SET attempts = 3, epoch = 3, lease_until = '2026-01-15 12:00:30'";
         test.db.write(move |tx| Ok(tx.connection().batch_execute(vanish)?)).await.unwrap();

@@ -1,9 +1,9 @@
 //! Runners at work: beside each other, taken over, woken and stopped.
 
-use crate::{Seen, ask, pass, row, rows, until};
+use crate::{Seen, ask, job, pass, row, rows, until};
 use diesel::prelude::*;
-use jobs::{JobError, Runner, Running};
-use model::WorkspaceId;
+use jobs::{Job, JobError, Runner, Running};
+use model::{Error, WorkspaceId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,14 +29,14 @@ impl Gate {
 
     fn runner(&self, runner: Runner) -> Runner {
         let gate = self.clone();
-        runner.handle("k", move |_| {
+        runner.with([job("k", move |_| {
             let gate = gate.clone();
             async move {
                 gate.waiting.fetch_add(1, Ordering::SeqCst);
-                gate.open.acquire().await?.forget();
+                gate.open.acquire().await.map_err(Error::internal)?.forget();
                 Ok(())
             }
-        })
+        })])
     }
 
     async fn reached(&self, jobs: usize) {
@@ -52,13 +52,13 @@ async fn many_runners(kind: Kind) {
         .map(|number| {
             let db = if number % 2 == 0 { test.db.clone() } else { test.reopen() };
             let noting = seen.clone();
-            let runner = Runner::new(db).poll_every(SOON).handle("k", move |context| {
+            let runner = Runner::new(db).poll_every(SOON).with([job("k", move |context| {
                 let noted = noting.note(&context);
                 async move {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     noted
                 }
-            });
+            })]);
             runner.start()
         })
         .collect();
@@ -100,10 +100,10 @@ testkit::on_both! {
         assert_eq!((claimed.epoch, claimed.attempts), (1, 1));
         assert_eq!(claimed.lease_until, Some(now.plus_seconds(60)));
 
-        let new = Runner::new(test.db.clone()).handle("k", |context| async move {
+        let new = Runner::new(test.db.clone()).with([job("k", |context| async move {
             assert_eq!(context.attempts, 2);
             Err(JobError::retry_in(Duration::from_secs(100), model::Error::internal("later")))
-        });
+        })]);
         assert_eq!(new.run_due().await.unwrap(), 0);
         // The old owner's first sign of life is 20 s of real time away.
         pass(&test, 60);
@@ -141,14 +141,14 @@ testkit::on_both! {
         let heard = Arc::new(Semaphore::new(0));
         let hearing = heard.clone();
         let running = runner
-            .handle("k", move |context| {
+            .with([job("k", move |context| {
                 let hearing = hearing.clone();
                 async move {
                     context.soft.cancelled().await;
                     hearing.add_permits(1);
                     Err(JobError::hand_back())
                 }
-            })
+            })])
             .start();
         ask(&test.db, "k", None, 1).await;
         until(async || row(&test.db).await.lease_until.is_some()).await;
@@ -170,10 +170,10 @@ testkit::on_both! {
         let test = TestDb::new(kind);
         let seen = Seen::default();
         let noting = seen.clone();
-        let runner = Runner::new(test.db.clone()).poll_every(NEVER).handle("k", move |context| {
+        let runner = Runner::new(test.db.clone()).poll_every(NEVER).with([job("k", move |context| {
             let noted = noting.note(&context);
             async { noted }
-        });
+        })]);
         let waker = runner.waker();
         let before = test.db.stats().writes;
         let running = runner.start();
@@ -247,7 +247,7 @@ testkit::on_both! {
         let (starting, dropping) = (started.clone(), dropped.clone());
         let running = Runner::new(test.db.clone())
             .poll_every(SOON)
-            .handle("k", move |context| {
+            .with([job("k", move |context| {
                 starting.fetch_add(1, Ordering::SeqCst);
                 let counts = Counts(dropping.clone());
                 async move {
@@ -265,7 +265,7 @@ testkit::on_both! {
                         }
                     }
                 }
-            })
+            })])
             .start();
         for payload in 1..=3 {
             ask(&test.db, "k", None, payload).await;
@@ -288,10 +288,10 @@ testkit::on_both! {
         ask(&test.db, "k", None, 4).await;
         tokio::time::sleep(SOON * 5).await;
         assert_eq!(started.load(Ordering::SeqCst), 3, "a stopped runner claims nothing");
-        let next = Runner::new(test.reopen()).handle("k", |context| async move {
+        let next = Runner::new(test.reopen()).with([job("k", |context| async move {
             assert_eq!(context.attempts, 1);
             Ok(())
-        });
+        })]);
         assert_eq!(next.run_due().await.unwrap(), 3);
         assert_eq!(rows(&test.db).await, []);
     }
@@ -299,7 +299,7 @@ testkit::on_both! {
     async fn handing_back_unasked_is_a_failure(kind: Kind) {
         let test = TestDb::new(kind);
         let runner =
-            Runner::new(test.db.clone()).handle("k", |_| async { Err(JobError::hand_back()) });
+            Runner::new(test.db.clone()).with([job("k", |_| async { Err(JobError::hand_back()) })]);
         ask(&test.db, "k", None, 1).await;
         assert_eq!(runner.run_due().await.unwrap(), 1);
         assert_eq!(row(&test.db).await.attempts, 1);
@@ -310,10 +310,10 @@ testkit::on_both! {
         let seen = Seen::default();
         let start = |db| {
             let noting = seen.clone();
-            let runner = Runner::new(db).poll_every(SOON).every("sweep", NEVER, move |context| {
+            let runner = Runner::new(db).poll_every(SOON).with([Job::every("sweep", NEVER, "", move |context| {
                 let noted = noting.note(&context);
                 async { noted }
-            });
+            })]);
             runner.start()
         };
         let runners = [start(test.db.clone()), start(test.reopen()), start(test.reopen())];
@@ -333,7 +333,7 @@ testkit::on_both! {
 #[tokio::test]
 async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committed() {
     let test = TestDb::new(Kind::Postgres);
-    let runner = Runner::new(test.db.clone()).handle("k", |_| async { Ok(()) });
+    let runner = Runner::new(test.db.clone()).with([job("k", |_| async { Ok(()) })]);
     ask(&test.db, "k", Some("key"), 1).await;
     let (asked, is_asked) = std::sync::mpsc::channel();
     let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
@@ -342,8 +342,8 @@ async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committe
     let asking = tokio::spawn(async move {
         db.write(move |tx| {
             tx.enqueue(None, "k", Some("key"), &2, tx.now())?;
-            asked.send(())?;
-            Ok(may_go_on.lock().unwrap().recv()?)
+            asked.send(()).map_err(Error::internal)?;
+            Ok(may_go_on.lock().unwrap().recv().map_err(Error::internal)?)
         })
         .await
     });

@@ -347,7 +347,9 @@ fn apply(
     let progress = rewrite::progress(tx, change.collection)?;
     let converting = progress.get(&change.field).copied();
     let before = seen_field(&shape, change.field, converting)?;
-    change.expected.check_showing(before.version, || Ok(serde_json::to_value(&before)?))?;
+    change
+        .expected
+        .check_showing(before.version, || serde_json::to_value(&before).map_err(Error::internal))?;
     if shape.version != seen {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! The events of indexes.
 
-use crate::shape::{IndexRow, IndexStatus};
+use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus};
 use model::{CollectionId, IndexId};
 use operation::Event;
 use serde::Serialize;
@@ -9,22 +9,22 @@ use utoipa::ToSchema;
 /// What happened to an index.
 #[derive(Event)]
 #[event(scope = "collections:read", subject = "collection", id = "index.collection_id")]
-pub enum IndexEvent<'a> {
+pub enum IndexEvent {
     /// An index was built; queries use it.
     #[event(name = "index.ready")]
-    Ready(IndexReady<'a>),
+    Ready(IndexReady),
 }
 
-impl<'a> IndexEvent<'a> {
+impl IndexEvent {
     /// The end of the building of an index.
-    pub(super) fn ready(row: &'a IndexRow) -> Self {
+    pub(super) fn ready(row: &IndexRow) -> Self {
         Self::Ready(IndexReady {
             index: BuiltIndex {
                 id: row.id,
                 object: "index",
                 collection_id: row.collection_id,
-                kind: &row.kind,
-                origin: &row.origin,
+                kind: row.kind,
+                origin: row.origin,
                 status: IndexStatus::Ready,
             },
         })
@@ -33,17 +33,17 @@ impl<'a> IndexEvent<'a> {
 
 // A doc comment here would be published as the schema's description; the variant has the text that callers read.
 #[derive(Serialize, ToSchema)]
-pub struct IndexReady<'a> {
+pub struct IndexReady {
     #[schema(value_type = Object)]
-    index: BuiltIndex<'a>,
+    index: BuiltIndex,
 }
 
 #[derive(Serialize)]
-struct BuiltIndex<'a> {
+struct BuiltIndex {
     id: IndexId,
     object: &'static str,
     collection_id: CollectionId,
-    kind: &'a str,
-    origin: &'a str,
+    kind: IndexKind,
+    origin: IndexOrigin,
     status: IndexStatus,
 }

@@ -18,7 +18,7 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{IndexId, ItemId, Result, Timestamp};
+use model::{Error, IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,11 @@ pub fn count_query(
 fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
     let now = tx.now();
     for request in &needs.requests {
-        let key = format!("wish:{}:{}", request.collection_id, serde_json::to_string(&request.parts)?);
+        let key = format!(
+            "wish:{}:{}",
+            request.collection_id,
+            serde_json::to_string(&request.parts).map_err(Error::internal)?
+        );
         tx.enqueue(request.workspace_id, AUTO_INDEX, Some(&key), request, now)?;
     }
     diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))
@@ -189,10 +193,10 @@ fn find(read: &mut Read, id: IndexId) -> Result<Option<IndexRow>> {
 
 fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Next> {
     let Some(row) = find(tx, id)? else { return Ok(Next::Over) };
-    match IndexStatus::parse(&row.status) {
-        Some(IndexStatus::Building) => fill(tx, shapes, &row),
-        Some(IndexStatus::Failed) => Ok(if empty(tx, id)? { Next::Slice } else { Next::Over }),
-        Some(IndexStatus::Dropping) => {
+    match row.status {
+        IndexStatus::Building => fill(tx, shapes, &row),
+        IndexStatus::Failed => Ok(if empty(tx, id)? { Next::Slice } else { Next::Over }),
+        IndexStatus::Dropping => {
             if empty(tx, id)? {
                 return Ok(Next::Slice);
             }
@@ -319,7 +323,7 @@ fn building(tx: &mut Tx, id: IndexId) -> Result<Option<IndexRow>> {
         Err(error) => return Err(error),
     }
     // It may have been dropped before the collection was locked.
-    Ok(find(tx, id)?.filter(|row| row.status == IndexStatus::Building.as_str()))
+    Ok(find(tx, id)?.filter(|row| row.status == IndexStatus::Building))
 }
 
 /// Gives an index up whose values are not unique. Emptying it is what comes next.
@@ -333,7 +337,7 @@ fn fail(tx: &mut Tx, shapes: &Shapes, id: IndexId, clashes: &[(ItemId, ItemId)])
     let now = tx.now();
     diesel::update(collection_indexes::table.find(id))
         .set((
-            collection_indexes::status.eq(IndexStatus::Failed.as_str()),
+            collection_indexes::status.eq(IndexStatus::Failed),
             collection_indexes::error.eq(error),
             collection_indexes::updated_at.eq(now),
         ))
@@ -346,10 +350,7 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
     let Some(row) = building(tx, id)? else { return Ok(()) };
     let now = tx.now();
     diesel::update(collection_indexes::table.find(id))
-        .set((
-            collection_indexes::status.eq(IndexStatus::Ready.as_str()),
-            collection_indexes::updated_at.eq(now),
-        ))
+        .set((collection_indexes::status.eq(IndexStatus::Ready), collection_indexes::updated_at.eq(now)))
         .execute(tx.connection())?;
     shape::bump(tx, row.collection_id)?;
     let author = Author::system(row.workspace_id, "indexes");
@@ -373,8 +374,8 @@ fn empty(tx: &mut Tx, id: IndexId) -> Result<bool> {
 fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
     let before = read.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
     Ok(collection_indexes::table
-        .filter(collection_indexes::origin.eq(IndexOrigin::Auto.as_str()))
-        .filter(collection_indexes::status.eq(IndexStatus::Ready.as_str()))
+        .filter(collection_indexes::origin.eq(IndexOrigin::Auto))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready))
         .filter(collection_indexes::created_at.lt(before))
         .filter(collection_indexes::last_used_at.is_null().or(collection_indexes::last_used_at.lt(before)))
         .select(IndexRow::as_select())

@@ -29,7 +29,7 @@ pub fn create(
 ) -> Result<IndexRow> {
     let there = table::rows(tx, shape.collection)?;
     let text = JsonText::of(&parts);
-    if let Some(row) = there.iter().find(|row| row.kind == kind.as_str() && row.parts == text) {
+    if let Some(row) = there.iter().find(|row| row.kind == kind && row.parts == text) {
         return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
             .with("details", json!({ "existing_id": row.id })));
     }

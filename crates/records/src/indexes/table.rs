@@ -20,7 +20,7 @@ const MOST_INDEXES: usize = 20;
 pub fn rows(read: &mut Read, collection: CollectionId) -> Result<Vec<IndexRow>> {
     Ok(collection_indexes::table
         .filter(collection_indexes::collection_id.eq(collection))
-        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping))
         .order(collection_indexes::id)
         .select(IndexRow::as_select())
         .load(read.connection())?)
@@ -40,10 +40,10 @@ pub fn insert(
     let row = (
         collection_indexes::workspace_id.eq(shape.workspace),
         collection_indexes::collection_id.eq(shape.collection),
-        collection_indexes::kind.eq(kind.as_str()),
+        collection_indexes::kind.eq(kind),
         collection_indexes::parts.eq(JsonText::of(&parts)),
-        collection_indexes::origin.eq(origin.as_str()),
-        collection_indexes::status.eq(status.as_str()),
+        collection_indexes::origin.eq(origin),
+        collection_indexes::status.eq(status),
         collection_indexes::built_to.eq(0),
         collection_indexes::rows_done.eq(0),
         collection_indexes::rows_total.eq(total),
@@ -82,10 +82,7 @@ pub(crate) fn explain(tx: &mut Tx, id: IndexId, why: &str) -> Result<()> {
 pub fn drop(tx: &mut Tx, row: &IndexRow) -> Result<()> {
     let now = tx.now();
     diesel::update(collection_indexes::table.find(row.id))
-        .set((
-            collection_indexes::status.eq(IndexStatus::Dropping.as_str()),
-            collection_indexes::updated_at.eq(now),
-        ))
+        .set((collection_indexes::status.eq(IndexStatus::Dropping), collection_indexes::updated_at.eq(now)))
         .execute(tx.connection())?;
     ask(tx, row)
 }
@@ -110,18 +107,15 @@ pub(crate) fn drop_of_field(
 /// An index that is to be made anew when the values it is about have been changed.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct DroppedIndex {
-    kind: String,
+    kind: IndexKind,
     parts: Vec<Part>,
-    origin: String,
+    origin: IndexOrigin,
 }
 
 /// Makes an index anew that was let go, in the kind that the field's type now asks for. One that no longer makes sense
 /// stays away; unique ones are left to whoever settles those.
 pub(crate) fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Result<()> {
-    let (Some(kind), Some(origin)) = (IndexKind::parse(&dropped.kind), IndexOrigin::parse(&dropped.origin))
-    else {
-        return Ok(());
-    };
+    let (kind, origin) = (dropped.kind, dropped.origin);
     let families: Option<Vec<_>> = dropped.parts.iter().map(|part| part.subject.family(shape)).collect();
     let Some(families) = families else { return Ok(()) };
     let kind = match (kind, families.as_slice()) {
@@ -137,7 +131,7 @@ pub(crate) fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Re
     };
     // Somebody may have asked for the same meanwhile.
     let parts = JsonText::of(&dropped.parts);
-    if rows(tx, shape.collection)?.iter().any(|row| row.kind == kind.as_str() && row.parts == parts) {
+    if rows(tx, shape.collection)?.iter().any(|row| row.kind == kind && row.parts == parts) {
         return Ok(());
     }
     begin(tx, shape, kind, &dropped.parts, origin).map(std::mem::drop)

@@ -90,7 +90,7 @@ fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
     wanted.retain(|(fields, _)| !fields.iter().any(|field| except.contains(field)));
     let mut changed = false;
     for row in table::rows(tx, shape.collection)? {
-        if row.kind != IndexKind::Unique.as_str() || row.origin != IndexOrigin::Unique.as_str() {
+        if row.kind != IndexKind::Unique || row.origin != IndexOrigin::Unique {
             continue;
         }
         let parts: Vec<Part> = row.parts.parse()?;
@@ -121,7 +121,7 @@ pub(crate) fn settle_after(tx: &mut Tx, shape: &Shape) -> Result<()> {
     };
     let there: Vec<Vec<FieldId>> = table::rows(tx, shape.collection)?
         .iter()
-        .filter(|row| row.kind == IndexKind::Unique.as_str())
+        .filter(|row| row.kind == IndexKind::Unique)
         .map(|row| Ok(fields_of(&row.parts.parse::<Vec<Part>>()?)))
         .collect::<Result<_>>()?;
     for (fields, _) in wanted(shape)?.into_iter().filter(|(fields, _)| !there.contains(fields)) {

@@ -1,7 +1,7 @@
 //! Reading some values of an item without building the others.
 
 use fields::Data;
-use model::Result;
+use model::{Error, Result};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub fn pick(text: &str, keys: &[&str]) -> Result<Data> {
         return Ok(Data::new());
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Ok(Picked(keys).deserialize(&mut deserializer)?)
+    Ok(Picked(keys).deserialize(&mut deserializer).map_err(Error::internal)?)
 }
 
 struct Picked<'a>(&'a [&'a str]);

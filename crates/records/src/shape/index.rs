@@ -3,9 +3,7 @@
 use crate::schema::collection_indexes;
 use diesel::prelude::*;
 use fields::{Part, Subject};
-use model::{CollectionId, FieldId, IndexId, JsonText, Result, Timestamp, WorkspaceId};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use model::{CollectionId, FieldId, IndexId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 
 /// An index as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -15,10 +13,10 @@ pub struct IndexRow {
     pub id: IndexId,
     pub workspace_id: WorkspaceId,
     pub collection_id: CollectionId,
-    pub kind: String,
+    pub kind: IndexKind,
     pub parts: JsonText,
-    pub origin: String,
-    pub status: String,
+    pub origin: IndexOrigin,
+    pub status: IndexStatus,
     pub built_to: i64,
     pub rows_done: i64,
     pub rows_total: i64,
@@ -41,68 +39,48 @@ pub struct Index {
     pub status: IndexStatus,
 }
 
-/// What an index holds of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IndexKind {
-    /// The value of one field.
-    Single,
-    /// The values of several fields, one after the other, each in its direction; equal ones by id in the direction of
-    /// the last.
-    Composite,
-    /// Each element of a value that is a set.
-    Set,
-    /// The digest of the values of one or more fields, which no two live items share.
-    Unique,
+text_enum! {
+    /// What an index holds of an item.
+    pub enum IndexKind {
+        /// The value of one field.
+        Single = "single",
+        /// The values of several fields, one after the other, each in its direction; equal ones by id in the direction of
+        /// the last.
+        Composite = "composite",
+        /// Each element of a value that is a set.
+        Set = "set",
+        /// The digest of the values of one or more fields, which no two live items share.
+        Unique = "unique",
+    }
 }
 
-/// Who asked for an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IndexOrigin {
-    /// Somebody, by `createIndex`: it stays until they delete it.
-    User,
-    /// The service, because queries were slow without: it goes when nobody needs it for 60 days.
-    Auto,
-    /// A unique field or a unique key of the collection.
-    Unique,
-    /// A view with `materialized_sort`.
-    View,
+text_enum! {
+    /// Who asked for an index.
+    pub enum IndexOrigin {
+        /// Somebody, by `createIndex`: it stays until they delete it.
+        User = "user",
+        /// The service, because queries were slow without: it goes when nobody needs it for 60 days.
+        Auto = "auto",
+        /// A unique field or a unique key of the collection.
+        Unique = "unique",
+        /// A view with `materialized_sort`.
+        View = "view",
+    }
 }
 
-/// How far an index is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IndexStatus {
-    /// Writes keep it up, and a job fills in what was there before.
-    Building,
-    /// Queries use it.
-    Ready,
-    /// It could not be built: values that should be unique are not.
-    Failed,
-    /// It was deleted, and a job takes its rows away.
-    Dropping,
+text_enum! {
+    /// How far an index is.
+    pub enum IndexStatus {
+        /// Writes keep it up, and a job fills in what was there before.
+        Building = "building",
+        /// Queries use it.
+        Ready = "ready",
+        /// It could not be built: values that should be unique are not.
+        Failed = "failed",
+        /// It was deleted, and a job takes its rows away.
+        Dropping = "dropping",
+    }
 }
-
-macro_rules! words {
-    ($name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
-        impl $name {
-            /// The word of the wire format and the database.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text),+ }
-            }
-
-            /// Reads the word.
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-words!(IndexKind { Single = "single", Composite = "composite", Set = "set", Unique = "unique" });
-words!(IndexOrigin { User = "user", Auto = "auto", Unique = "unique", View = "view" });
-words!(IndexStatus { Building = "building", Ready = "ready", Failed = "failed", Dropping = "dropping" });
 
 impl Index {
     /// Reads a stored index.
@@ -110,13 +88,7 @@ impl Index {
     /// # Errors
     /// When what is stored is damaged.
     pub fn of(row: &IndexRow) -> Result<Self> {
-        let damaged = || model::Error::internal(format!("index {} is damaged", row.id));
-        Ok(Self {
-            id: row.id,
-            kind: IndexKind::parse(&row.kind).ok_or_else(damaged)?,
-            parts: row.parts.parse()?,
-            status: IndexStatus::parse(&row.status).ok_or_else(damaged)?,
-        })
+        Ok(Self { id: row.id, kind: row.kind, parts: row.parts.parse()?, status: row.status })
     }
 
     /// Whether writes keep it up.

@@ -224,7 +224,7 @@ fn load(
     let indexes: Vec<IndexRow> = collection_indexes::table
         .filter(collection_indexes::collection_id.eq(collection))
         .filter(collection_indexes::workspace_id.eq(workspace))
-        .filter(collection_indexes::status.ne(IndexStatus::Dropping.as_str()))
+        .filter(collection_indexes::status.ne(IndexStatus::Dropping))
         .order(collection_indexes::id)
         .select(IndexRow::as_select())
         .load(read.connection())?;

@@ -3,7 +3,7 @@
 use crate::leads::{LEADS, Sales, data};
 use fields::FieldType;
 use fields::value::Mode;
-use model::{Code, Patch};
+use model::{Code, Error, Patch};
 use operation::ExpectedVersion;
 use records::Author;
 use records::activity;
@@ -129,7 +129,7 @@ testkit::on_both! {
         let text = "Name,Phone,Score,Town\nAnn Ash,+4930111,99,Rome\nGil Gorse,+4930888,7,Oslo\n,+4930999,1,Bern\n";
         let settings = json!({ "match_on": ["$phone"], "create_fields": true });
         let row = sales.import(text, settings).await;
-        assert_eq!(row.status().unwrap(), ImportStatus::CompletedWithErrors, "{:?}", row.error);
+        assert_eq!(row.status, ImportStatus::CompletedWithErrors, "{:?}", row.error);
         let counts = row.counts();
         assert_eq!((counts.created, counts.updated, counts.failed), (1, 1, 1));
         assert_eq!(sales.titles(&[("filter[town][in][]", "Oslo"), ("filter[town][in][]", "Rome"), ("sort", "$name")]).await, ["Ann Ash", "Gil Gorse"]);
@@ -159,7 +159,7 @@ testkit::on_both! {
         let workspace = sales.workspace;
         let made = sales.test.db.write(move |tx| {
             let new = json!({ "label": "Town", "type": "text", "default": "Rome" });
-            let new: NewField = serde_json::from_value(new)?;
+            let new: NewField = serde_json::from_value(new).map_err(Error::internal)?;
             let set = sets::ensure(tx, &shapes, workspace, &LEADS)?;
             definitions::create(tx, &shapes, &Author::system(workspace, "test"), set, new)
         });

@@ -8,7 +8,7 @@ use fields::value::Mode;
 use fields::{Data, Field, FieldOptions, FieldType, sample};
 use files::{Files, NewFile, objects_in_memory};
 use jobs::Runner;
-use model::{ItemId, Result, WorkspaceId};
+use model::{Error, ItemId, Result, WorkspaceId};
 use operation::Event;
 use records::Author;
 use records::print::Printer;
@@ -81,7 +81,7 @@ impl Target for LeadImports {
     }
 
     fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {
-        let counts = serde_json::to_value(import.counts())?;
+        let counts = serde_json::to_value(import.counts()).map_err(Error::internal)?;
         let event = LeadChanged { lead: counts, action: "imported" };
         tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
         Ok(())

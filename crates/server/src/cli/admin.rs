@@ -1,5 +1,6 @@
 //! Workspaces, plans, Energy and keys: what the dashboard will do, for whoever has the machine.
 
+use super::arguments::{Json, workspace_id};
 use super::output;
 use super::partner::{Attribution, attribute};
 use crate::Config;
@@ -10,19 +11,10 @@ use auth::partners;
 use auth::workspaces::{self, NewWorkspace, is_slug};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
 use billing::plans;
-use clap::{Args, Subcommand};
-use model::{
-    Env, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp, WorkspaceId,
-};
+use clap::Subcommand;
+use model::{Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp};
 use serde_json::{Value, json};
-use store::{Db, Read, Tx};
-
-#[derive(Args)]
-pub(super) struct Json {
-    /// Print JSON.
-    #[arg(long)]
-    pub(super) json: bool,
-}
+use store::{Db, Tx};
 
 #[derive(Subcommand)]
 pub(super) enum WorkspaceCommand {
@@ -271,12 +263,15 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     plans::create_workspace(tx, &new)
                 })
                 .await?;
-            output::object(&serde_json::to_value(made)?, json.json)?;
+            output::object(&serde_json::to_value(made).map_err(Error::internal)?, json.json)?;
         }
         WorkspaceCommand::List { json } => {
             let workspaces = db.read(workspaces::list).await?;
-            let rows =
-                workspaces.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            let rows = workspaces
+                .iter()
+                .map(serde_json::to_value)
+                .collect::<std::result::Result<Vec<_>, _>>()
+                .map_err(Error::internal)?;
             output::rows(&rows, json.json)?;
         }
         WorkspaceCommand::Attribute(attribution) => attribute(db, attribution).await?,
@@ -287,7 +282,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     workspaces::block(tx, id, &reason)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json)?;
+            output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
         WorkspaceCommand::Unblock { workspace, json } => {
             let changed = db
@@ -296,7 +291,7 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
                     workspaces::unblock(tx, id)
                 })
                 .await?;
-            output::object(&serde_json::to_value(changed)?, json.json)?;
+            output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
     }
     Ok(())
@@ -316,7 +311,7 @@ pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
             Ok(changed)
         })
         .await?;
-    output::object(&serde_json::to_value(changed)?, json.json)?;
+    output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
     Ok(())
 }
 
@@ -467,10 +462,6 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
         "revoked_at": stored.revoked_at,
         "created_at": stored.created_at,
     })
-}
-
-pub(super) fn workspace_id(read: &mut Read, text: &str) -> Result<WorkspaceId> {
-    Ok(workspaces::find(read, text)?.id)
 }
 
 /// `Acme & Sons` as `acme-sons`.

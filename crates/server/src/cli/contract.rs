@@ -1,7 +1,7 @@
 //! `svc openapi`.
 
 use crate::compose::{VERSION, registry};
-use crate::serve::cause;
+use crate::operator_error::cause;
 use clap::Args;
 use operation::{Contract, Registry, document};
 

@@ -1,6 +1,7 @@
 //! The command line. Every command that prints rows takes `--json`.
 
 mod admin;
+mod arguments;
 mod contract;
 mod events_document;
 mod output;
@@ -32,7 +33,7 @@ enum Command {
     /// Bring the database to the newest schema. `serve` does so by itself.
     Migrate {
         #[command(flatten)]
-        json: admin::Json,
+        json: arguments::Json,
     },
     /// Print the contract.
     Openapi(contract::Openapi),

@@ -1,11 +1,11 @@
 //! Partners, for whoever has the machine.
 
-use super::admin::{Json, workspace_id};
+use super::arguments::{Json, workspace_id};
 use super::output;
 use crate::values::{self, whole};
 use auth::{partners, workspaces};
 use clap::{Args, Subcommand};
-use model::{PartnerId, Result};
+use model::{Error, PartnerId, Result};
 use store::Db;
 
 #[derive(Subcommand)]
@@ -49,12 +49,15 @@ pub(super) async fn partner(db: Db, command: PartnerCommand) -> Result<()> {
     match command {
         PartnerCommand::Create { name, json } => {
             let made = db.write(move |tx| partners::create(tx, &name)).await?;
-            output::object(&serde_json::to_value(made)?, json.json)?;
+            output::object(&serde_json::to_value(made).map_err(Error::internal)?, json.json)?;
         }
         PartnerCommand::List { json } => {
             let partners = db.read(partners::list).await?;
-            let rows =
-                partners.iter().map(serde_json::to_value).collect::<std::result::Result<Vec<_>, _>>()?;
+            let rows = partners
+                .iter()
+                .map(serde_json::to_value)
+                .collect::<std::result::Result<Vec<_>, _>>()
+                .map_err(Error::internal)?;
             output::rows(&rows, json.json)?;
         }
     }
@@ -69,6 +72,6 @@ pub(super) async fn attribute(db: Db, attribution: Attribution) -> Result<()> {
             workspaces::attribute(tx, id, partner.map(PartnerId))
         })
         .await?;
-    output::object(&serde_json::to_value(changed)?, json.json)?;
+    output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 mod products;
 
 use crate::Config;
-use crate::serve::cause;
+use crate::operator_error::cause;
 use agents::agents::queries::{self as agent_queries, Fresh};
 use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};

@@ -71,7 +71,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
             { "label": "Tags", "type": "multi_select", "options": choices(&TAGS) },
             { "label": "Released", "type": "date" },
         ],
-    }))?;
+    })).map_err(Error::internal)?;
     // Shapes of its own: nobody else may see the one of a transaction that could still fail.
     let shapes = Shapes::new([&ITEMS]);
     let collection = collections::create(tx, &shapes, &author, new)?.id;
@@ -81,7 +81,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
         "filter_tree": { "and": [
             { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 30 },
         ] },
-    }))?;
+    })).map_err(Error::internal)?;
     views::create(tx, &shapes, &author, collection, view)?;
     Ok(collection)
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use futures::StreamExt;
-use model::{Caller, Env, Result, Timestamp};
+use model::{Caller, Env, Error, Result, Timestamp};
 use operation::{
     Body, BoxFuture, Contract, Cx, Describe, Domain, FromInput, IfMatch, Input, Json, Operations, PageNumber,
     Pipeline, RawAnswer, RawCreated, RawPageList, RawRequest, RawRoute, RawRows, Registry, With, document,
@@ -64,9 +64,10 @@ fn read_version(if_match: IfMatch) -> Result<With<Json<Option<i64>>>> {
 #[operation(post "/shelves", scope = any_key, body_mib = 3)]
 fn make_shelf(tx: &mut Tx, Body(shelf): Body<Shelf>) -> Result<RawCreated<Shelf>> {
     let _ = tx.now();
-    Ok(RawCreated::new(serde_json::to_string(
-        &json!({ "name": shelf.name.map(|name| name.len().to_string()) }),
-    )?))
+    Ok(RawCreated::new(
+        serde_json::to_string(&json!({ "name": shelf.name.map(|name| name.len().to_string()) }))
+            .map_err(Error::internal)?,
+    ))
 }
 
 /// Change a shelf

@@ -2,7 +2,7 @@
 
 use crate::{broken, mark};
 use diesel::prelude::*;
-use model::Result;
+use model::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use store::schema::jobs;
@@ -94,7 +94,7 @@ async fn an_exclusive_lock_is_not_kept_waiting_by_those_who_share() {
     let first = tokio::spawn(async move {
         db.write(move |tx| {
             tx.lock_shared("name")?;
-            shared.send(())?;
+            shared.send(()).map_err(Error::internal)?;
             let _ = stopped.lock().unwrap().recv();
             said.lock().unwrap().push("first");
             Ok(())

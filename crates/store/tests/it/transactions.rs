@@ -3,7 +3,7 @@
 use crate::{broken, mark, marks};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use model::{Cause, Event, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId};
+use model::{Cause, Error, Event, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -93,7 +93,7 @@ async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
     let wait = std::sync::Mutex::new(wait);
     let first = tokio::spawn({
         let db = db.clone();
-        async move { db.write(move |_| Ok(wait.lock().unwrap().recv()?)).await }
+        async move { db.write(move |_| Ok(wait.lock().unwrap().recv().map_err(Error::internal)?)).await }
     });
     while db.stats().writes == 0 {
         tokio::task::yield_now().await;

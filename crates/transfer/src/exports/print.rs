@@ -97,16 +97,20 @@ impl<'a> Lines<'a> {
             Text::Jsonl(out) => {
                 data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
                 let mut line = String::new();
-                (self.print)(row, &serde_json::to_string(&data)?, &mut line);
+                (self.print)(row, &serde_json::to_string(&data).map_err(Error::internal)?, &mut line);
                 end_line(out, &line);
             }
             Text::Csv(writer) => {
-                writer.write_field(row.id.to_string())?;
-                writer.write_field(guarded(row.external_key.as_deref().unwrap_or_default()).as_bytes())?;
+                writer.write_field(row.id.to_string()).map_err(Error::internal)?;
+                writer
+                    .write_field(guarded(row.external_key.as_deref().unwrap_or_default()).as_bytes())
+                    .map_err(Error::internal)?;
                 for field in &self.fields {
-                    writer.write_field(cell(field, data.get(&field.key)).as_bytes())?;
+                    writer
+                        .write_field(cell(field, data.get(&field.key)).as_bytes())
+                        .map_err(Error::internal)?;
                 }
-                writer.write_record(None::<&[u8]>)?;
+                writer.write_record(None::<&[u8]>).map_err(Error::internal)?;
             }
         }
         Ok(())
@@ -119,7 +123,7 @@ fn csv(fields: &[&Field], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(start);
     if begins {
         let keys = fields.iter().map(|field| field.key.as_str());
-        writer.write_record(["id", "external_key"].into_iter().chain(keys))?;
+        writer.write_record(["id", "external_key"].into_iter().chain(keys)).map_err(Error::internal)?;
     }
     Ok(writer)
 }

@@ -7,7 +7,7 @@ use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, Tr
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use files::{Generator, attachment, guarded};
-use model::Result;
+use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
 use records::links;
 use records::query::{Budget, Planner, QueryParams};
@@ -64,7 +64,9 @@ impl Exporter {
 impl Generator for Exporter {
     fn send(&self, what: Value, request: RawRequest) -> BoxFuture<Result<RawAnswer>> {
         let exporter = self.clone();
-        Box::pin(async move { send(exporter, serde_json::from_value(what)?, &request).await })
+        Box::pin(async move {
+            send(exporter, serde_json::from_value(what).map_err(Error::internal)?, &request).await
+        })
     }
 }
 

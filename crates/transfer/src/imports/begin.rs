@@ -32,7 +32,7 @@ pub(super) fn begin(
     }
     let shape = shape::for_write(tx, shapes, workspace, collection)?;
     let Some(row) = queries::locked(tx, id)? else { return Err(Error::not_found("import")) };
-    if row.status()? != ImportStatus::Validating {
+    if row.status != ImportStatus::Validating {
         // Somebody else was quicker.
         return Ok(Ok(row));
     }

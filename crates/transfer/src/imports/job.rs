@@ -80,7 +80,7 @@ pub fn job(importer: Arc<Importer>) -> Job {
 /// # Errors
 /// What the job is tried again for.
 async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
-    let payload: Payload = job.payload.parse().map_err(|error| JobError::give_up(Error::internal(error)))?;
+    let payload: Payload = job.payload.parse().map_err(JobError::give_up)?;
     match importer.go_on(&job, &payload.import_id).await {
         Ok(Progress::End) => Ok(()),
         Ok(Progress::Stopped) => Err(JobError::hand_back()),
@@ -111,7 +111,7 @@ impl Importer {
         let Some(mut row) = job.db.read(move |read| queries::by_id(read, &wanted)).await? else {
             return Ok(Progress::End);
         };
-        if row.status()?.is_final() {
+        if row.status.is_final() {
             return Ok(Progress::End);
         }
         let Some(opening) = self.opening(&job.db, row.workspace_id, row.file_id).await? else {
@@ -119,9 +119,9 @@ impl Importer {
             self.end_early(&job.db, id, ImportStatus::Failed, reason).await?;
             return Ok(Progress::End);
         };
-        if row.status()? != ImportStatus::Running {
+        if row.status != ImportStatus::Running {
             match self.validate(&job.db, &row, &opening).await? {
-                Ok(begun) if begun.status()?.is_final() => return Ok(Progress::End),
+                Ok(begun) if begun.status.is_final() => return Ok(Progress::End),
                 Ok(begun) => row = begun,
                 Err((status, reason)) => {
                     self.end_early(&job.db, id, status, reason).await?;
@@ -165,7 +165,10 @@ impl Importer {
         };
         let settings: ImportSettings = row.settings.parse()?;
         let (opening, wanted) = (opening.clone(), settings.clone());
-        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape)).await?? {
+        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape))
+            .await
+            .map_err(Error::internal)??
+        {
             Ok(summary) => summary,
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
@@ -237,7 +240,7 @@ impl Importer {
                 }
             }
         }
-        reading.await??;
+        reading.await.map_err(Error::internal)??;
         Ok(Progress::End)
     }
 
@@ -246,7 +249,7 @@ impl Importer {
         let wanted = id.clone();
         let row = db.read(move |read| queries::by_id(read, &wanted)).await?;
         let Some(row) = row else { return Ok(()) };
-        if row.status()?.is_final() {
+        if row.status.is_final() {
             return Ok(());
         }
         let error = row.error.as_ref().map(JsonText::parse::<ImportError>).transpose()?;
@@ -267,7 +270,7 @@ impl Importer {
     ) -> Result<()> {
         let wanted = id.clone();
         match db.read(move |read| queries::by_id(read, &wanted)).await? {
-            Some(row) if !row.status()?.is_final() => self.end(db, row, status, Some(reason)).await,
+            Some(row) if !row.status.is_final() => self.end(db, row, status, Some(reason)).await,
             _ => Ok(()),
         }
     }
@@ -301,7 +304,7 @@ impl Importer {
         let target = self.target(row.collection_id)?;
         db.write(move |tx| {
             let Some(now) = queries::locked(tx, &row.id)? else { return Ok(()) };
-            if now.status()?.is_final() {
+            if now.status.is_final() {
                 return Ok(());
             }
             let file = report.as_ref().map(|report| files::finish(tx, report)).transpose()?;
@@ -318,7 +321,7 @@ fn publish_end(tx: &mut Tx, target: &dyn Target, author: &Author, id: &ImportId)
     let Some(row) = queries::by_id(tx, id)? else { return Ok(()) };
     let dry_run = row.settings.parse::<ImportSettings>()?.dry_run;
     if !dry_run && row.processed()?.rows > 0 {
-        let counts = serde_json::to_value(row.counts())?;
+        let counts = serde_json::to_value(row.counts()).map_err(Error::internal)?;
         let changes: Changes = [("counts".to_owned(), change(None, Some(&counts)))].into_iter().collect();
         activity::record(tx, author, row.collection_id, None, Action::Imported, &changes)?;
     }

@@ -3,7 +3,7 @@
 use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
-use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,40 +100,27 @@ pub enum OnError {
 #[schema(minimum = 1, maximum = 1_000_000_000)]
 pub struct RejectedRows(pub u32);
 
-/// How far an import is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ImportStatus {
-    /// It waits for its turn.
-    Queued,
-    /// The file is looked through.
-    Validating,
-    /// Rows become items.
-    Running,
-    /// All rows were taken.
-    Completed,
-    /// All rows were read, and some could not be taken.
-    CompletedWithErrors,
-    /// It ended early; `error` says why.
-    Failed,
-    /// The collection was deleted meanwhile.
-    Cancelled,
+text_enum! {
+    /// How far an import is.
+    pub enum ImportStatus {
+        /// It waits for its turn.
+        Queued = "queued",
+        /// The file is looked through.
+        Validating = "validating",
+        /// Rows become items.
+        Running = "running",
+        /// All rows were taken.
+        Completed = "completed",
+        /// All rows were read, and some could not be taken.
+        CompletedWithErrors = "completed_with_errors",
+        /// It ended early; `error` says why.
+        Failed = "failed",
+        /// The collection was deleted meanwhile.
+        Cancelled = "cancelled",
+    }
 }
 
 impl ImportStatus {
-    /// The word of the wire format and the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Validating => "validating",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::CompletedWithErrors => "completed_with_errors",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Whether it is over.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::Validating | Self::Running)
@@ -248,7 +235,7 @@ pub struct ImportRow {
     pub id: ImportId,
     pub workspace_id: WorkspaceId,
     pub collection_id: CollectionId,
-    pub status: String,
+    pub status: ImportStatus,
     pub file_id: FileId,
     pub settings: JsonText,
     pub source: Option<JsonText>,
@@ -270,14 +257,6 @@ pub struct ImportRow {
 }
 
 impl ImportRow {
-    /// How far it is.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub fn status(&self) -> Result<ImportStatus> {
-        Ok(serde_json::from_value(self.status.as_str().into())?)
-    }
-
     /// What was found in the file; `None` until it was looked through.
     ///
     /// # Errors

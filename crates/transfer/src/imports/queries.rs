@@ -23,7 +23,7 @@ pub(super) fn insert(
             item_imports::id.eq(id),
             item_imports::workspace_id.eq(author.workspace),
             item_imports::collection_id.eq(collection),
-            item_imports::status.eq(ImportStatus::Queued.as_str()),
+            item_imports::status.eq(ImportStatus::Queued),
             item_imports::file_id.eq(file),
             item_imports::settings.eq(JsonText::of(settings)),
             (
@@ -97,10 +97,7 @@ pub fn list(
 pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
     let open = [ImportStatus::Queued, ImportStatus::Validating].map(ImportStatus::as_str);
     diesel::update(item_imports::table.find(id).filter(item_imports::status.eq_any(open)))
-        .set((
-            item_imports::status.eq(ImportStatus::Validating.as_str()),
-            item_imports::started_at.eq(tx.now()),
-        ))
+        .set((item_imports::status.eq(ImportStatus::Validating), item_imports::started_at.eq(tx.now())))
         .execute(tx.connection())?;
     Ok(())
 }
@@ -109,7 +106,7 @@ pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
 pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &ImportSource, bytes: i64, rows: i64) -> Result<()> {
     diesel::update(item_imports::table.find(id))
         .set((
-            item_imports::status.eq(ImportStatus::Running.as_str()),
+            item_imports::status.eq(ImportStatus::Running),
             item_imports::source.eq(JsonText::of(source)),
             item_imports::bytes_total.eq(bytes),
             item_imports::rows_total.eq(rows),

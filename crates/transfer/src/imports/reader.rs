@@ -91,9 +91,10 @@ impl Records {
     /// The next record; `None` at the end. Empty lines are no records.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
         match &mut self.kind {
-            Kind::Csv(reader, record) => {
-                Ok(reader.read_record(record)?.then(|| Record::Cells(record.clone())))
-            }
+            Kind::Csv(reader, record) => Ok(reader
+                .read_record(record)
+                .map_err(Error::internal)?
+                .then(|| Record::Cells(record.clone()))),
             Kind::Lines { reader, read } => next_line(reader, read),
         }
     }

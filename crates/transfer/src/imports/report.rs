@@ -6,7 +6,7 @@ use super::queries::{self, Rejected};
 use super::reader::Record;
 use bytes::Bytes;
 use futures::Stream;
-use model::{ImportId, JsonText, Result};
+use model::{Error, ImportId, JsonText, Result};
 use store::Db;
 
 /// How many rejected records are read at a time.
@@ -49,7 +49,7 @@ fn print(header: Option<Vec<String>>, width: usize, page: &[Rejected]) -> Result
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     if let Some(mut names) = header {
         names.push("_error".to_owned());
-        writer.write_record(&names)?;
+        writer.write_record(&names).map_err(Error::internal)?;
     }
     for rejected in page {
         let cells: Vec<String> = rejected.record.parse()?;
@@ -60,7 +60,9 @@ fn print(header: Option<Vec<String>>, width: usize, page: &[Rejected]) -> Result
         // What is too much stands behind the error, so that the columns keep their places.
         let (own, more) = cells.split_at(cells.len().min(width));
         let row = own.iter().map(String::as_str).chain(std::iter::repeat_n("", empty));
-        writer.write_record(row.chain([messages.as_str()]).chain(more.iter().map(String::as_str)))?;
+        writer
+            .write_record(row.chain([messages.as_str()]).chain(more.iter().map(String::as_str)))
+            .map_err(Error::internal)?;
     }
     writer.into_inner().map_err(|error| model::Error::internal(error.to_string()))
 }

@@ -138,7 +138,7 @@ pub(super) fn take(
         Err(error) => return over(error),
     };
     let Some(row) = queries::locked(tx, &task.id)? else { return Ok(BatchOutcome::Lost) };
-    if row.status()? != ImportStatus::Running || row.bytes_done != batch.from {
+    if row.status != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(BatchOutcome::Lost);
     }
     let writer = Writer { shapes, shape: &shape, author: &task.author };

@@ -5,7 +5,7 @@ use super::super::action::Question;
 use super::super::engine::RunEngine;
 use super::super::model::{RunRow, RunStatus};
 use super::super::queries as runs;
-use super::super::rows::{ASKED, Approval, CANCELLED, StepRow, ToolInput, Verdict};
+use super::super::rows::{Approval, StepRow, StepStatus, ToolInput, Verdict};
 use super::decision::Decision;
 use super::link::QuestionRef;
 use super::queries;
@@ -27,7 +27,7 @@ pub(super) struct Answered {
     object: &'static str,
     run_id: RunId,
     /// `approved`, or `refused` where no call may be made.
-    pub(super) decision: &'static str,
+    pub(super) decision: Verdict,
     pub(super) calls: Vec<AnsweredCall>,
     note: Option<String>,
     decided_at: Timestamp,
@@ -38,7 +38,7 @@ pub(super) struct Answered {
 pub(super) struct AnsweredCall {
     step_id: StepId,
     pub(super) tool: String,
-    pub(super) decision: &'static str,
+    pub(super) decision: Verdict,
 }
 
 impl OpenQuestion {
@@ -77,9 +77,9 @@ fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(R
             approval: None,
         });
         step.input = Some(JsonText::of(&ToolInput { approval: Some(approval), ..input }));
-        verdict.as_str().clone_into(&mut step.status);
+        step.status = verdict.into();
         queries::decide_step(tx, &step)?;
-        calls.push(AnsweredCall { step_id: step.id, tool: step.name, decision: verdict.as_str() });
+        calls.push(AnsweredCall { step_id: step.id, tool: step.name, decision: verdict });
     }
     let mut options = row.options()?;
     options.questions.open = None;
@@ -89,7 +89,7 @@ fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(R
     let answered = Answered {
         object: "approval",
         run_id: row.id.clone(),
-        decision: if is_approved { Verdict::Approved } else { Verdict::Refused }.as_str(),
+        decision: if is_approved { Verdict::Approved } else { Verdict::Refused },
         calls,
         note: decision.note.clone(),
         decided_at: now,
@@ -102,7 +102,7 @@ fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(R
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
 pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) -> Result<OpenQuestion> {
-    let status = row.status()?;
+    let status = row.status;
     let question = row.options()?.questions.open.filter(|question| question.from == asked.from);
     if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {
         if question.expires_at() <= read.now() {
@@ -124,7 +124,7 @@ pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) 
 }
 
 fn was_answered(step: &StepRow) -> bool {
-    ![ASKED, CANCELLED].contains(&step.status.as_str())
+    !matches!(step.status, StepStatus::Asked | StepStatus::Cancelled)
         || step.tool_input().is_some_and(|input| input.approval.is_some())
 }
 

@@ -5,7 +5,7 @@ use super::super::ending::{Ended, Ending};
 use super::super::engine::{RunEngine, cause_of};
 use super::super::events::RunEvent;
 use super::super::model::RunRow;
-use super::super::rows::{APPROVED, ASKED};
+use super::super::rows::StepStatus;
 use super::super::step::write_finished;
 use super::super::work::Work;
 use super::queries;
@@ -35,7 +35,7 @@ impl RunEngine {
 
 /// `None`: the run was ended by somebody else, or taken over.
 fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
-    let first = work.pending.iter().find(|step| step.status == ASKED);
+    let first = work.pending.iter().find(|step| step.status == StepStatus::Asked);
     let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;
     let question = Question { from: first.position, asked_at: tx.now() };
     let mut options = work.row.options()?;
@@ -43,10 +43,10 @@ fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
     let row = queries::wait_for_people(tx, &work.row, &options, question.expires_at())?;
     let Some(row) = row else { return Ok(None) };
     write_finished(tx, work)?;
-    for step in work.pending.iter().filter(|step| step.status == APPROVED) {
+    for step in work.pending.iter().filter(|step| step.status == StepStatus::Approved) {
         queries::decide_step(tx, step)?;
     }
-    let asked = work.pending.iter().filter(|step| step.status == ASKED);
+    let asked = work.pending.iter().filter(|step| step.status == StepStatus::Asked);
     let event = RunEvent::of_waiting(&row, asked, question.expires_at());
     tx.emit(row.workspace_id, &cause_of(&row)?, row.livemode, &event)?;
     Ok(Some(row))

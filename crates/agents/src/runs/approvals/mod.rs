@@ -34,7 +34,7 @@ fn required_call(step: &StepRow) -> RequiredCall {
 impl RunEngine {
     /// A run as its caller sees it: whoever may make a run may answer what it asks.
     pub(super) async fn show(&self, row: RunRow) -> Result<Run> {
-        if row.status()? != RunStatus::RequiresAction {
+        if row.status != RunStatus::RequiresAction {
             return row.run();
         }
         let engine = self.clone();
@@ -76,7 +76,7 @@ pub(super) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<R
 }
 
 fn with_question(row: RunRow) -> Result<(Run, Option<Question>)> {
-    let waits = row.status()? == RunStatus::RequiresAction;
+    let waits = row.status == RunStatus::RequiresAction;
     let question = if waits { row.options()?.questions.open } else { None };
     Ok((row.run()?, question))
 }

@@ -1,7 +1,7 @@
 //! The page on which a person decides. It has no script and needs nothing but itself.
 
 use super::super::model::RunRow;
-use super::super::rows::{APPROVED, StepRow};
+use super::super::rows::{StepRow, Verdict};
 use super::answer::{Answered, OpenQuestion};
 use super::decision::LONGEST_NOTE;
 use crate::agents::{HttpTool, ToolRow};
@@ -79,7 +79,7 @@ impl CallView {
             tool: step.name.clone(),
             description: settings.as_ref().map(|settings| settings.description.clone()),
             http: settings.map(|settings| settings.http),
-            arguments: visible(&serde_json::to_string_pretty(&arguments)?),
+            arguments: visible(&serde_json::to_string_pretty(&arguments).map_err(Error::internal)?),
         })
     }
 }
@@ -125,11 +125,11 @@ fn call_view(call: &CallView) -> Markup {
 
 /// What is said after an answer.
 pub(super) fn accepted(answered: &Answered) -> Markup {
-    let title = if answered.decision == APPROVED { "Approved" } else { "Refused" };
+    let title = if answered.decision == Verdict::Approved { "Approved" } else { "Refused" };
     let content = html! {
         h1 { (title) }
         p.quiet { "The agent goes on. You can close this page." }
-        ul { @for call in &answered.calls { li { b { (call.tool) } ": " (call.decision) } } }
+        ul { @for call in &answered.calls { li { b { (call.tool) } ": " (call.decision.as_str()) } } }
     };
     page(title, &content)
 }

@@ -2,7 +2,7 @@
 
 use super::super::model::{RunOptions, RunRow, RunStatus};
 use super::super::queries::LEASE_SECONDS;
-use super::super::rows::{APPROVED, ASKED, StepRow};
+use super::super::rows::{StepRow, StepStatus};
 use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};
@@ -20,10 +20,10 @@ pub(super) fn wait_for_people(
         runs::table
             .find((row.workspace_id, &row.id))
             .filter(runs::epoch.eq(row.epoch))
-            .filter(runs::status.eq(RunStatus::InProgress.as_str())),
+            .filter(runs::status.eq(RunStatus::InProgress)),
     )
     .set((
-        runs::status.eq(RunStatus::RequiresAction.as_str()),
+        runs::status.eq(RunStatus::RequiresAction),
         runs::options.eq(JsonText::of(options)),
         // Whoever looks for silent workers finds it when its time is over.
         runs::lease_until.eq(until),
@@ -38,7 +38,7 @@ pub(super) fn go_on_answered(tx: &mut Tx, row: &RunRow, options: &RunOptions) ->
     let now = tx.now();
     Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .set((
-            runs::status.eq(RunStatus::InProgress.as_str()),
+            runs::status.eq(RunStatus::InProgress),
             runs::options.eq(JsonText::of(options)),
             runs::epoch.eq(row.epoch + 1),
             runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
@@ -52,7 +52,7 @@ pub(super) fn asked_steps(read: &mut Read, workspace: WorkspaceId, runs: &[&RunI
     Ok(run_steps::table
         .filter(run_steps::run_id.eq_any(runs.iter().copied()))
         .filter(run_steps::workspace_id.eq(workspace))
-        .filter(run_steps::status.eq(ASKED))
+        .filter(run_steps::status.eq(StepStatus::Asked))
         .order((run_steps::run_id.asc(), run_steps::position.asc()))
         .load(read.connection())?)
 }
@@ -74,7 +74,7 @@ pub(super) fn step_at(
 /// Writes the state and the input of a call that has not been made yet.
 pub(super) fn decide_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
-        .set((run_steps::status.eq(&step.status), run_steps::input.eq(&step.input)))
+        .set((run_steps::status.eq(step.status), run_steps::input.eq(&step.input)))
         .execute(tx.connection())?;
     Ok(())
 }
@@ -86,9 +86,9 @@ pub(in super::super) fn begin_approved(tx: &mut Tx, row: &RunRow) -> Result<()> 
         run_steps::table
             .filter(run_steps::run_id.eq(&row.id))
             .filter(run_steps::workspace_id.eq(row.workspace_id))
-            .filter(run_steps::status.eq(APPROVED)),
+            .filter(run_steps::status.eq(StepStatus::Approved)),
     )
-    .set((run_steps::status.eq("running"), run_steps::started_at.eq(now)))
+    .set((run_steps::status.eq(StepStatus::Running), run_steps::started_at.eq(now)))
     .execute(tx.connection())?;
     Ok(())
 }

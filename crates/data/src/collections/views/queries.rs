@@ -150,7 +150,7 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
     }
     let mut changed = false;
     for row in table::rows(tx, shape.collection)? {
-        if row.origin != IndexOrigin::View.as_str() {
+        if row.origin != IndexOrigin::View {
             continue;
         }
         let parts: Vec<Part> = row.parts.parse()?;

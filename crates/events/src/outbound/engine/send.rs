@@ -37,7 +37,7 @@ impl Target {
             workspace_id: row.workspace_id,
             version: row.version,
             rate: row.rate_limit_per_second,
-            payload: Payload::parse(&row.payload)?,
+            payload: row.payload,
             url: row.url.clone(),
             headers: row.open_headers(seal)?,
             signers: row.signers(seal, now)?,

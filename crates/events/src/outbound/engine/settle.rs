@@ -105,7 +105,7 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             webhook_deliveries::table.filter(webhook_deliveries::number.eq_any(&succeeded))
         )
         .set((
-            webhook_deliveries::status.eq(Status::Succeeded.as_str()),
+            webhook_deliveries::status.eq(Status::Succeeded),
             webhook_deliveries::due_at.eq(None::<Timestamp>),
             webhook_deliveries::attempts.eq(webhook_deliveries::attempts + 1),
             webhook_deliveries::ended_at.eq(now),
@@ -119,7 +119,7 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
         };
         diesel::update(webhook_deliveries::table.find(done.parcel.number))
             .set((
-                webhook_deliveries::status.eq(status.as_str()),
+                webhook_deliveries::status.eq(status),
                 webhook_deliveries::due_at.eq(due),
                 webhook_deliveries::attempts.eq(done.parcel.attempts + 1),
                 webhook_deliveries::first_attempt_at
@@ -169,7 +169,7 @@ fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
 /// Makes the first open delivery of a lane due.
 pub(crate) fn let_next_go(tx: &mut Tx, endpoint: &WebhookEndpointId, lane: &str) -> Result<()> {
     let now = tx.now();
-    let next: Option<(i64, String, Option<Timestamp>)> = webhook_deliveries::table
+    let next: Option<(i64, Status, Option<Timestamp>)> = webhook_deliveries::table
         .filter(webhook_deliveries::endpoint_id.eq(endpoint))
         .filter(webhook_deliveries::lane.eq(lane))
         .filter(webhook_deliveries::ended_at.is_null())
@@ -179,7 +179,7 @@ pub(crate) fn let_next_go(tx: &mut Tx, endpoint: &WebhookEndpointId, lane: &str)
         .get_result(tx.connection())
         .optional()?;
     if let Some((number, status, None)) = next
-        && status == Status::Pending.as_str()
+        && status == Status::Pending
     {
         diesel::update(webhook_deliveries::table.find(number))
             .set(webhook_deliveries::due_at.eq(now))

@@ -206,9 +206,7 @@ impl State {
                 off: None,
                 warn: false,
                 closed: false,
-                strict: row
-                    .ordering()
-                    .is_ok_and(|ordering| ordering == crate::outbound::model::Ordering::Strict),
+                strict: row.ordering == crate::outbound::model::Ordering::Strict,
                 claimed_at: self.parts.db.now(),
                 taken: claimed.parcels.len(),
                 returned: 0,

@@ -156,9 +156,9 @@ fn give_up_unsent(tx: &mut Tx, numbers: &[i64]) -> Result<()> {
     each!(tx.connection(), |connection| diesel::update(
         webhook_deliveries::table
             .filter(webhook_deliveries::number.eq_any(numbers))
-            .filter(webhook_deliveries::status.eq(Status::Delivering.as_str()))
+            .filter(webhook_deliveries::status.eq(Status::Delivering))
     )
-    .set((webhook_deliveries::status.eq(Status::Pending.as_str()), webhook_deliveries::due_at.eq(now)))
+    .set((webhook_deliveries::status.eq(Status::Pending), webhook_deliveries::due_at.eq(now)))
     .execute(connection))?;
     Ok(())
 }
@@ -403,7 +403,7 @@ fn take_over(tx: &mut Tx, queue: &QueueRow) -> Result<()> {
             .filter(webhook_deliveries::endpoint_id.eq(&queue.endpoint_id))
             .filter(in_flight)
     )
-    .set((webhook_deliveries::status.eq(Status::Pending.as_str()), webhook_deliveries::due_at.eq(now)))
+    .set((webhook_deliveries::status.eq(Status::Pending), webhook_deliveries::due_at.eq(now)))
     .execute(connection))?;
     Ok(())
 }
@@ -468,16 +468,12 @@ fn load(
     let numbers: Vec<i64> = parcels.iter().map(|parcel| parcel.number).collect();
     if !numbers.is_empty() {
         each!(tx.connection(), |connection| diesel::update(d::table.filter(d::number.eq_any(&numbers)))
-            .set((d::status.eq(Status::Delivering.as_str()), d::due_at.eq(None::<Timestamp>)))
+            .set((d::status.eq(Status::Delivering), d::due_at.eq(None::<Timestamp>)))
             .execute(connection))?;
     }
     for (number, lane) in unsendable {
         diesel::update(d::table.find(number))
-            .set((
-                d::status.eq(Status::Skipped.as_str()),
-                d::due_at.eq(None::<Timestamp>),
-                d::ended_at.eq(now),
-            ))
+            .set((d::status.eq(Status::Skipped), d::due_at.eq(None::<Timestamp>), d::ended_at.eq(now)))
             .execute(tx.connection())?;
         if let Some(lane) = lane {
             let_next_go(tx, &queue.endpoint_id, &lane)?;

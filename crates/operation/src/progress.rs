@@ -1,0 +1,118 @@
+//! Request state: what the pipeline asks, and how far a request has come in it.
+
+use crate::Services;
+use crate::deprecation::Retiring;
+use crate::face::{Head, Limits};
+use crate::log::{LogRow, RequestLog};
+use crate::meta::Meta;
+use crate::registry::Registry;
+use auth::keys::StoredKey;
+use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
+use model::{Code, RequestId, Timestamp, WorkspaceId};
+use std::sync::Arc;
+use std::time::Instant;
+use store::Db;
+
+/// The pipeline and all that it asks.
+pub struct Pipeline {
+    /// All operations.
+    pub registry: Arc<Registry>,
+    /// The database.
+    pub db: Db,
+    /// Keys and workspaces.
+    pub directory: Arc<Directory>,
+    /// Rate windows.
+    pub rates: Arc<RateWindows>,
+    /// Monthly counts.
+    pub quotas: Arc<Quotas>,
+    /// Monthly spending.
+    pub spending: Arc<Spending>,
+    /// Seals the answers that are stored for an `Idempotency-Key`.
+    pub seal: Arc<Seal>,
+    /// The request log.
+    pub log: RequestLog,
+    /// What operations ask for.
+    pub services: Arc<Services>,
+    /// What the installation set.
+    pub limits: Limits,
+}
+
+/// How far a request has come: all that its headers and its log row need.
+pub(crate) struct Progress {
+    pub(crate) request: RequestId,
+    pub(crate) gate: &'static str,
+    pub(crate) key: Option<Arc<StoredKey>>,
+    pub(crate) window: Option<Window>,
+    pub(crate) operation: Option<&'static Meta>,
+    pub(crate) workspace: Option<WorkspaceId>,
+    pub(crate) allow: Option<String>,
+    pub(crate) came_at: Timestamp,
+    pub(crate) retiring: Option<Arc<Retiring>>,
+    /// Why it failed, now or when its answer was stored.
+    pub(crate) code: Option<Code>,
+    pub(crate) began: Instant,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) client_request_id: Option<String>,
+    pub(crate) original_request: Option<String>,
+    pub(crate) energy: i64,
+}
+
+impl Pipeline {
+    /// What is known of a request when it comes.
+    pub(crate) fn begin(&self, head: &Head<'_>) -> Progress {
+        let client_request_id = head
+            .header("x-client-request-id")
+            .and_then(std::result::Result::ok)
+            .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
+            .map(str::to_owned);
+        let came_at = self.now();
+        Progress {
+            request: RequestId::new(came_at, &*self.db.random()),
+            gate: "size",
+            key: None,
+            window: None,
+            operation: None,
+            workspace: None,
+            allow: None,
+            retiring: self.registry.retiring(head.method, head.path),
+            code: None,
+            began: Instant::now(),
+            came_at,
+            method: cut(head.method, 10),
+            path: cut(head.path, 300),
+            client_request_id,
+            original_request: None,
+            energy: 0,
+        }
+    }
+}
+
+impl Progress {
+    /// Its row of the request log.
+    pub(crate) fn row(self, status: u16) -> LogRow {
+        LogRow {
+            id: self.request.as_str().to_owned(),
+            created_at: self.came_at,
+            workspace_id: self.workspace,
+            key_id: self.key.as_ref().map(|stored| stored.key.id.clone()),
+            operation: self.operation.map(|meta| meta.id),
+            method: self.method,
+            path: self.path,
+            status: i64::from(status),
+            code: self.code.map(Code::as_str),
+            gate: self.code.map(|_| self.gate),
+            livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
+            latency_us: i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX),
+            energy: self.energy,
+            replayed: self.original_request.is_some(),
+            client_request_id: self.client_request_id,
+        }
+    }
+}
+
+/// The first `most` characters.
+fn cut(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default().to_owned()
+}
