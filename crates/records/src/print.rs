@@ -219,7 +219,7 @@ impl Printer<'_> {
     pub fn json(&self, row: &ItemRow) -> Result<Value> {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         self.print(row, &mut text)?;
-        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// Prints items.

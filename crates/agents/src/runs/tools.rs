@@ -56,7 +56,7 @@ impl RunEngine {
                     done.push(step);
                 }
                 Checked::Call(tool, _) if step.status == StepStatus::Asked => {
-                    hold_back(step, tool, &mut held_back)
+                    hold_back(step, tool, &mut held_back);
                 }
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
                     let output = if work.working.cancel.is_cancelled() {
@@ -130,7 +130,7 @@ impl RunEngine {
     fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<BTreeMap<String, String>> {
         let Some(sealed) = &tool.settings.sealed_headers else { return Ok(BTreeMap::new()) };
         let text = self.0.parts.seal.open(&header_place(work.row.workspace_id, &tool.name), sealed)?;
-        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 }
 

@@ -118,7 +118,7 @@ fn update(
     }
     let old = shape::for_change(tx, workspace, id)?;
     let before = queries::after_change(tx, workspace, id)?;
-    expected.check_showing(old.version, || Ok(serde_json::to_value(&before).map_err(Error::internal)?))?;
+    expected.check_showing(old.version, || serde_json::to_value(&before).map_err(Error::internal))?;
     old.refuse_archived()?;
     let shape = shape::within_change(tx, workspace, id)?;
     let mut row = old.clone();

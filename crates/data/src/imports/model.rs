@@ -315,7 +315,7 @@ impl ImportRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn status(&self) -> Result<ImportStatus> {
-        Ok(serde_json::from_value(self.status.as_str().into()).map_err(Error::internal)?)
+        serde_json::from_value(self.status.as_str().into()).map_err(Error::internal)
     }
 
     /// What became of its rows so far.

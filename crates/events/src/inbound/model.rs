@@ -374,13 +374,13 @@ pub(super) fn seal_secrets(
 
 impl Row {
     pub(super) fn settings(&self) -> Result<Settings> {
-        Ok(self.settings.parse()?)
+        self.settings.parse()
     }
 
     pub(super) fn secrets(&self, seal: &Seal) -> Result<Secrets> {
         let Some(sealed) = &self.sealed_secrets else { return Ok(Secrets::default()) };
         let text = seal.open(&place(self.workspace_id, &self.id, "secrets"), sealed)?;
-        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// As callers see it. `url_of` makes the URL of a token.

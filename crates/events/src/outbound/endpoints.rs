@@ -208,7 +208,7 @@ pub(crate) fn seal_headers(
 impl EndpointRow {
     pub(crate) fn open_headers(&self, seal: &Seal) -> Result<Headers> {
         let text = seal.open(&format!("{}:headers", place(&self.id)), &self.headers)?;
-        Ok(serde_json::from_str(&text).map_err(Error::internal)?)
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// What deliveries are signed with at `now`: the secret, and the one before while it overlaps.

@@ -347,7 +347,7 @@ fn apply(
     let before = seen_field(&shape, change.field, converting)?;
     change
         .expected
-        .check_showing(before.version, || Ok(serde_json::to_value(&before).map_err(Error::internal)?))?;
+        .check_showing(before.version, || serde_json::to_value(&before).map_err(Error::internal))?;
     if shape.version != seen {
         return Ok(None);
     }

@@ -173,7 +173,7 @@ pub fn update_view(
     let shape = held(tx, &author, collection_id)?;
     let (now, row) = (tx.now(), queries::find(tx, &shape, view_id)?);
     let before = row.view(&shape, now)?;
-    expected.check_showing(row.version, || Ok(serde_json::to_value(&before).map_err(Error::internal)?))?;
+    expected.check_showing(row.version, || serde_json::to_value(&before).map_err(Error::internal))?;
     if row.locked && patch.locked != Some(false) {
         return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
             .with("details", serde_json::json!({ "state": "locked" })));
