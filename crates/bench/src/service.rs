@@ -93,10 +93,10 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         runtime,
     })
     .map_err(told)?;
-    let face = service.face();
+    let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
-    let server = http_face::server(&face, vec![listener], Duration::from_secs(5))?.run();
+    let server = rest::server(&api, vec![listener], Duration::from_secs(5))?.run();
     let handle = server.handle();
     tokio::spawn(server);
     let running = (!arguments.quiet).then(|| service.jobs.start());

@@ -166,7 +166,7 @@ struct Place {
 }
 
 fn path(key: &str) -> Result<Path> {
-    Ok(Path::parse(key).map_err(Error::internal)?)
+    Path::parse(key).map_err(Error::internal)
 }
 
 fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {

@@ -1,4 +1,4 @@
-//! The REST face: HTTP in, the pipeline called, HTTP out. It knows no operation.
+//! REST interface: HTTP in, the pipeline called, HTTP out. It knows no operation.
 
 mod bare;
 mod contract;
@@ -22,7 +22,7 @@ const HEADER_BYTES: usize = 16 * 1024;
 
 /// All that is served.
 #[derive(Clone)]
-pub struct Face {
+pub struct Api {
     /// Runs the API's requests.
     pub pipeline: Arc<Pipeline>,
     /// The published documents.
@@ -31,9 +31,9 @@ pub struct Face {
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
 }
 
-/// Adds a face to an actix application: the API, its documents, the reference page, and what is beside them.
-pub fn configure(config: &mut ServiceConfig, face: &Face) {
-    let Face { pipeline, contracts, raw_routes } = face.clone();
+/// Adds the API to an actix application: the API, its documents, the reference page, and what is beside them.
+pub fn configure(config: &mut ServiceConfig, api: &Api) {
+    let Api { pipeline, contracts, raw_routes } = api.clone();
     let document = |name: &str| web::resource(name).guard(guard::Get());
     let beside = raw_routes.iter().fold(web::scope(""), raw::mount);
     config

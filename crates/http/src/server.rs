@@ -1,7 +1,7 @@
-//! From listening sockets to a face.
+//! From listening sockets to a api.
 
 use crate::bare::Connection;
-use crate::{Face, configure};
+use crate::{Api, configure};
 use actix_http::{HttpService, Protocol};
 use actix_server::ServerBuilder;
 use actix_service::{IntoServiceFactory, Service, ServiceFactoryExt, apply_fn_factory, map_config};
@@ -15,20 +15,20 @@ use std::time::Duration;
 /// How long a connection may take to end.
 const DISCONNECTING: Duration = Duration::from_secs(1);
 
-/// Serves `face` on `listeners`, over HTTP/1.1. Connections that are not used end after `keep_alive`. It is what
+/// Serves `api` on `listeners`, over HTTP/1.1. Connections that are not used end after `keep_alive`. It is what
 /// `HttpServer` of actix-web does, which has no place for our [`Connection`].
 ///
 /// # Errors
 /// When a listener cannot be used.
-pub fn server(face: &Face, listeners: Vec<TcpListener>, keep_alive: Duration) -> io::Result<ServerBuilder> {
+pub fn server(api: &Api, listeners: Vec<TcpListener>, keep_alive: Duration) -> io::Result<ServerBuilder> {
     let mut builder = ServerBuilder::new();
     for listener in listeners {
-        let (face, stopping) = (face.clone(), builder.graceful_shutdown_signal());
+        let (api, stopping) = (api.clone(), builder.graceful_shutdown_signal());
         let address = listener.local_addr()?;
         builder = builder.listen(format!("http-{address}"), listener, move || {
-            let (face, stopping) = (face.clone(), stopping.clone());
-            let pipeline = face.pipeline.clone();
-            let app = App::new().configure(|app| configure(app, &face)).into_factory();
+            let (api, stopping) = (api.clone(), stopping.clone());
+            let pipeline = api.pipeline.clone();
+            let app = App::new().configure(|app| configure(app, &api)).into_factory();
             let http = HttpService::build()
                 .keep_alive(keep_alive)
                 .client_disconnect_timeout(DISCONNECTING)

@@ -1,8 +1,8 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
-use crate::face::Head;
 use crate::progress::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
+use crate::transport::Head;
 use auth::keys::StoredKey;
 use auth::{KeySecret, Window};
 use model::{Caller, Code, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};

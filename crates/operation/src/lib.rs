@@ -1,16 +1,14 @@
 //! The operation as the unit: its declaration, the registry of all of them, the one pipeline that runs them, and
 //! the OpenAPI documents made from them.
 //!
-//! Nothing here knows actix or writes a query. A face (REST, MCP, later flows) makes a [`Head`], asks
+//! Nothing here knows actix or writes a query. An interface (REST, MCP, later flows) makes a [`Head`], asks
 //! [`Pipeline::admit`], then hands over the body.
 
 mod answer;
-mod caught;
 mod cursor;
 mod deprecation;
 mod describe;
 mod events;
-mod face;
 mod gate;
 mod group;
 mod input;
@@ -19,6 +17,7 @@ mod log;
 mod meta;
 mod openapi;
 mod paging;
+mod panics;
 mod pipeline;
 pub mod ports;
 mod progress;
@@ -29,6 +28,7 @@ mod registry;
 pub mod schema;
 mod services;
 mod stream;
+mod transport;
 mod validate;
 mod version;
 
@@ -36,7 +36,6 @@ pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
 pub use describe::Describe;
 pub use events::EventType;
-pub use face::{Head, Limits, Response, ResponseBody};
 pub use fields::json_errors::{parse_json, read_json};
 pub use fields::text::comma_list;
 pub use group::{Areas, Group, foundation};
@@ -46,8 +45,8 @@ pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
 pub use openapi::{Contract, document};
+pub use transport::{Head, Limits, Response, ResponseBody};
 // The derive and the trait that it implements, under one name.
-pub use face::error_reply;
 pub use model::Event;
 pub use operation_macros::{Event, operation};
 pub use paging::OptIn;
@@ -59,6 +58,7 @@ pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
+pub use transport::error_reply;
 pub use version::{ExpectedVersion, IfMatch};
 
 use model::{Caller, Error, Result};
@@ -85,7 +85,7 @@ pub trait Operation: Send + Sync + 'static {
     fn bind(&self, input: &Input<'_>) -> Result<Call>;
 }
 
-/// A future that a face awaits.
+/// A future that an interface awaits.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Work that needs no database.
@@ -179,7 +179,7 @@ impl Cx {
     /// When what is stored is damaged.
     pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
-        Ok(noted.map(serde_json::from_str).transpose().map_err(Error::internal)?)
+        noted.map(serde_json::from_str).transpose().map_err(Error::internal)
     }
 
     /// Says that the operation stored the claim's outcome itself, with its last transaction.

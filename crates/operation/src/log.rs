@@ -51,7 +51,7 @@ const WAITING: usize = 16_384;
 const BATCH: usize = 500;
 const EVERY: Duration = Duration::from_millis(250);
 /// How often it is told at most that rows were dropped.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+const REPORTED_EVERY: Duration = Duration::from_secs(10);
 
 /// Where the pipeline drops its rows.
 #[derive(Clone)]
@@ -135,7 +135,7 @@ async fn write_behind(
             }
             Err(error) => tracing::error!(?error, "request counts could not be written; they wait"),
         }
-        drops.tell(log.dropped(), stopping);
+        drops.report(log.dropped(), stopping);
         if stopping {
             return;
         }
@@ -145,17 +145,17 @@ async fn write_behind(
 /// What was told of dropped rows.
 #[derive(Default)]
 struct Drops {
-    told: u64,
+    reported: u64,
     last: Option<Instant>,
 }
 
 impl Drops {
-    /// Tells of those that came since the last time; not at every turn, because those who cause them come in crowds.
-    fn tell(&mut self, dropped: u64, at_last: bool) {
-        let is_soon = self.last.is_some_and(|last| last.elapsed() < TOLD_EVERY);
-        if dropped > self.told && (at_last || !is_soon) {
-            tracing::warn!(rows = dropped - self.told, in_all = dropped, "request log rows were dropped");
-            (self.told, self.last) = (dropped, Some(Instant::now()));
+    /// Reports those that came since the last time; not at every turn, because those who cause them come in crowds.
+    fn report(&mut self, dropped: u64, at_last: bool) {
+        let is_soon = self.last.is_some_and(|last| last.elapsed() < REPORTED_EVERY);
+        if dropped > self.reported && (at_last || !is_soon) {
+            tracing::warn!(rows = dropped - self.reported, in_all = dropped, "request log rows were dropped");
+            (self.reported, self.last) = (dropped, Some(Instant::now()));
         }
     }
 }

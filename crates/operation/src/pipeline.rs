@@ -1,18 +1,18 @@
-//! The one pipeline: every request of every face goes through here, in the same order.
+//! Request pipeline: every request of every interface goes through here, in the same order.
 //!
 //! Guard (gate.rs) → body → idempotency → quota and budget → parse → run → envelope → headers → request log. It
 //! knows no operation's types, so it is compiled once.
 
 use crate::answer::{Reply, ReplyBody};
-use crate::caught::caught;
-use crate::face::{Head, Response, ResponseBody, error_reply};
 use crate::gate::Passed;
 use crate::input::Input;
 use crate::meta::Meta;
+use crate::panics::catch_panic;
 use crate::progress::{Pipeline, Progress};
 use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
+use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
@@ -63,7 +63,7 @@ impl Pipeline {
     /// The response to send, when a gate refused.
     pub async fn admit(&self, head: &Head<'_>) -> std::result::Result<Admitted, Response> {
         let mut progress = self.begin(head);
-        match caught(self.guard(head, &mut progress)).await {
+        match catch_panic(self.guard(head, &mut progress)).await {
             Ok(passed) => {
                 let meta = progress.operation;
                 let idempotency_key = head
@@ -105,7 +105,7 @@ impl Pipeline {
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
         let Admitted { passed, mut progress, query, address, idempotency_key, if_match, json, .. } = admitted;
         let request = Request { passed, query, address: address.unwrap_or_default(), if_match, json };
-        match caught(self.execute(request, idempotency_key, body, &mut progress)).await {
+        match catch_panic(self.execute(request, idempotency_key, body, &mut progress)).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
         }
@@ -231,7 +231,7 @@ impl Pipeline {
         cx.claim = Some(claim.clone());
         let cx = Arc::new(cx);
         // What panics gives its claim up like anything that fails.
-        let mut working = pin!(caught(work(cx.clone())));
+        let mut working = pin!(catch_panic(work(cx.clone())));
         // In this task and not beside it: a request that is dropped must not keep its claim alive.
         let result = tokio::select! {
             result = &mut working => result,

@@ -2,10 +2,10 @@
 
 use crate::Services;
 use crate::deprecation::Retiring;
-use crate::face::{Head, Limits};
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
 use crate::registry::Registry;
+use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Code, RequestId, Timestamp, WorkspaceId};

@@ -7,7 +7,7 @@ use futures::Stream;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// What is at all addresses under a prefix. Implemented by a group, handed to the face by the binary.
+/// What is at all addresses under a prefix. Implemented by a group, handed to the HTTP server by the binary.
 pub trait RawRoute: Send + Sync {
     /// The beginning of its addresses, with a slash at both ends, such as `/hooks/`. It is outside `/api/v1`.
     fn prefix(&self) -> &'static str;

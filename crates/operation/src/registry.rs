@@ -128,7 +128,7 @@ impl Registry {
             found.value.push(place);
             return Ok(());
         }
-        Ok(self.router.insert(pattern, vec![place]).map_err(Error::internal)?)
+        self.router.insert(pattern, vec![place]).map_err(Error::internal)
     }
 
     /// All operations.

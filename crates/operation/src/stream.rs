@@ -1,10 +1,10 @@
 //! Answers that are streams of events: an operation tells what happens, and here it is printed as server-sent events,
 //! kept alive while nothing happens, and ended when its key may no longer be used.
 
-use crate::face::Limits;
-use crate::face::error_reply;
 use crate::log::{LogRow, RequestLog};
 use crate::raw_route::Chunks;
+use crate::transport::Limits;
+use crate::transport::error_reply;
 use auth::Directory;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};

@@ -9,11 +9,11 @@ use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
 use events::{Deliveries, EventsParts};
 use files::{Files, Objects};
-use http_face::{Contracts, Face};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::LinkDirectory;
 use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
+use rest::{Api, Contracts};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -140,8 +140,8 @@ impl Service {
     }
 
     /// What is served, for an HTTP server.
-    pub fn face(&self) -> Face {
-        Face {
+    pub fn api(&self) -> Api {
+        Api {
             pipeline: self.pipeline.clone(),
             contracts: self.contracts.clone(),
             raw_routes: self.raw_routes.clone(),

@@ -73,7 +73,7 @@ impl Log {
     pub(crate) fn flush(&self) {
         let deadline = Instant::now() + PATIENCE;
         self.drain(deadline);
-        if tell(&self.lost) {
+        if report_lost(&self.lost) {
             self.drain(deadline);
         }
     }
@@ -114,7 +114,7 @@ fn write_all(queue: &Receiver<Message>, lost: &AtomicU64) {
                 lost.fetch_add(1, Ordering::Relaxed);
             }
             Message::Line(_) if queue.is_empty() => {
-                tell(lost);
+                report_lost(lost);
             }
             Message::Line(_) => {}
             Message::Flush(waiting) => drop(waiting),
@@ -122,8 +122,8 @@ fn write_all(queue: &Receiver<Message>, lost: &AtomicU64) {
     }
 }
 
-/// Tells the reader, who has caught up, what it missed. `false` where that is nothing.
-fn tell(lost: &AtomicU64) -> bool {
+/// Reports what the reader, who has caught up, missed. `false` where that is nothing.
+fn report_lost(lost: &AtomicU64) -> bool {
     let lines = lost.swap(0, Ordering::Relaxed);
     if lines > 0 {
         tracing::warn!(lines, "lines of the log were lost");

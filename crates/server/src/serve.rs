@@ -92,7 +92,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     .map_err(cause)?;
 
     // Signals are ours: requests are the first of several that get their time.
-    let mut server = http_face::server(&service.face(), settings.listeners, KEEP_ALIVE)?
+    let mut server = rest::server(&service.api(), settings.listeners, KEEP_ALIVE)?
         .disable_signals()
         .shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {

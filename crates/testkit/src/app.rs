@@ -115,13 +115,13 @@ impl TestApp {
             runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();
-        let face = service.face();
+        let api = service.api();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         // Longer than a test takes: a connection that ends just as it is used again would fail the test.
         let keep_alive = Duration::from_secs(600);
         let server =
-            http_face::server(&face, vec![listener], keep_alive).unwrap().workers(1).disable_signals().run();
+            rest::server(&api, vec![listener], keep_alive).unwrap().workers(1).disable_signals().run();
         let handle = server.handle();
         tokio::spawn(server);
         let client = Client::new(&origin);

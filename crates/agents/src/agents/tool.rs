@@ -107,22 +107,22 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
-    /// The schema of the arguments as the model is told it: without those that are fixed.
-    pub(crate) fn told_parameters(&self) -> Value {
-        let mut told = self.parameters.clone();
-        if let Some(properties) = told.get_mut("properties").and_then(Value::as_object_mut) {
+    /// The schema of the arguments that the model chooses: those that are not fixed.
+    pub(crate) fn open_parameters(&self) -> Value {
+        let mut open = self.parameters.clone();
+        if let Some(properties) = open.get_mut("properties").and_then(Value::as_object_mut) {
             properties.retain(|name, _| !self.fixed_arguments.contains_key(name));
         }
-        if let Some(required) = told.get_mut("required").and_then(Value::as_array_mut) {
+        if let Some(required) = open.get_mut("required").and_then(Value::as_array_mut) {
             required
                 .retain(|name| !name.as_str().is_some_and(|name| self.fixed_arguments.contains_key(name)));
         }
-        told
+        open
     }
 
     /// What the model is told of it under a name.
     pub(crate) fn spec(&self, name: &str) -> ToolSpec {
-        let (description, parameters) = (self.description.clone(), self.told_parameters());
+        let (description, parameters) = (self.description.clone(), self.open_parameters());
         ToolSpec { name: name.to_owned(), description, parameters }
     }
 }
@@ -163,7 +163,7 @@ impl ToolRow {
     }
 
     pub(crate) fn settings(&self) -> Result<ToolSettings> {
-        Ok(self.settings.parse()?)
+        self.settings.parse()
     }
 
     pub(crate) fn tool(self) -> Result<AgentTool> {

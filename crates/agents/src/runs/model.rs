@@ -413,7 +413,7 @@ impl RunRow {
 
     pub(super) fn options(&self) -> Result<RunOptions> {
         // Most runs have none, and every answer asks.
-        if self.options.as_str() == "{}" { Ok(RunOptions::default()) } else { Ok(self.options.parse()?) }
+        if self.options.as_str() == "{}" { Ok(RunOptions::default()) } else { self.options.parse() }
     }
 
     /// As callers see it, but for what is asked of a person, which stands in its steps.

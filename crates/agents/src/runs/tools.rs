@@ -56,7 +56,7 @@ impl RunEngine {
                     done.push(step);
                 }
                 Checked::Call(tool, _) if step.status == StepStatus::Asked => {
-                    hold_back(step, tool, &mut held_back)
+                    hold_back(step, tool, &mut held_back);
                 }
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
                     let output = if work.working.cancel.is_cancelled() {

@@ -101,7 +101,7 @@ pub(super) struct Spender<'a> {
 
 /// Tells every threshold that `spent` has reached and that was not told before. The caller has locked the key's
 /// month: a budget that is being set waits for it, and then tells what it finds spent.
-pub(super) fn tell_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
+pub(super) fn emit_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
     let Some(budget) = keys::budget(tx, spender.key)? else { return Ok(()) };
     let percent = money::percent(spent, budget.cents);
     if percent < THRESHOLDS.into_iter().min().unwrap_or(0) {
@@ -173,7 +173,7 @@ pub fn budget_changed(tx: &mut Tx, stored: &StoredKey) -> Result<()> {
         lineage: &key.lineage,
         month: &month,
     };
-    tell_thresholds(tx, &spender, spent)
+    emit_thresholds(tx, &spender, spent)
 }
 
 /// A key's month for reading.

@@ -243,7 +243,7 @@ impl<'a> Work<'a> {
             lineage: &caller.key.lineage,
             month: &held.month,
         };
-        budget::tell_thresholds(tx, &spender, spent)
+        budget::emit_thresholds(tx, &spender, spent)
     }
 }
 

@@ -208,7 +208,7 @@ async fn proxies_of_the_environment_are_ignored() {
     child.env_remove("no_proxy").env_remove("NO_PROXY").env("EGRESS_TEST_SERVER", server.rule());
     let output = tokio::task::spawn_blocking(move || child.output()).await.unwrap().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!((server.accepted(), trap.caught()), (1, 0));
+    assert_eq!((server.accepted(), trap.captured()), (1, 0));
 }
 
 #[tokio::test]

@@ -341,7 +341,7 @@ async fn hostile_urls_connect_to_nothing() {
             assert_eq!(sent, checked, "{url}");
             assert_eq!(matches!(sent, Error::InvalidUrl { .. }), invalid, "{url}: {sent}");
             assert!(sent.is_refusal(), "{url}: {sent}");
-            assert_eq!(trap.caught(), 0, "{url}");
+            assert_eq!(trap.captured(), 0, "{url}");
         }
     }
     assert!(INVALID.len() + FORBIDDEN.len() + ANSWERS.len() > 150);
@@ -362,7 +362,7 @@ async fn hostile_urls_of_webhooks_connect_to_nothing() {
         let sent = connector.send(Request::post(&url, "{}").limits(limits)).await.unwrap_err();
         assert_eq!(sent, checked, "{url}");
         assert!(sent.is_refusal(), "{url}: {sent}");
-        assert_eq!(trap.caught(), 0, "{url}");
+        assert_eq!(trap.captured(), 0, "{url}");
     }
     for name in ["good.example", "localhost", "hooks.internal", "x.hooks.internal"] {
         assert_eq!(script.lookups(name), 0, "{name} was looked up");
@@ -403,7 +403,7 @@ async fn redirects_of_receivers_lead_nowhere() {
             let before = server.seen().len();
             let response = server.connector().send(request).await.unwrap();
             assert_eq!((response.status, server.seen().len()), (status, before + 1), "{answer}");
-            assert_eq!(trap.caught(), 0, "{answer}");
+            assert_eq!(trap.captured(), 0, "{answer}");
         }
     }
 }
@@ -420,7 +420,7 @@ async fn hostile_answers_connect_to_nothing() {
             assert!(!format!("{error} {error:?}").contains(address), "the answer leaked: {error}");
         }
         assert_eq!(script.lookups("name.example"), 1, "{answer}");
-        assert_eq!(trap.caught(), 0, "{answer}");
+        assert_eq!(trap.captured(), 0, "{answer}");
     }
 }
 
@@ -433,7 +433,7 @@ async fn the_trap_catches_what_is_allowed() {
     let url = format!("http://127.0.0.1:{}/", trap.port);
     let error = connector.send(Request::get(url).limits(limits)).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
-    assert_eq!(trap.caught(), 1);
+    assert_eq!(trap.captured(), 1);
 }
 
 /// A server on 127.0.0.2, which the operator allows and which stands for a public host, and a trap on the same
@@ -458,7 +458,7 @@ async fn rebinding_between_check_and_connection_has_no_effect() {
         assert_eq!(connector.send(Request::get(&url)).await.unwrap().body, "public");
     }
     assert_eq!(script.lookups("rebind.example"), 1, "one lookup, then the pooled connection");
-    assert_eq!((server.accepted(), trap.caught()), (1, 0));
+    assert_eq!((server.accepted(), trap.captured()), (1, 0));
 }
 
 #[tokio::test]
@@ -475,7 +475,7 @@ async fn rebinding_between_requests_is_refused() {
     let error = connector.send(Request::get(&url)).await.unwrap_err();
     assert!(matches!(error, Error::Forbidden { .. }), "{error}");
     assert_eq!(script.lookups("rebind.example"), 2);
-    assert_eq!((server.accepted(), trap.caught()), (1, 0));
+    assert_eq!((server.accepted(), trap.captured()), (1, 0));
 }
 
 #[tokio::test]
@@ -487,7 +487,7 @@ async fn one_bad_address_spoils_an_allowed_answer() {
         let error = script.connector(&["127.0.0.2"]).send(Request::get(url)).await.unwrap_err();
         assert!(matches!(error, Error::Forbidden { .. }), "{error}");
     }
-    assert_eq!((server.accepted(), trap.caught()), (0, 0));
+    assert_eq!((server.accepted(), trap.captured()), (0, 0));
 }
 
 #[tokio::test]
@@ -506,7 +506,7 @@ async fn rules_hold_per_port_and_caller() {
         let error = connector.send(Request::get(server.url("/")).limits(limits)).await.unwrap_err();
         assert!(matches!(error, Error::Forbidden { .. }), "{error}");
     }
-    assert_eq!((server.accepted(), trap.caught()), (0, 0));
+    assert_eq!((server.accepted(), trap.captured()), (0, 0));
 }
 
 #[tokio::test]

@@ -161,5 +161,5 @@ async fn handshakes_count_as_connecting() {
     let request = Request::get(format!("https://127.0.0.1:{}/", trap.port)).limits(limits);
     let error = connector.send(request).await.unwrap_err();
     assert_eq!(error, Error::Timeout { reason: "no connection in time" });
-    assert_eq!(trap.caught(), 1);
+    assert_eq!(trap.captured(), 1);
 }

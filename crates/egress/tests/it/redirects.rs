@@ -55,7 +55,7 @@ async fn no_redirect_reaches_what_is_forbidden() {
         let request = Request::get(server.url("/")).header("x-location", &location).limits(following(5));
         let error = connector.send(request).await.unwrap_err();
         assert!(error.is_refusal(), "{location}: {error}");
-        assert_eq!(trap.caught(), 0, "{location}");
+        assert_eq!(trap.captured(), 0, "{location}");
     }
     assert_eq!((script.lookups("inner.example"), script.lookups("mixed.example")), (2, 1));
 }

@@ -200,7 +200,7 @@ impl Trap {
     }
 
     /// How many connections came since the last call.
-    pub fn caught(&self) -> usize {
+    pub fn captured(&self) -> usize {
         let mut caught = 0;
         for listener in &self.listeners {
             loop {

@@ -1,9 +1,9 @@
 //! What happens to received requests by itself.
 
 use super::Receiver;
-use super::again::Again;
 use super::queries;
 use super::received::{self, Which};
+use super::reprocessed::StoredRequest;
 use jobs::{JobContext, JobError};
 use model::{InboundWebhookId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -51,8 +51,8 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
             };
             let Some(request) = request else { continue };
             let hook = receiver.compile(row)?;
-            let ending = Again::stored(request).ending(&hook);
-            job.db.write(move |tx| received::end_again(tx, workspace, &id, &ending)).await?;
+            let ending = StoredRequest::stored(request).ending(&hook);
+            job.db.write(move |tx| received::finish_reprocessed(tx, workspace, &id, &ending)).await?;
         }
         after = Some(last);
     }

@@ -5,21 +5,21 @@
 //! answered: an answer with 2xx was kept, exactly once. Nothing of a request is read before it is verified but what
 //! verifying needs, and nothing that anybody sends is an internal error.
 
-mod again;
 mod answer;
 mod bucket;
 mod dedupe;
+mod evaluate;
 mod events;
 mod handshake;
 mod hook;
 pub mod jobs;
-mod judge;
 mod mapping;
 mod model;
 mod operations;
 mod queries;
 mod received;
 mod receiver;
+mod reprocessed;
 mod request;
 mod requests;
 mod sample;

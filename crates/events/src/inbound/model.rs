@@ -374,7 +374,7 @@ pub(super) fn seal_secrets(
 
 impl Row {
     pub(super) fn settings(&self) -> Result<Settings> {
-        Ok(self.settings.parse()?)
+        self.settings.parse()
     }
 
     pub(super) fn secrets(&self, seal: &Seal) -> Result<Secrets> {

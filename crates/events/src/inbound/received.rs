@@ -1,7 +1,7 @@
 //! Received requests in the database.
 
+use super::evaluate::{Ending, Kept, RequestStatus, Taken};
 use super::events::{Failing, InboundEvent};
-use super::judge::{Ending, Kept, RequestStatus, Taken};
 use super::model::FAILURE_WINDOW_SECONDS;
 use super::scheme::Refusal;
 use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
@@ -249,7 +249,7 @@ pub(super) fn taken(
 }
 
 /// Writes how a request ended that had failed. One that was mapped meanwhile stays as it is.
-pub(super) fn end_again(
+pub(super) fn finish_reprocessed(
     tx: &mut Tx,
     workspace: WorkspaceId,
     id: &ReceivedRequestId,

@@ -6,8 +6,8 @@
 
 use super::answer;
 use super::bucket::Bucket;
+use super::evaluate::{Evaluation, Taken, evaluate};
 use super::hook::Hook;
-use super::judge::{Judged, Taken, judge};
 use super::model::{ResponseKind, Status};
 use super::queries;
 use super::received::{self, Appended};
@@ -125,17 +125,17 @@ impl Inner {
             return Err(Error::new(Code::RateLimited, message).retry_after(seconds));
         }
         let body = request.body.clone();
-        match self.judged(&hook, request, now).await? {
-            Judged::Answered(answer) => Ok(answer),
-            Judged::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Requests are posted here.")),
-            Judged::Refused(kept, refusal) => {
+        match self.evaluated(&hook, request, now).await? {
+            Evaluation::Answered(answer) => Ok(answer),
+            Evaluation::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Requests are posted here.")),
+            Evaluation::Refused(kept, refusal) => {
                 self.parts.db.write(move |tx| received::note_refusal(tx, &kept, refusal)).await?;
                 tracing::debug!(webhook = %hook.id, reason = refusal.as_str(), "a received request was refused");
                 // The sender hears nothing that would help with guessing.
                 let message = "The request could not be verified. The webhook's log says why.";
                 Err(Error::new(Code::InvalidSignature, message))
             }
-            Judged::Taken(taken) => self.take(&hook, taken, body, id).await,
+            Evaluation::Taken(taken) => self.take(&hook, taken, body, id).await,
         }
     }
 
@@ -183,7 +183,7 @@ impl Inner {
         buckets.entry(webhook.clone()).or_default().clone()
     }
 
-    async fn judged(&self, hook: &Arc<Hook>, request: RawRequest, now: Timestamp) -> Result<Judged> {
+    async fn evaluated(&self, hook: &Arc<Hook>, request: RawRequest, now: Timestamp) -> Result<Evaluation> {
         let mut url = self.url_of(&request.rest);
         if !request.query.is_empty() {
             url.extend(["?", &request.query]);
@@ -200,13 +200,9 @@ impl Inner {
                 body: &request.body,
                 now,
             };
-            judge(&hook, &incoming, &*random)
+            evaluate(&hook, &incoming, &*random)
         };
-        if is_large {
-            Ok(tokio::task::spawn_blocking(work).await.map_err(Error::internal)?)
-        } else {
-            Ok(work())
-        }
+        if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
     }
 
     async fn take(&self, hook: &Hook, taken: Taken, body: Bytes, id: &RequestId) -> Result<RawAnswer> {

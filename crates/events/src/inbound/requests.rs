@@ -1,6 +1,6 @@
 //! The log of received requests, as callers see it.
 
-use super::judge::RequestStatus;
+use super::evaluate::RequestStatus;
 use super::queries;
 use super::received::{self, Which, WithBody};
 use base64::Engine;

@@ -1,10 +1,10 @@
 //! Trying a mapping out, and proposing one from what came in.
 
-use super::again::Again;
+use super::evaluate::RequestStatus;
 use super::hook::Hook;
-use super::judge::RequestStatus;
 use super::mapping::{ContactMapping, Mapping, MatchOn, Variable, VariableType};
 use super::received::{self, Which};
+use super::reprocessed::StoredRequest;
 use super::requests::RequestFault;
 use super::source::path_of;
 use model::{Error, InboundWebhookId, JsonText, Random, ReceivedRequestId, Result, Timestamp, WorkspaceId};
@@ -84,7 +84,7 @@ pub(super) fn candidates(
     row: (WorkspaceId, &InboundWebhookId),
     sample: Option<Sample>,
     random: &dyn Random,
-) -> Result<(Vec<Again>, bool)> {
+) -> Result<(Vec<StoredRequest>, bool)> {
     let Some(sample) = sample else { return Ok((last(read, row)?, true)) };
     let Some(id) = sample.request_id else {
         let now = read.now();
@@ -101,26 +101,32 @@ pub(super) fn candidates(
     let which = Which { id: Some(ReceivedRequestId::parse(&id).ok_or_else(unknown)?), status: None };
     let (rows, _) = received::requests(read, row, &which, OffsetPage { limit: 1, offset: 0 }, 1 << 20)?;
     let stored = rows.into_iter().next().ok_or_else(unknown)?;
-    Ok((vec![Again::stored(stored)], true))
+    Ok((vec![StoredRequest::stored(stored)], true))
 }
 
-fn made_up(sample: Sample, now: Timestamp, random: &dyn Random) -> Again {
+fn made_up(sample: Sample, now: Timestamp, random: &dyn Random) -> StoredRequest {
     let content_type = sample.content_type.unwrap_or_else(|| "application/json".to_owned());
     let mut headers = sample.headers.unwrap_or_default();
     headers.insert("content-type".to_owned(), content_type);
     let id = ReceivedRequestId::new(now, random);
-    Again::made_up(id, headers, sample.query.unwrap_or_default(), sample.body.unwrap_or_default(), now)
+    StoredRequest::made_up(
+        id,
+        headers,
+        sample.query.unwrap_or_default(),
+        sample.body.unwrap_or_default(),
+        now,
+    )
 }
 
 /// The last requests that were taken.
-fn last(read: &mut Read, row: (WorkspaceId, &InboundWebhookId)) -> Result<Vec<Again>> {
+fn last(read: &mut Read, row: (WorkspaceId, &InboundWebhookId)) -> Result<Vec<StoredRequest>> {
     let page = OffsetPage { limit: SAMPLES, offset: 0 };
     let rows = received::taken(read, row, page, SAMPLE_BODY)?;
-    Ok(rows.into_iter().map(Again::stored).collect())
+    Ok(rows.into_iter().map(StoredRequest::stored).collect())
 }
 
 /// Tries a webhook's mapping.
-pub(super) fn preview(hook: &Hook, request: &Again, is_stored: bool) -> Result<Preview> {
+pub(super) fn preview(hook: &Hook, request: &StoredRequest, is_stored: bool) -> Result<Preview> {
     let ending = request.ending(hook);
     Ok(Preview {
         request_id: is_stored.then(|| request.id.clone()),
@@ -136,7 +142,7 @@ pub(super) fn sampled(read: &mut Read, row: (WorkspaceId, &InboundWebhookId)) ->
     if requests.is_empty() {
         return Ok(None);
     }
-    let bodies: Vec<Value> = requests.iter().map(Again::body).collect();
+    let bodies: Vec<Value> = requests.iter().map(StoredRequest::body).collect();
     let all: Vec<&Value> = bodies.iter().collect();
     Ok(Some(Sampled {
         request_ids: requests.into_iter().map(|request| request.id).collect(),

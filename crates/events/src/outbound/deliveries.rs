@@ -415,7 +415,8 @@ pub fn retry_webhook_delivery(
         return Err(Error::new(Code::InvalidState, "A test is not delivered again: make another one."));
     }
     let now = tx.now();
-    let id = again(tx, &[(row, now)])?.pop().ok_or_else(|| Error::internal("a retry made no delivery"))?;
+    let id =
+        redeliver(tx, &[(row, now)])?.pop().ok_or_else(|| Error::internal("a retry made no delivery"))?;
     engine.0.wake_after(tx);
     let made = find(tx, caller.workspace_id(), &endpoint_id, &id)?;
     Ok(Created(show(made, &[])))
@@ -431,7 +432,7 @@ pub(crate) fn refuse_disabled(endpoint: &super::model::EndpointRow) -> Result<()
 }
 
 /// Makes new deliveries of what was delivered before, due at the given times; gives their ids.
-pub(crate) fn again(tx: &mut Tx, rows: &[(DeliveryRow, Timestamp)]) -> Result<Vec<DeliveryId>> {
+pub(crate) fn redeliver(tx: &mut Tx, rows: &[(DeliveryRow, Timestamp)]) -> Result<Vec<DeliveryId>> {
     let (now, random) = (tx.now(), tx.random());
     let made = rows.iter().map(|(row, due)| NewDelivery {
         id: DeliveryId::new(now, &*random),

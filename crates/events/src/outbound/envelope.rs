@@ -60,7 +60,7 @@ pub(crate) fn body(event: &Placed, payload: Payload) -> String {
 /// The old values of what an event's data calls `changed`. Few events do, so most are not parsed.
 fn previous(data: &JsonText) -> Option<Previous> {
     #[derive(Deserialize)]
-    struct Told {
+    struct Changes {
         changed: BTreeMap<String, Change>,
     }
     #[derive(Deserialize)]
@@ -70,7 +70,7 @@ fn previous(data: &JsonText) -> Option<Previous> {
     if !data.as_str().contains("\"changed\"") {
         return None;
     }
-    let changed = data.parse::<Told>().ok()?.changed;
+    let changed = data.parse::<Changes>().ok()?.changed;
     let previous: Previous = changed.into_iter().map(|(field, change)| (field, change.old)).collect();
     (!previous.is_empty()).then_some(previous)
 }

@@ -288,10 +288,10 @@ impl EndpointRow {
     }
 
     pub(crate) fn enabled_events(&self) -> Result<Vec<String>> {
-        Ok(self.enabled_events.parse()?)
+        self.enabled_events.parse()
     }
 
     pub(crate) fn filter(&self) -> Result<Option<Filter>> {
-        Ok(self.filter.as_ref().map(JsonText::parse).transpose()?)
+        self.filter.as_ref().map(JsonText::parse).transpose()
     }
 }

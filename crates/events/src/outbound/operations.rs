@@ -59,7 +59,7 @@ pub fn create_webhook_endpoint(
     let scheme = new.signature_scheme.unwrap_or(SignatureScheme::Hmac);
     let fresh = Fresh::new(scheme, None, &*random)?;
     let status = new.status.unwrap_or(EndpointStatus::Enabled);
-    let off = (status == EndpointStatus::Disabled).then(|| DisabledReason::Manual);
+    let off = (status == EndpointStatus::Disabled).then_some(DisabledReason::Manual);
     let row = EndpointRow {
         workspace_id: caller.workspace_id(),
         url: new.url,

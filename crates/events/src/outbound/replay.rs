@@ -1,6 +1,6 @@
 //! `POST /webhook-endpoints/{endpointId}/replay`: what was not delivered, or shall be once more.
 
-use super::deliveries::{Origin, Status, again, refuse_disabled};
+use super::deliveries::{Origin, Status, redeliver, refuse_disabled};
 use super::fanout::{Subscriber, enqueue, store_bodies};
 use super::{deliveries, endpoints};
 use crate::Deliveries;
@@ -122,7 +122,7 @@ pub fn replay_webhook_endpoint(
     let count = if let Some(ids) = &new.delivery_ids {
         let rows = chosen_deliveries(tx, workspace, &endpoint_id, ids, now)?;
         if !dry_run {
-            again(tx, &rows)?;
+            redeliver(tx, &rows)?;
         }
         rows.len()
     } else {
@@ -247,7 +247,7 @@ fn chosen_events(
         .collect()
 }
 
-/// The events of a chunk that are delivered again, and the place of the chunk's last event.
+/// The events of a chunk that are delivered redeliver, and the place of the chunk's last event.
 fn chunk(
     read: &mut Read,
     catalogue: &Catalogue,

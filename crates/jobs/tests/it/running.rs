@@ -343,7 +343,7 @@ async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committe
         db.write(move |tx| {
             tx.enqueue(None, "k", Some("key"), &2, tx.now())?;
             asked.send(()).map_err(Error::internal)?;
-            Ok(may_go_on.lock().unwrap().recv().map_err(Error::internal)?)
+            may_go_on.lock().unwrap().recv().map_err(Error::internal)
         })
         .await
     });

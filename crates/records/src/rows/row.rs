@@ -38,7 +38,7 @@ impl ItemRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn values(&self) -> model::Result<Data> {
-        Ok(self.data.parse()?)
+        self.data.parse()
     }
 
     /// The item as filters, sorts and keys see it; `data` are its values, parsed.

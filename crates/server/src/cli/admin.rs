@@ -241,11 +241,11 @@ where
     migrate(config)?;
     let db = open_database(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(command(db)).map_err(told)
+    runtime.block_on(command(db)).map_err(operator_message)
 }
 
-/// What a person is told: the message and its code, and the cause of an internal failure.
-fn told(error: model::Error) -> anyhow::Error {
+/// What a person sees: the message and its code, and the cause of an internal failure.
+fn operator_message(error: model::Error) -> anyhow::Error {
     match error.cause() {
         Some(cause) => anyhow::anyhow!("{error} ({cause})"),
         None => anyhow::anyhow!("{error} ({})", error.code().as_str()),

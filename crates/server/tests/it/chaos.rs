@@ -59,7 +59,7 @@ async fn drop_connections(data: &TestDb) {
     dropped.await.unwrap();
 }
 
-async fn tell(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
+async fn emit_events(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
     for start in (from..to).step_by(100) {
         let numbers = start..(start + 100).min(to);
         let told = data.db.write(move |tx| {
@@ -105,7 +105,7 @@ testkit::on_both! {
         }
         let events = events();
         for round in 0..2 {
-            tell(data, workspace, events * round / 2, events * (round + 1) / 2).await;
+            emit_events(data, workspace, events * round / 2, events * (round + 1) / 2).await;
             let enough = usize::try_from(events * (round + 1) / 4).unwrap();
             patiently("deliveries are under way", async || receiver.count() > enough).await;
             workers.pop().unwrap().kill();

@@ -93,7 +93,7 @@ async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
     let wait = std::sync::Mutex::new(wait);
     let first = tokio::spawn({
         let db = db.clone();
-        async move { db.write(move |_| Ok(wait.lock().unwrap().recv().map_err(Error::internal)?)).await }
+        async move { db.write(move |_| wait.lock().unwrap().recv().map_err(Error::internal)).await }
     });
     while db.stats().writes == 0 {
         tokio::task::yield_now().await;

@@ -216,7 +216,7 @@ pub(super) struct ViewRow {
 impl ViewRow {
     /// What is stored beside its columns.
     pub(super) fn settings(&self) -> Result<Settings> {
-        Ok(self.settings.parse()?)
+        self.settings.parse()
     }
 
     /// As callers see it.

@@ -1,4 +1,4 @@
-//! What a face hands to the pipeline, and what it is given to send.
+//! Transport types: what an interface hands to the pipeline, and what it is given to send.
 
 use crate::raw_route::Chunks;
 use model::{Error, RequestId};
@@ -59,7 +59,7 @@ impl Default for Limits {
     }
 }
 
-/// An answer for a face to send.
+/// An answer for an interface to send.
 #[derive(Debug)]
 pub struct Response {
     /// The HTTP status.

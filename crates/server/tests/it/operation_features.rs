@@ -1,4 +1,4 @@
-//! What areas may use and few do: headers of their own, data that they printed, large and optional bodies, and addresses
+//! Features of operations that few areas use: headers of their own, data that they printed, large and optional bodies, and addresses
 //! beside the API. Shown on operations made for it, behind the same front door.
 
 use crate::document::{has_rate_headers, well_formed};
@@ -250,12 +250,12 @@ impl Bed {
             limits: own.limits.clone(),
         };
         let flood = Arc::new(Flood::default());
-        let mut face = app.service.face();
-        face.pipeline = Arc::new(pipeline);
-        face.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
+        let mut api = app.service.api();
+        api.pipeline = Arc::new(pipeline);
+        api.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let server = http_face::server(&face, vec![listener], std::time::Duration::from_secs(600)).unwrap();
+        let server = rest::server(&api, vec![listener], std::time::Duration::from_secs(600)).unwrap();
         tokio::spawn(server.workers(1).disable_signals().run());
         let client = Client::new(&format!("http://{address}"));
         Self { app, client, address, key, flood, document }

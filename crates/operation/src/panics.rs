@@ -1,4 +1,4 @@
-//! A panic is a fault of one request, and its caller is told so like of any other.
+//! Panic isolation: a panic ends one request, which answers `internal_error` as after any other failure.
 
 use futures::FutureExt;
 use model::{Error, Result};
@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 ///
 /// What `work` shares with other requests is behind locks that outlive a panic, and its transactions have been rolled
 /// back.
-pub(crate) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn catch_panic<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(Error::internal(said(&*panic))))
 }
 

@@ -1,4 +1,4 @@
-//! From a request to what is to be kept of it: verification, handshake, mapping. No I/O.
+//! Request evaluation: verification, handshake and mapping, and what is to be kept of a request. No I/O.
 
 use super::events::{InboundEvent, Received};
 use super::hook::Hook;
@@ -67,7 +67,7 @@ pub(super) struct Ending {
 }
 
 /// A request, judged.
-pub(super) enum Judged {
+pub(super) enum Evaluation {
     /// A question, with its answer. Nothing is kept.
     Answered(RawAnswer),
     /// It could not be verified.
@@ -79,18 +79,18 @@ pub(super) enum Judged {
 }
 
 /// Judges a request.
-pub(super) fn judge(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Judged {
+pub(super) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Evaluation {
     match request.method {
         "POST" => {}
         "GET" if hook.handshake.has_get() => {}
-        _ => return Judged::OtherMethod,
+        _ => return Evaluation::OtherMethod,
     }
-    let refused = |refusal| Judged::Refused(kept(hook, request, random), refusal);
+    let refused = |refusal| Evaluation::Refused(kept(hook, request, random), refusal);
     if let Err(refusal) = hook.admits(request.peer) {
         return refused(refusal);
     }
     match hook.handshake.unsigned(request) {
-        Some(Ok(answer)) => return Judged::Answered(answer),
+        Some(Ok(answer)) => return Evaluation::Answered(answer),
         Some(Err(refusal)) => return refused(refusal),
         None => {}
     }
@@ -100,13 +100,13 @@ pub(super) fn judge(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) ->
     // Only now, of a sender who is known, is the body read.
     let (form, body) = read_body(request.media_type().as_deref(), request.body);
     if let Some(answer) = hook.handshake.signed(&body) {
-        return Judged::Answered(answer);
+        return Evaluation::Answered(answer);
     }
     let kept = kept(hook, request, random);
     let until = request.now.plus_seconds(hook.dedupe.window_seconds);
     let digest = hook.dedupe.digest(request, &body).map(|digest| (digest, until));
     let ending = ending(hook, request, &kept.id, form, body);
-    Judged::Taken(Taken { kept, digest, ending })
+    Evaluation::Taken(Taken { kept, digest, ending })
 }
 
 fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {

@@ -1,7 +1,7 @@
-//! Requests that are looked at again: stored ones, and samples that a caller makes up.
+//! Reprocessing: requests that are evaluated once more, stored ones and samples that a caller makes up.
 
+use super::evaluate::{Ending, ending};
 use super::hook::Hook;
-use super::judge::{Ending, ending};
 use super::received::WithBody;
 use super::request::{Incoming, read_body};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A request that did not just come in.
-pub(super) struct Again {
+pub(super) struct StoredRequest {
     pub(super) id: ReceivedRequestId,
     headers: Vec<(String, Bytes)>,
     method: String,
@@ -20,7 +20,7 @@ pub(super) struct Again {
     received_at: Timestamp,
 }
 
-impl Again {
+impl StoredRequest {
     /// A stored request, with what was kept of its headers.
     pub(super) fn stored((row, body): WithBody) -> Self {
         Self {
