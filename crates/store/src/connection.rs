@@ -1,5 +1,6 @@
 //! The connection that is one of two, and the pools that hand it out.
 
+use crate::erased::{PgConnection, SqliteConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::r2d2::{self, ManageConnection};
