@@ -6,7 +6,6 @@ use diesel::prelude::*;
 use diesel::r2d2::{self, ManageConnection};
 
 /// A connection to either database. Ordinary diesel queries run on it as they are.
-#[derive(diesel::MultiConnection)]
 pub enum AnyConnection {
     /// Embedded SQLite.
     Sqlite(SqliteConnection),
@@ -98,11 +97,10 @@ impl ManageConnection for Manager {
 
     fn has_broken(&self, connection: &mut AnyConnection) -> bool {
         use diesel::connection::{AnsiTransactionManager, TransactionManager};
-        use diesel::r2d2::R2D2Connection;
         match connection {
             AnyConnection::Sqlite(_) => false,
             AnyConnection::Postgres(connection) => {
-                connection.is_broken() || AnsiTransactionManager::is_broken_transaction_manager(connection)
+                AnsiTransactionManager::is_broken_transaction_manager(connection)
             }
         }
     }
