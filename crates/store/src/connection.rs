@@ -1,17 +1,9 @@
-//! The connection that is one of two, and the pools that hand it out.
+//! How connections to either database are opened, and the pool of them.
 
-use crate::erased::{PgConnection, SqliteConnection};
+use crate::erased::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::r2d2::{self, ManageConnection};
-
-/// A connection to either database. Ordinary diesel queries run on it as they are.
-pub enum AnyConnection {
-    /// Embedded SQLite.
-    Sqlite(SqliteConnection),
-    /// PostgreSQL.
-    Postgres(PgConnection),
-}
 
 /// Which database, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,11 @@
-//! Connections that look at a statement through a pointer: what diesel does to prepare, bind and run one is compiled
-//! once for each database and not once for each statement.
+//! The connection that is one of two. It looks at a statement through a pointer: what diesel does to prepare, bind and
+//! run one is compiled once for each database and not once for each statement.
 //!
 //! Diesel's own connections are generic over the statement, down to the calls of the C library, and so is what its
 //! derive for two databases puts above them. With hundreds of statements that was a third of what the compiler made of
 //! a crate that is full of them. That derive also writes out a statement's text whenever it is run; here it is written
 //! only to be prepared.
 
-use crate::AnyConnection;
 use diesel::backend::Backend;
 use diesel::connection::{
     AnsiTransactionManager, CacheSize, Connection, DefaultLoadingMode, Instrumentation, LoadConnection,
@@ -220,6 +219,14 @@ connection! {
 connection! {
     /// A connection to PostgreSQL.
     PgConnection, diesel::PgConnection, Pg, Postgres, run_on_postgres, load_from_postgres
+}
+
+/// A connection to either database. Ordinary diesel queries run on it as they are.
+pub enum AnyConnection {
+    /// Embedded SQLite.
+    Sqlite(SqliteConnection),
+    /// PostgreSQL.
+    Postgres(PgConnection),
 }
 
 #[inline(never)]

@@ -18,9 +18,9 @@ mod tx;
 mod writer;
 
 pub use cached::{Cached, CachedChange};
-pub use connection::{AnyConnection, Backend};
+pub use connection::Backend;
 pub use db::{Db, Options, Stats};
-pub use erased::{PgConnection, SqliteConnection};
+pub use erased::{AnyConnection, PgConnection, SqliteConnection};
 pub use lock_order::{LockLevel, LockMode};
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{EventObserver, Read, Tx};
