@@ -1,17 +1,9 @@
-//! The connection that is one of two, and the pools that hand it out.
+//! How connections to either database are opened, and the pool of them.
 
+use crate::erased::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::r2d2::{self, ManageConnection};
-
-/// A connection to either database. Ordinary diesel queries run on it as they are.
-#[derive(diesel::MultiConnection)]
-pub enum AnyConnection {
-    /// Embedded SQLite.
-    Sqlite(SqliteConnection),
-    /// PostgreSQL.
-    Postgres(PgConnection),
-}
 
 /// Which database, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,11 +89,10 @@ impl ManageConnection for Manager {
 
     fn has_broken(&self, connection: &mut AnyConnection) -> bool {
         use diesel::connection::{AnsiTransactionManager, TransactionManager};
-        use diesel::r2d2::R2D2Connection;
         match connection {
             AnyConnection::Sqlite(_) => false,
             AnyConnection::Postgres(connection) => {
-                connection.is_broken() || AnsiTransactionManager::is_broken_transaction_manager(connection)
+                AnsiTransactionManager::is_broken_transaction_manager(connection)
             }
         }
     }

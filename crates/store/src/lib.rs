@@ -7,6 +7,7 @@ mod cached;
 mod connection;
 mod db;
 pub mod dialect;
+mod erased;
 mod lock_order;
 mod migrations;
 mod one_row;
@@ -18,8 +19,9 @@ mod tx;
 mod writer;
 
 pub use cached::{Cached, CachedChange};
-pub use connection::{AnyConnection, Backend};
+pub use connection::Backend;
 pub use db::{Db, Options, Stats};
+pub use erased::{AnyConnection, PgConnection, SqliteConnection};
 pub use lock_order::{LockLevel, LockMode};
 pub use one_row::OneRow;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};

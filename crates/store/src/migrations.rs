@@ -1,7 +1,7 @@
 //! Migrations, embedded in the program: one folder per database, the same versions in both.
 
+use crate::{PgConnection, SqliteConnection};
 use diesel::migration::MigrationSource;
-use diesel::{PgConnection, SqliteConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use model::{Error, Result};
 

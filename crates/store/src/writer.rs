@@ -4,9 +4,9 @@
 //! shared by all who wait for it. One that fails after it changed something takes the group with it, which is then done
 //! again with a savepoint for each: savepoints for all would cost more than the works themselves.
 
-use crate::AnyConnection;
 use crate::connection::{Role, open_sqlite};
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
+use crate::{AnyConnection, SqliteConnection};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use diesel::dsl::sql;
 use diesel::prelude::*;

@@ -1,0 +1,341 @@
+//! The connection that is one of two. It looks at a statement through a pointer: what diesel does to prepare, bind and
+//! run one is compiled once for each database and not once for each statement.
+//!
+//! Diesel's own connections are generic over the statement, down to the calls of the C library, and so is what its
+//! derive for two databases puts above them. With hundreds of statements that was a third of what the compiler made of
+//! a crate that is full of them. That derive also writes out a statement's text whenever it is run; here it is written
+//! only to be prepared.
+
+use diesel::backend::Backend;
+use diesel::connection::{
+    AnsiTransactionManager, CacheSize, Connection, DefaultLoadingMode, Instrumentation, LoadConnection,
+    SimpleConnection, TransactionManager, TransactionManagerStatus,
+};
+use diesel::expression::QueryMetadata;
+use diesel::internal::derives::multiconnection::{AstPassHelper, ConnectionSealed, MultiConnectionHelper};
+use diesel::migration::MigrationConnection;
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, Query, QueryBuilder, QueryFragment, QueryId};
+use diesel::sql_types::Untyped;
+use diesel::sqlite::Sqlite;
+use diesel::{ConnectionError, ConnectionResult, QueryResult};
+use std::any::TypeId;
+use std::cell::Cell;
+use std::ops::Deref;
+
+/// What diesel's derive makes of it is used: the backend that is either, its values and its rows. The connection itself
+/// is not.
+#[derive(diesel::MultiConnection)]
+pub enum Either {
+    Sqlite(diesel::SqliteConnection),
+    Postgres(diesel::PgConnection),
+}
+
+type Builder = <MultiBackend as Backend>::QueryBuilder;
+type Binds<'a> = <MultiBackend as Backend>::BindCollector<'a>;
+type Cursor<'conn, 'query> = <Either as LoadConnection>::Cursor<'conn, 'query>;
+
+thread_local! {
+    /// By what diesel's cache of prepared statements knows the one that this thread is about to run.
+    static QUERY_ID: Cell<Option<TypeId>> = const { Cell::new(None) };
+}
+
+/// A statement whose type is forgotten. Diesel asks a type for its id, so the id is put beside it in [`QUERY_ID`].
+struct Erased<P>(P);
+
+impl<P, DB> QueryFragment<DB> for Erased<P>
+where
+    DB: Backend,
+    P: Deref,
+    P::Target: QueryFragment<DB>,
+{
+    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.deref().walk_ast(pass)
+    }
+
+    fn is_safe_to_cache_prepared(&self, backend: &DB) -> QueryResult<bool> {
+        self.0.deref().is_safe_to_cache_prepared(backend)
+    }
+}
+
+impl<P> QueryId for Erased<P> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+
+    fn query_id() -> Option<TypeId> {
+        QUERY_ID.get()
+    }
+}
+
+impl<P> Query for Erased<P> {
+    // Nothing is asked of it: who loads knows the types of the columns.
+    type SqlType = Untyped;
+}
+
+/// A statement for either database, as one of them sees it.
+struct Translated<P> {
+    statement: P,
+    backend: MultiBackend,
+}
+
+impl<P> QueryId for Translated<P> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+
+    fn query_id() -> Option<TypeId> {
+        QUERY_ID.get()
+    }
+}
+
+impl<P> Query for Translated<P> {
+    type SqlType = Untyped;
+}
+
+/// A statement to be executed is lent, one to be loaded is given away.
+type Lent<'a, DB> = &'a (dyn QueryFragment<DB> + 'a);
+type Given<'a, DB> = Box<dyn QueryFragment<DB> + 'a>;
+
+macro_rules! connection {
+    ($(#[$doc:meta])* $name:ident, $inner:ty, $backend:ty, $variant:ident, $run:ident, $load:ident) => {
+        $(#[$doc])*
+        pub struct $name($inner);
+
+        #[inline(never)]
+        fn $run(connection: &mut $inner, statement: Lent<'_, $backend>) -> QueryResult<usize> {
+            connection.execute_returning_count(&Erased(statement))
+        }
+
+        #[inline(never)]
+        fn $load<'conn, 'query>(
+            connection: &'conn mut $inner,
+            statement: Given<'query, $backend>,
+        ) -> QueryResult<<$inner as LoadConnection>::Cursor<'conn, 'query>> {
+            LoadConnection::<DefaultLoadingMode>::load(connection, Erased(statement))
+        }
+
+        impl ConnectionSealed for $name {}
+
+        impl SimpleConnection for $name {
+            fn batch_execute(&mut self, query: &str) -> QueryResult<()> {
+                self.0.batch_execute(query)
+            }
+        }
+
+        impl Connection for $name {
+            type Backend = $backend;
+            type TransactionManager = AnsiTransactionManager;
+
+            fn establish(url: &str) -> ConnectionResult<Self> {
+                <$inner>::establish(url).map(Self)
+            }
+
+            fn execute_returning_count<T>(&mut self, source: &T) -> QueryResult<usize>
+            where
+                T: QueryFragment<$backend> + QueryId,
+            {
+                QUERY_ID.set(T::query_id());
+                $run(&mut self.0, source)
+            }
+
+            fn transaction_state(&mut self) -> &mut AnsiTransactionManager {
+                self.0.transaction_state()
+            }
+
+            fn instrumentation(&mut self) -> &mut dyn Instrumentation {
+                self.0.instrumentation()
+            }
+
+            fn set_instrumentation(&mut self, instrumentation: impl Instrumentation) {
+                self.0.set_instrumentation(instrumentation);
+            }
+
+            fn set_prepared_statement_cache_size(&mut self, size: CacheSize) {
+                self.0.set_prepared_statement_cache_size(size);
+            }
+        }
+
+        impl LoadConnection for $name {
+            type Cursor<'conn, 'query> = <$inner as LoadConnection>::Cursor<'conn, 'query>;
+            type Row<'conn, 'query> = <$inner as LoadConnection>::Row<'conn, 'query>;
+
+            fn load<'conn, 'query, T>(&'conn mut self, source: T) -> QueryResult<Self::Cursor<'conn, 'query>>
+            where
+                T: Query + QueryFragment<$backend> + QueryId + 'query,
+                $backend: QueryMetadata<T::SqlType>,
+            {
+                QUERY_ID.set(T::query_id());
+                $load(&mut self.0, Box::new(source))
+            }
+        }
+
+        impl MigrationConnection for $name {
+            fn setup(&mut self) -> QueryResult<usize> {
+                self.0.setup()
+            }
+        }
+
+        impl<P> QueryFragment<$backend> for Translated<P>
+        where
+            P: Deref,
+            P::Target: QueryFragment<MultiBackend>,
+        {
+            fn walk_ast<'b>(&'b self, mut pass: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                let statement = self.statement.deref();
+                if let Some((out, lookup)) = pass.bind_collector() {
+                    let mut binds = Binds::$variant(Default::default());
+                    statement.collect_binds(&mut binds, <$inner>::to_any(lookup), &self.backend)?;
+                    if let Binds::$variant(binds) = binds {
+                        *out = binds;
+                    }
+                    return Ok(());
+                }
+                if let Some((formatter, _)) = pass.debug_binds() {
+                    let pass = AstPass::<MultiBackend>::collect_debug_binds_pass(formatter, &self.backend);
+                    return statement.walk_ast(pass);
+                }
+                let mut builder = Builder::$variant(Default::default());
+                statement.to_sql(&mut builder, &self.backend)?;
+                pass.push_sql(&builder.finish());
+                if !statement.is_safe_to_cache_prepared(&self.backend)? {
+                    pass.unsafe_to_cache_prepared();
+                }
+                Ok(())
+            }
+
+            fn is_safe_to_cache_prepared(&self, _: &$backend) -> QueryResult<bool> {
+                self.statement.deref().is_safe_to_cache_prepared(&self.backend)
+            }
+        }
+    };
+}
+
+connection! {
+    /// A connection to SQLite.
+    SqliteConnection, diesel::SqliteConnection, Sqlite, Sqlite, run_on_sqlite, load_from_sqlite
+}
+
+connection! {
+    /// A connection to PostgreSQL.
+    PgConnection, diesel::PgConnection, Pg, Postgres, run_on_postgres, load_from_postgres
+}
+
+/// A connection to either database. Ordinary diesel queries run on it as they are.
+pub enum AnyConnection {
+    /// Embedded SQLite.
+    Sqlite(SqliteConnection),
+    /// PostgreSQL.
+    Postgres(PgConnection),
+}
+
+#[inline(never)]
+fn run(connection: &mut AnyConnection, statement: Lent<'_, MultiBackend>) -> QueryResult<usize> {
+    match connection {
+        AnyConnection::Sqlite(connection) => {
+            let backend = MultiBackend::Sqlite(Sqlite);
+            connection.0.execute_returning_count(&Translated { statement, backend })
+        }
+        AnyConnection::Postgres(connection) => {
+            let backend = MultiBackend::Postgres(Pg);
+            connection.0.execute_returning_count(&Translated { statement, backend })
+        }
+    }
+}
+
+#[inline(never)]
+fn load<'conn, 'query>(
+    connection: &'conn mut AnyConnection,
+    statement: Given<'query, MultiBackend>,
+) -> QueryResult<Cursor<'conn, 'query>> {
+    match connection {
+        AnyConnection::Sqlite(connection) => {
+            let backend = MultiBackend::Sqlite(Sqlite);
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.0, Translated { statement, backend })
+                .map(Cursor::Sqlite)
+        }
+        AnyConnection::Postgres(connection) => {
+            let backend = MultiBackend::Postgres(Pg);
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.0, Translated { statement, backend })
+                .map(Cursor::Postgres)
+        }
+    }
+}
+
+impl ConnectionSealed for AnyConnection {}
+
+impl SimpleConnection for AnyConnection {
+    fn batch_execute(&mut self, query: &str) -> QueryResult<()> {
+        crate::each!(self, |connection| connection.batch_execute(query))
+    }
+}
+
+impl Connection for AnyConnection {
+    type Backend = MultiBackend;
+    type TransactionManager = Self;
+
+    /// Nobody opens one by URL alone: how is in `connection.rs`.
+    fn establish(_: &str) -> ConnectionResult<Self> {
+        Err(ConnectionError::BadConnection("a connection is opened for a backend".into()))
+    }
+
+    fn execute_returning_count<T>(&mut self, source: &T) -> QueryResult<usize>
+    where
+        T: QueryFragment<MultiBackend> + QueryId,
+    {
+        QUERY_ID.set(T::query_id());
+        run(self, source)
+    }
+
+    fn transaction_state(&mut self) -> &mut Self {
+        self
+    }
+
+    fn instrumentation(&mut self) -> &mut dyn Instrumentation {
+        crate::each!(self, |connection| connection.instrumentation())
+    }
+
+    fn set_instrumentation(&mut self, instrumentation: impl Instrumentation) {
+        crate::each!(self, |connection| connection.set_instrumentation(instrumentation));
+    }
+
+    fn set_prepared_statement_cache_size(&mut self, size: CacheSize) {
+        crate::each!(self, |connection| connection.set_prepared_statement_cache_size(size));
+    }
+}
+
+impl LoadConnection for AnyConnection {
+    type Cursor<'conn, 'query> = Cursor<'conn, 'query>;
+    type Row<'conn, 'query> = MultiRow<'conn, 'query>;
+
+    fn load<'conn, 'query, T>(&'conn mut self, source: T) -> QueryResult<Cursor<'conn, 'query>>
+    where
+        T: Query + QueryFragment<MultiBackend> + QueryId + 'query,
+        MultiBackend: QueryMetadata<T::SqlType>,
+    {
+        QUERY_ID.set(T::query_id());
+        load(self, Box::new(source))
+    }
+}
+
+impl TransactionManager<Self> for AnyConnection {
+    type TransactionStateData = Self;
+
+    fn begin_transaction(connection: &mut Self) -> QueryResult<()> {
+        crate::each!(connection, |connection| AnsiTransactionManager::begin_transaction(connection))
+    }
+
+    fn rollback_transaction(connection: &mut Self) -> QueryResult<()> {
+        crate::each!(connection, |connection| AnsiTransactionManager::rollback_transaction(connection))
+    }
+
+    fn commit_transaction(connection: &mut Self) -> QueryResult<()> {
+        crate::each!(connection, |connection| AnsiTransactionManager::commit_transaction(connection))
+    }
+
+    fn transaction_manager_status_mut(connection: &mut Self) -> &mut TransactionManagerStatus {
+        crate::each!(connection, |connection| AnsiTransactionManager::transaction_manager_status_mut(
+            connection
+        ))
+    }
+}
