@@ -262,7 +262,7 @@ impl ImportRow {
     /// # Errors
     /// When what is stored is damaged.
     pub fn source(&self) -> Result<Option<ImportSource>> {
-        Ok(self.source.as_ref().map(JsonText::parse).transpose()?)
+        self.source.as_ref().map(JsonText::parse).transpose()
     }
 
     /// How much there is; `None` until the file was looked through.
