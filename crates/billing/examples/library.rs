@@ -1,4 +1,4 @@
-//! The service without HTTP: a tool that charges a workspace for work of its own.
+//! The service without HTTP: a tool that charges a workspace for its work.
 //!
 //! docs/library.md shows this file. Run it: `cargo run -p svc-billing --example library [DATABASE_URL]`
 
@@ -15,16 +15,16 @@ use std::sync::Arc;
 use store::{Backend, Db, Options};
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "this is what the tool was run for")]
+#[expect(clippy::print_stdout, reason = "this is the output of the tool")]
 async fn main() -> Result<()> {
-    // A database, with the newest schema. `postgres://…` works the same.
+    // Open a database and migrate it. `postgres://…` works the same.
     let url = std::env::args().nth(1).unwrap_or_else(|| "sqlite:/tmp/svc-library.db".to_owned());
     let backend = Backend::parse(&url).map_err(Error::internal)?;
     Db::migrate(&backend)?;
     let (clock, random) = (Arc::new(SystemClock), Arc::new(SystemRandom::default()));
     let db = Db::open(Options { backend, connections: 4, clock, random })?;
 
-    // One transaction: a workspace with a plan, 1,000 Energy, and a key. The work may run again after a conflict.
+    // Create a workspace with a plan, 1,000 Energy and a key, in one transaction. It may be retried after a conflict.
     let set_up = db.write(|tx| {
         plans::seed_catalogue(tx)?;
         let slug = format!("library-{}", tx.now().millis());
@@ -41,20 +41,20 @@ async fn main() -> Result<()> {
     });
     let (workspace, key) = set_up.await?;
 
-    // Who acts, and for whom: what the gate makes of a request, made by hand.
+    // The key and the workspace that the work runs for. For a request, the pipeline does this.
     let workspace = Directory::new(db.clone()).workspace(workspace).await?;
     let workspace = workspace.ok_or_else(|| Error::not_found("workspace"))?;
     let request = RequestId::new(db.clock().now(), &*db.random());
     let caller = Caller { request, key: Arc::new(key), workspace, idempotency_key: None };
 
-    // Energy is set aside before the work and debited after it. The key's budget and the balance both hold.
+    // Hold Energy before the work and debit it afterwards. The key's budget and the balance are enforced.
     let run = RunId::new(db.clock().now(), &*db.random());
     let charge =
         Charge { caller, run, agent: AgentId(1), operation: "report", limits: AgentLimits::default() };
     let ledger = Arc::new(Ledger::new("https://example.com/billing"));
     let (meter, first) = (ledger.clone(), charge.clone());
     let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;
-    // … the work itself, which no transaction waits for …
+    // … the work, outside any transaction …
     let close = Some(Closing { status: "completed", refund: false, last_step: None });
     let used = Settlement { step: 1, energy: 30, model: "report", close };
     let (meter, last) = (ledger, charge.clone());

@@ -58,7 +58,7 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
         }
     }
     schemas.insert("Error".to_owned(), error_schema());
-    let document = json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": contract.title(),
@@ -83,9 +83,30 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
             "schemas": schemas,
         },
     });
+    open_free_objects(&mut document);
     let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
     text.push('\n');
     Ok(text)
+}
+
+/// Says of objects whose fields the contract does not know that they may have any: generators read a bare `object` as an
+/// empty one.
+fn open_free_objects(value: &mut Value) {
+    const FIELDS: [&str; 6] =
+        ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
+    match value {
+        Value::Array(parts) => parts.iter_mut().for_each(open_free_objects),
+        Value::Object(parts) => {
+            let is_object = parts.get("type").is_some_and(|kind| {
+                kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
+            });
+            if is_object && !FIELDS.iter().any(|name| parts.contains_key(*name)) {
+                parts.insert("additionalProperties".into(), true.into());
+            }
+            parts.values_mut().for_each(open_free_objects);
+        }
+        _ => {}
+    }
 }
 
 fn operation(registered: &Registered, describe: &Describe) -> Value {

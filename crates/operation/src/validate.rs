@@ -7,6 +7,7 @@ use jsonschema::Validator;
 use model::{Error, FieldError, Result, whole_number};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
+use utoipa::openapi::path::{Parameter, ParameterIn};
 
 /// The checks of one operation's input.
 pub(crate) struct Checks {
@@ -17,17 +18,23 @@ pub(crate) struct Checks {
     takes_empty_object: bool,
     /// The schemas of the query's parameters, by name.
     parameters: Map<String, Value>,
+    /// All parameters that the query may have.
+    known: Vec<String>,
     query: Option<Validator>,
 }
 
 /// What the body itself is called.
 const WHOLE: &str = "body";
 
+/// What every list with pages takes, whichever mode it has: the parameters of the other modes are ignored.
+const PAGING: [&str; 5] = ["limit", "offset", "page", "paginate", "starting_after"];
+
 /// At most this many mistakes are listed.
 const MOST_ERRORS: usize = 20;
 
 impl Checks {
-    pub(crate) fn new(describe: &Describe) -> Self {
+    /// The checks of an operation with what it describes; `is_paged` where it is a list that has pages.
+    pub(crate) fn new(describe: &Describe, is_paged: bool) -> Self {
         let components = describe.components();
         let body_schema = describe.body.as_ref().map(as_json).unwrap_or_default();
         let body = describe.body.as_ref().and_then(|_| {
@@ -47,7 +54,32 @@ impl Checks {
             .collect();
         let query = json!({ "type": "object", "properties": &parameters, "required": required, "components": components });
         let takes_empty_object = describe.takes_empty_object();
-        Self { body, body_schema, components, takes_empty_object, query: compile(&query), parameters }
+        let in_query = |parameter: &&Parameter| matches!(parameter.parameter_in, ParameterIn::Query);
+        let described = describe.query.iter().chain(describe.documented.iter().filter(in_query));
+        let paging = PAGING.into_iter().filter(|_| is_paged);
+        let known = described.map(|parameter| parameter.name.as_str()).chain(paging).map(str::to_owned);
+        let known = known.collect();
+        Self { body, body_schema, components, takes_empty_object, query: compile(&query), parameters, known }
+    }
+
+    /// Refuses query parameters that the operation does not have: one that is misspelt would be left out silently.
+    ///
+    /// # Errors
+    /// 400 `validation_error` with all of them.
+    pub(crate) fn refuse_unknown(&self, given: &[(String, String)]) -> Result<()> {
+        let mut unknown: Vec<FieldError> = Vec::new();
+        for (name, _) in given {
+            let base = name.split_once('[').map_or(name.as_str(), |(base, _)| base);
+            let param: String = name.chars().take(80).collect();
+            if self.known.iter().any(|known| known == base) || unknown.iter().any(|other| other.param == param) {
+                continue;
+            }
+            let near = fields::text::nearest(base, self.known.iter().map(String::as_str));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            unknown.push(FieldError::new(param, format_args!("is not a parameter of this operation{hint}")));
+        }
+        unknown.truncate(MOST_ERRORS);
+        Error::all_invalid(unknown).map_or(Ok(()), Err)
     }
 
     /// Reads a JSON body. One of which nothing must be there may be left out.
@@ -64,7 +96,7 @@ impl Checks {
         read_json(value, "", WHOLE)
     }
 
-    /// Reads query parameters. Those that the operation does not know are ignored.
+    /// Reads query parameters. Others than those of the type are for other arguments.
     pub(crate) fn query<T: DeserializeOwned>(&self, given: &[(String, String)]) -> Result<T> {
         let mut object = Map::new();
         for (name, text) in given {

@@ -120,6 +120,28 @@ testkit::on_both! {
         }
     }
 
+    async fn unknown_query_parameters_are_refused(kind: Kind) {
+        let walk = Walk::begin(kind).await;
+        for (document, op) in walk.operations() {
+            let (key, body) = (walk.key(&op, true), minimal(document, &op));
+            let path = document.unknown_path(&op, &walk.workspace);
+            let lists = op.paging.is_some();
+            let answer = walk.send(&op, &format!("{path}?no_such_parameter=1"), Some(key), body.as_deref()).await;
+            let param = answer.expect_error(400, "validation_error");
+            assert_eq!(param.as_deref(), Some("no_such_parameter"), "{}", op.id);
+            let answer = walk.send(&op, &format!("{path}?lmit=5"), Some(key), body.as_deref()).await;
+            answer.expect_error(400, "validation_error");
+            assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
+            if lists {
+                // Those of another mode of paging are ignored.
+                for other in ["limit=5", "offset=0", "page=1", "paginate=false"] {
+                    let answer = walk.send(&op, &format!("{path}?{other}"), Some(key), body.as_deref()).await;
+                    assert_ne!(answer.status, 400, "{} {other}: {}", op.id, answer.text);
+                }
+            }
+        }
+    }
+
     async fn other_methods_are_refused_with_the_list(kind: Kind) {
         let walk = Walk::begin(kind).await;
         let key = &walk.keys[&(false, true)];
@@ -162,6 +184,26 @@ fn the_version_is_that_of_the_newest_changelog_entry() {
     let changelog = repository_file("CHANGELOG.md");
     let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
     assert_eq!(public["info"]["version"], newest);
+}
+
+/// Generators make of a bare `object` one that has no fields.
+#[test]
+fn free_objects_say_so() {
+    fn walk(value: &Value, path: &str) {
+        if let Some(parts) = value.as_object() {
+            let fields = ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
+            let is_bare = parts.get("type") == Some(&json!("object")) && !fields.iter().any(|name| parts.contains_key(*name));
+            assert!(!is_bare, "{path}");
+        }
+        match value {
+            Value::Array(parts) => parts.iter().for_each(|part| walk(part, path)),
+            Value::Object(parts) => parts.iter().for_each(|(name, part)| walk(part, &format!("{path}/{name}"))),
+            _ => {}
+        }
+    }
+    for name in ["openapi.public.json", "openapi.partner.json"] {
+        walk(&serde_json::from_str(&repository_file(name)).unwrap(), name);
+    }
 }
 
 #[test]
