@@ -65,13 +65,13 @@ impl EventsParts {
                 "skips what is pending",
                 outbound::skip,
             ))
-            .job(Job::after(outbound::REPLAY, "deliveries are replayed", "sends again", move |job| {
+            .job(Job::after(outbound::REPLAY, "deliveries are replayed", "sends them again", move |job| {
                 outbound::replay(deliveries.clone(), job)
             }))
             .job(Job::every(
                 "inbound.purge",
                 hourly,
-                "deletes received requests after 14 days, and what tells duplicates after its time",
+                "deletes received requests after 14 days, and the keys that detect duplicates after their time",
                 inbound::jobs::purge,
             ))
             .job(Job::after(

@@ -39,7 +39,7 @@ impl Pipeline {
             Found::OtherMethods(methods) => {
                 progress.allow =
                     Some(methods.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", "));
-                return Err(Error::new(Code::MethodNotAllowed, "This address does not know the method."));
+                return Err(Error::new(Code::MethodNotAllowed, "The method is not allowed for this path."));
             }
             Found::Nothing => {
                 return Err(Error::new(Code::RouteNotFound, "There is no operation at this address."));

@@ -113,7 +113,7 @@ impl ExpectedVersion {
 }
 
 fn refusal(param: &str, details: Map<String, Value>) -> Error {
-    Error::new(Code::VersionConflict, "It was changed meanwhile; read it again.")
+    Error::new(Code::VersionConflict, "The object has changed since that version; read it again.")
         .param(param)
         .with("details", details)
 }

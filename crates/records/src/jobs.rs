@@ -34,7 +34,7 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
                 }
             },
         ),
-        Job::every("data.collections.count", HOUR, "counts items anew", |job| async move {
+        Job::every("data.collections.count", HOUR, "recounts items", |job| async move {
             count::recount(&job.db).await?;
             Ok(())
         }),

@@ -20,7 +20,7 @@ use store::Db;
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.5.0";
+pub const VERSION: &str = "v0.6.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, data::areas, events::areas];

@@ -71,15 +71,15 @@ pub struct Config {
     #[arg(long, env = "SVC_MODEL_FILE", global = true, value_name = "FILE")]
     pub model_file: Option<PathBuf>,
 
-    /// What answers for the tier `fast`: `local`, or `openai:MODEL`; more, separated by commas, to fall back on.
+    /// The model of the tier `fast`: `local`, or `openai:MODEL`; list several, separated by commas, as fallbacks.
     #[arg(long, env = "SVC_MODEL_FAST", global = true, value_name = "MODELS", default_value = "local")]
     pub model_fast: String,
 
-    /// What answers for the tier `balanced`.
+    /// The model of the tier `balanced`.
     #[arg(long, env = "SVC_MODEL_BALANCED", global = true, value_name = "MODELS", default_value = "local")]
     pub model_balanced: String,
 
-    /// What answers for the tier `advanced`.
+    /// The model of the tier `advanced`.
     #[arg(long, env = "SVC_MODEL_ADVANCED", global = true, value_name = "MODELS", default_value = "local")]
     pub model_advanced: String,
 

@@ -26,7 +26,7 @@ pub struct CollectionIndex {
     pub collection_id: CollectionId,
     /// What it holds.
     pub kind: IndexKind,
-    /// What it goes by, the most important first.
+    /// The fields of the index, the most important first.
     pub fields: Vec<IndexPart>,
     /// Whether no two live items may have the same values.
     pub unique: bool,
@@ -82,7 +82,7 @@ pub struct IndexProgress {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewIndex {
-    /// What it goes by, the most important first. Several make an index for filters on the first of them with an order by
+    /// The fields of the index, the most important first. Several make an index for filters on the first of them with an order by
     /// the others, exactly in these directions.
     #[schema(min_items = 1, max_items = 4)]
     pub fields: Vec<IndexPart>,

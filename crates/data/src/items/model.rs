@@ -201,11 +201,11 @@ pub struct NewAttachment {
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1, max_properties = 1)]
 pub struct ItemPosition {
-    /// The other item that it is to stand before.
+    /// The item to place it before.
     #[serde(default)]
     #[schema(nullable = false)]
     pub before: Option<ItemId>,
-    /// The other item that it is to stand behind.
+    /// The item to place it after.
     #[serde(default)]
     #[schema(nullable = false)]
     pub after: Option<ItemId>,

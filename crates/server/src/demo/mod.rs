@@ -124,7 +124,7 @@ impl Welcome {
                 )?;
                 if let Some(products) = self.products {
                     writeln!(text)?;
-                    writeln!(text, "Look at the toys among its products, the dearest first:")?;
+                    writeln!(text, "List the toys among its products, most expensive first:")?;
                     writeln!(
                         text,
                         "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"

@@ -77,7 +77,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
     let collection = collections::create(tx, &shapes, &author, new)?.id;
     insert_items(tx, &shapes, &author, collection)?;
     let view: NewView = serde_json::from_value(json!({
-        "name": "Dear toys", "sort": ["-price", "name"], "visible_fields": ["name", "price", "stock"],
+        "name": "Expensive toys", "sort": ["-price", "name"], "visible_fields": ["name", "price", "stock"],
         "filter_tree": { "and": [
             { "field": "category", "op": "eq", "value": "toys" }, { "field": "price", "op": "gt", "value": 30 },
         ] },

@@ -113,7 +113,7 @@ pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) 
     }
     let first = queries::step_at(read, row.workspace_id, &row.id, asked.from)?;
     if first.is_some_and(|step| was_answered(&step)) {
-        let message = "Somebody has decided this already, and the first answer counts.";
+        let message = "The approval is already decided; the first decision counts.";
         return Err(Error::new(Code::InvalidState, message));
     }
     if status == RunStatus::Expired {

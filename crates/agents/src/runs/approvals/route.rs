@@ -92,7 +92,7 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
     };
     let asked = engine.read_link(&request.rest).ok_or_else(nothing)?;
     if engine.0.parts.directory.is_cut(asked.workspace).await? {
-        return Err(Error::new(Code::WorkspaceBlocked, "The account behind this question is cut."));
+        return Err(Error::new(Code::WorkspaceBlocked, "The workspace is blocked."));
     }
     if !is_answer {
         let view = engine.db().read(move |read| view(read, &asked)).await?;

@@ -111,7 +111,7 @@ pub struct BulkUpsert {
     /// Whether text is read as what a field wants. Choices that do not exist yet are made.
     #[serde(default)]
     pub typecast: bool,
-    /// What tells that a row and an item are the same: the keys of up to three fields, or `external_key` alone.
+    /// How a row is matched with an item: the keys of up to three fields, or `external_key` alone.
     #[schema(min_items = 1, max_items = 3)]
     pub match_on: Vec<String>,
     /// What to do with a row that fits an item; `update` if not given.
