@@ -98,7 +98,8 @@ fn open_free_objects(value: &mut Value) {
         Value::Array(parts) => parts.iter_mut().for_each(open_free_objects),
         Value::Object(parts) => {
             let is_object = parts.get("type").is_some_and(|kind| {
-                kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
+                kind == "object"
+                    || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
             });
             if is_object && !FIELDS.iter().any(|name| parts.contains_key(*name)) {
                 parts.insert("additionalProperties".into(), true.into());

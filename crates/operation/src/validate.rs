@@ -71,7 +71,9 @@ impl Checks {
         for (name, _) in given {
             let base = name.split_once('[').map_or(name.as_str(), |(base, _)| base);
             let param: String = name.chars().take(80).collect();
-            if self.known.iter().any(|known| known == base) || unknown.iter().any(|other| other.param == param) {
+            if self.known.iter().any(|known| known == base)
+                || unknown.iter().any(|other| other.param == param)
+            {
                 continue;
             }
             let near = fields::text::nearest(base, self.known.iter().map(String::as_str));

@@ -54,7 +54,7 @@ fn print(row: &ItemRow, data: &str, out: &mut String) {
 
 /// A lead was created, changed or deleted.
 #[derive(Serialize, ToSchema, Event)]
-#[event(name = "lead.changed", scope = "contacts:read")]
+#[event(name = "test.lead.changed", scope = "contacts:read")]
 struct LeadChanged {
     lead: Value,
     action: &'static str,

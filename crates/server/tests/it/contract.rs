@@ -191,13 +191,17 @@ fn the_version_is_that_of_the_newest_changelog_entry() {
 fn free_objects_say_so() {
     fn walk(value: &Value, path: &str) {
         if let Some(parts) = value.as_object() {
-            let fields = ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
-            let is_bare = parts.get("type") == Some(&json!("object")) && !fields.iter().any(|name| parts.contains_key(*name));
+            let fields =
+                ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
+            let is_bare = parts.get("type") == Some(&json!("object"))
+                && !fields.iter().any(|name| parts.contains_key(*name));
             assert!(!is_bare, "{path}");
         }
         match value {
             Value::Array(parts) => parts.iter().for_each(|part| walk(part, path)),
-            Value::Object(parts) => parts.iter().for_each(|(name, part)| walk(part, &format!("{path}/{name}"))),
+            Value::Object(parts) => {
+                parts.iter().for_each(|(name, part)| walk(part, &format!("{path}/{name}")))
+            }
             _ => {}
         }
     }
