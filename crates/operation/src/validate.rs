@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use model::{Error, FieldError, Result, whole_number};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
-use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::path::{Parameter, ParameterIn, ParameterStyle};
 
 /// The checks of one operation's input.
 pub(crate) struct Checks {
@@ -18,8 +18,8 @@ pub(crate) struct Checks {
     takes_empty_object: bool,
     /// The schemas of the query's parameters, by name.
     parameters: Map<String, Value>,
-    /// All parameters that the query may have.
-    known: Vec<String>,
+    /// All parameters that the query may have, and whether each has parts in brackets (`deepObject`).
+    known: Vec<(String, bool)>,
     query: Option<Validator>,
 }
 
@@ -56,9 +56,10 @@ impl Checks {
         let takes_empty_object = describe.takes_empty_object();
         let in_query = |parameter: &&Parameter| matches!(parameter.parameter_in, ParameterIn::Query);
         let described = describe.query.iter().chain(describe.documented.iter().filter(in_query));
-        let paging = PAGING.into_iter().filter(|_| is_paged);
-        let known = described.map(|parameter| parameter.name.as_str()).chain(paging).map(str::to_owned);
-        let known = known.collect();
+        let is_deep = |parameter: &Parameter| matches!(parameter.style, Some(ParameterStyle::DeepObject));
+        let described = described.map(|parameter| (parameter.name.clone(), is_deep(parameter)));
+        let paging = PAGING.into_iter().filter(|_| is_paged).map(|name| (name.to_owned(), false));
+        let known = described.chain(paging).collect();
         Self { body, body_schema, components, takes_empty_object, query: compile(&query), parameters, known }
     }
 
@@ -70,15 +71,22 @@ impl Checks {
         let mut unknown: Vec<FieldError> = Vec::new();
         for (name, _) in given {
             let base = name.split_once('[').map_or(name.as_str(), |(base, _)| base);
-            let param: String = name.chars().take(80).collect();
-            if self.known.iter().any(|known| known == base)
-                || unknown.iter().any(|other| other.param == param)
-            {
+            let is_known =
+                self.known.iter().any(|(known, is_deep)| known == if *is_deep { base } else { name });
+            // `&=&` names nothing.
+            if is_known || name.is_empty() {
                 continue;
             }
-            let near = fields::text::nearest(base, self.known.iter().map(String::as_str));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            unknown.push(FieldError::new(param, format_args!("is not a parameter of this operation{hint}")));
+            let mut param: String = name.chars().filter(|letter| *letter != '\0').take(80).collect();
+            if param.is_empty() {
+                "query".clone_into(&mut param);
+            }
+            if unknown.iter().all(|other| other.param != param) {
+                let near = fields::text::nearest(base, self.known.iter().map(|(known, _)| known.as_str()));
+                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                unknown
+                    .push(FieldError::new(param, format_args!("is not a parameter of this operation{hint}")));
+            }
         }
         unknown.truncate(MOST_ERRORS);
         Error::all_invalid(unknown).map_or(Ok(()), Err)

@@ -125,17 +125,20 @@ testkit::on_both! {
         for (document, op) in walk.operations() {
             let (key, body) = (walk.key(&op, true), minimal(document, &op));
             let path = document.unknown_path(&op, &walk.workspace);
+            // Required parameters are there already.
+            let with = |more: &str| format!("{path}{}{more}", if path.contains('?') { '&' } else { '?' });
             let lists = op.paging.is_some();
-            let answer = walk.send(&op, &format!("{path}?no_such_parameter=1"), Some(key), body.as_deref()).await;
+            let answer = walk.send(&op, &with("no_such_parameter=1"), Some(key), body.as_deref()).await;
+            assert_eq!(answer.status, 400, "{}: {}", op.id, answer.text);
             let param = answer.expect_error(400, "validation_error");
             assert_eq!(param.as_deref(), Some("no_such_parameter"), "{}", op.id);
-            let answer = walk.send(&op, &format!("{path}?lmit=5"), Some(key), body.as_deref()).await;
+            let answer = walk.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
             answer.expect_error(400, "validation_error");
             assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
             if lists {
                 // Those of another mode of paging are ignored.
                 for other in ["limit=5", "offset=0", "page=1", "paginate=false"] {
-                    let answer = walk.send(&op, &format!("{path}?{other}"), Some(key), body.as_deref()).await;
+                    let answer = walk.send(&op, &with(other), Some(key), body.as_deref()).await;
                     assert_ne!(answer.status, 400, "{} {other}: {}", op.id, answer.text);
                 }
             }
@@ -200,7 +203,9 @@ fn free_objects_say_so() {
         match value {
             Value::Array(parts) => parts.iter().for_each(|part| walk(part, path)),
             Value::Object(parts) => {
-                parts.iter().for_each(|(name, part)| walk(part, &format!("{path}/{name}")))
+                for (name, part) in parts {
+                    walk(part, &format!("{path}/{name}"));
+                }
             }
             _ => {}
         }

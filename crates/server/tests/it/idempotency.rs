@@ -141,7 +141,6 @@ testkit::on_both! {
         post(&app, "/agents", &key, "once", &body).send().await.expect(201);
         for (method, path, body) in [
             ("POST", "/agents".to_owned(), json!({ "name": "Third" })),
-            ("POST", "/agents?draft=1".to_owned(), body.clone()),
             ("POST", "/runs".to_owned(), json!({ "input": "Hello" })),
             ("PATCH", format!("/agents/{agent}"), json!({ "name": "Third" })),
             ("DELETE", format!("/agents/{agent}"), json!({})),
@@ -150,6 +149,13 @@ testkit::on_both! {
             let param = answer.expect_error(400, "idempotency_key_reused");
             assert_eq!(param.as_deref(), Some("Idempotency-Key"), "{method} {path}");
         }
+        // Query parameters are part of the request.
+        let fields = json!({ "name": "C", "fields": [{ "label": "A", "type": "text" }, { "label": "B", "type": "text" }] });
+        let made = app.post("/collections", &key, fields).await.expect(201);
+        let field = format!("/collections/{}/fields/{}", made["id"], made["fields"][1]["id"]);
+        let delete = |path: String| app.ask("DELETE", &path).key(&key).header("idempotency-key", "gone");
+        delete(format!("{field}?force=true")).send().await.expect(200);
+        delete(field).send().await.expect_error(400, "idempotency_key_reused");
         // The value belongs to the key that used it.
         let other = app.key(key.workspace, Env::Live, &["agents:write"]).await;
         post(&app, "/agents", &other, "once", &json!({ "name": "Third" })).send().await.expect(201);

@@ -90,10 +90,10 @@ testkit::on_both! {
         app.model.usage(100, 50);
         let mut answers = Vec::new();
         let secret = json!({ "input": "hidden-in-the-body" });
-        let run = || app.ask("POST", "/runs?note=hidden-in-the-query").key(&key).header("idempotency-key", "hidden-key");
+        let run = || app.ask("POST", "/runs").key(&key).header("idempotency-key", "hidden-key");
         answers.push(run().header("x-client-request-id", "mine-1").json(&secret).send().await);
         answers.push(run().header("x-client-request-id", "two words").json(&secret).send().await);
-        answers.push(app.get("/agents", &key).await);
+        answers.push(app.get("/agents?note=hidden-in-the-query", &key).await);
         answers.push(app.get("/nowhere", &key).await);
         answers.push(app.ask("DELETE", "/runs").key(&key).send().await);
         answers.push(app.ask("GET", "/me").header("authorization", "Bearer hidden-guess").send().await);
