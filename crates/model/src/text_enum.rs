@@ -15,6 +15,7 @@ pub use {diesel, serde, utoipa};
 /// given in the contract, by attributes in this order, after the doc comment that describes it there:
 ///
 /// ```
+/// # extern crate svc_model as model;
 /// model::text_enum! {
 ///     /// Whether a door lets anybody in.
 ///     #[derive(Default, Hash)]

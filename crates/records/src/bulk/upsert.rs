@@ -26,7 +26,8 @@ pub fn upsert(
     editor: &Editor<'_>,
     bulk_mode: BulkMode,
     mode: Mode,
-    (match_on, on_match): (&[String], OnMatch),
+    match_on: &[String],
+    on_match: OnMatch,
     rows: &[Row<'_>],
 ) -> Result<BulkReport> {
     editor.alone(tx, IN_BULK)?;

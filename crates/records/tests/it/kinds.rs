@@ -99,8 +99,8 @@ testkit::on_both! {
                 data(json!({ "$phone": "+4930777" })),
             ];
             let rows: Vec<Row<'_>> = rows.iter().map(|data| Row { data, external_key: None }).collect();
-            let by = (&["$phone".to_owned()][..], OnMatch::Update);
-            bulk::upsert(tx, editor, BulkMode::Partial, Mode::Strict, by, &rows)
+            let by = ["$phone".to_owned()];
+            bulk::upsert(tx, editor, BulkMode::Partial, Mode::Strict, &by, OnMatch::Update, &rows)
         });
         let report = report.await.unwrap();
         let statuses: Vec<BulkStatus> = report.results.iter().map(|result| result.status).collect();

@@ -62,8 +62,7 @@ pub fn bulk_upsert_items(
     let inputs = rows.iter().map(|row| &row.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, *typecast, inputs)?.in_bulk(caller);
     let rows: Vec<_> = rows.iter().map(BulkRow::row).collect();
-    let by = (match_on.as_slice(), *on_match);
-    Ok(Json(bulk::upsert(tx, &editor, *bulk_mode, mode(*typecast), by, &rows)?))
+    Ok(Json(bulk::upsert(tx, &editor, *bulk_mode, mode(*typecast), match_on, *on_match, &rows)?))
 }
 
 /// Delete up to 1,000 items
