@@ -200,6 +200,7 @@ pub const LONGEST_RETRY_AFTER: i64 = 3_600;
 /// constructors. So nothing that a caller sent can become a 500 by a `?`:
 ///
 /// ```compile_fail
+/// # extern crate svc_model as model;
 /// fn read(text: &str) -> model::Result<i64> {
 ///     Ok(text.parse::<i64>()?)
 /// }
