@@ -167,7 +167,9 @@ impl Pipeline {
         if let Some((name, _)) = request.query.iter().find(|(_, value)| value.contains('\0')) {
             return Err(Error::invalid(name.replace('\0', ""), "must not contain the NUL character"));
         }
-        registered.checks().refuse_unknown(&request.query)?;
+        if !request.query.is_empty() {
+            registered.checks().refuse_unknown(&request.query)?;
+        }
         registered.operation.bind(&Input {
             caller: request.caller(),
             meta: registered.meta(),

@@ -77,6 +77,10 @@ impl Checks {
             if is_known || name.is_empty() {
                 continue;
             }
+            // A long query could name so many that looking for each of them costs more than the answer is worth.
+            if unknown.len() == MOST_ERRORS {
+                break;
+            }
             let mut param: String = name.chars().filter(|letter| *letter != '\0').take(80).collect();
             if param.is_empty() {
                 "query".clone_into(&mut param);
@@ -88,7 +92,6 @@ impl Checks {
                     .push(FieldError::new(param, format_args!("is not a parameter of this operation{hint}")));
             }
         }
-        unknown.truncate(MOST_ERRORS);
         Error::all_invalid(unknown).map_or(Ok(()), Err)
     }
 

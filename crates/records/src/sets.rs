@@ -88,7 +88,8 @@ fn make(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, kind: &'static Kin
             .execute(tx.connection())?;
     }
     let shape = shape::within_change(tx, shapes, workspace, set)?;
-    uniques::settle(tx, &shape, &[])?;
+    // Where records of an earlier version clash, the index has failed, and writes go on.
+    uniques::settle_after(tx, &shape)?;
     for (kind, parts) in lacking(&shape)? {
         table::begin(tx, &shape, kind, &parts, IndexOrigin::User)?;
     }

@@ -67,8 +67,8 @@ impl<'a> Editor<'a> {
         Self::open(tx, caller, shapes, collection)
     }
 
-    /// The same for one request that changes many records: the activity of all has its `operation_id` in common. It is the
-    /// request's own id under another name, so that a transaction that is run again has the same.
+    /// The editor for a request that changes many records: their activity entries share an `operation_id`. It is the request's
+    /// own id under another name, so that a transaction that is run again has the same.
     pub fn in_bulk(mut self, caller: &Caller) -> Self {
         let request = caller.request.as_str();
         self.author.operation = Some(format!("op_{}", request.strip_prefix("req_").unwrap_or(request)));

@@ -231,8 +231,7 @@ fn load(
     let (leaving, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.trashed_at.is_some());
     let settings: CollectionSettings = stamp.settings.parse()?;
     let mut fields = (kind.fields)();
-    let title = kind.title.and_then(|title| fields.iter().find(|field| field.key == title));
-    let primary = title.map(|field| field.id).or(stamp.primary_field_id);
+    let primary = kind.title_field(&fields).or(stamp.primary_field_id);
     for row in rows {
         fields.push(row.field()?);
     }

@@ -75,6 +75,12 @@ impl Kind {
         CollectionId(-(workspace.0 * KINDS + i64::from(self.number)))
     }
 
+    /// The built-in field whose value is a record's title.
+    fn title_field(&self, built_in: &[Field]) -> Option<FieldId> {
+        let title = self.title?;
+        built_in.iter().find(|field| field.key == title).map(|field| field.id)
+    }
+
     /// Whether a set is of this kind.
     pub fn has(&self, set: CollectionId) -> bool {
         let number = if set.0 < 0 { -set.0 % KINDS } else { 0 };
@@ -95,7 +101,7 @@ pub struct Shape {
     pub version: i64,
     /// Whether items may be changed: an archived collection is read-only.
     pub archived: bool,
-    /// What the collection was told.
+    /// The collection's settings.
     pub settings: CollectionSettings,
     /// The field whose value is an item's title.
     pub primary: Option<FieldId>,
@@ -125,7 +131,7 @@ impl Shape {
             version: UNSTORED,
             archived: false,
             settings: CollectionSettings::default(),
-            primary: kind.title.and_then(|title| fields.field(title)).map(|field| field.id),
+            primary: kind.title_field(&fields),
             fields,
             leaving: Vec::new(),
             indexes: Vec::new(),

@@ -1,6 +1,6 @@
 //! A kind of records with fields of the service's own is written, found, imported and logged like items are.
 
-use crate::leads::{LEADS, Sales, data};
+use crate::leads::{LATER_LEADS, LEADS, Sales, data};
 use fields::FieldType;
 use fields::value::Mode;
 use model::{Code, Error, Patch};
@@ -15,6 +15,7 @@ use records::query::search::Search;
 use records::rows::matching::OnMatch;
 use records::rows::order::{self, Spot};
 use records::rows::{self, Change, Missing};
+use records::shape::{IndexKind, IndexStatus};
 use records::{sets, shape};
 use serde_json::json;
 use store::{OptInPage, PageNumber};
@@ -184,5 +185,23 @@ testkit::on_both! {
         });
         assert_eq!(looked.await.unwrap(), Err(Code::NotFound));
         assert!(set.to_string().parse::<model::CollectionId>().is_err(), "no caller can name the set");
+    }
+
+    async fn a_later_version_adds_indexes_and_writes_go_on(kind: Kind) {
+        let mut sales = Sales::open(kind).await;
+        for _ in 0..2 {
+            sales.insert(json!({ "$name": "Ann" })).await.unwrap();
+        }
+        sales.run_jobs().await;
+        sales.upgrade(&LATER_LEADS);
+        // The names that were there clash, so nothing can hold them to it; whoever looks at the index learns of them.
+        sales.insert(json!({ "$name": "Ben", "$score": 1 })).await.unwrap();
+        sales.run_jobs().await;
+        sales.insert(json!({ "$name": "Cem", "$score": 2 })).await.unwrap();
+        let states = sales.look(|_, shape| Ok(shape.indexes.iter().map(|index| (index.kind, index.status)).collect::<Vec<_>>()));
+        let (single, unique, composite) = (IndexKind::Single, IndexKind::Unique, IndexKind::Composite);
+        let (ready, failed) = (IndexStatus::Ready, IndexStatus::Failed);
+        assert_eq!(states.await.unwrap(), [(unique, ready), (composite, ready), (single, ready), (unique, failed), (single, ready)]);
+        assert_eq!(sales.titles(&[("sort", "-$score")]).await[..2], ["Cem", "Ben"]);
     }
 }

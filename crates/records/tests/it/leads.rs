@@ -36,6 +36,23 @@ pub static LEADS: Kind = Kind {
     publish,
 };
 
+/// The same in a later version of the service: names are unique, and there is an index more.
+pub static LATER_LEADS: Kind = Kind {
+    number: 31,
+    noun: "lead",
+    set_noun: "lead list",
+    fields: later_built_in,
+    title: Some("$name"),
+    indexes: &["$stage,-$score", "-$seen_at", "$score"],
+    print,
+    publish,
+};
+
+fn later_built_in() -> Vec<Field> {
+    let unique = |field: Field| Field { unique: field.unique || field.key == "$name", ..field };
+    built_in().into_iter().map(unique).collect()
+}
+
 fn built_in() -> Vec<Field> {
     let plain = FieldOptions::default;
     vec![
@@ -94,6 +111,7 @@ pub struct Sales {
     pub workspace: WorkspaceId,
     pub shapes: Arc<Shapes>,
     pub planner: Arc<Planner>,
+    kind: &'static Kind,
     files: Arc<Files>,
 }
 
@@ -105,7 +123,13 @@ impl Sales {
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
         let files = Arc::new(Files::new(objects_in_memory(), seal, "http://localhost".to_owned()));
         let planner = Arc::new(Planner::new(test.db.clone()));
-        Self { workspace, shapes: Arc::new(Shapes::new([&LEADS])), planner, files, test }
+        Self { workspace, shapes: Arc::new(Shapes::new([&LEADS])), planner, kind: &LEADS, files, test }
+    }
+
+    /// Goes on with another version of the kind.
+    pub fn upgrade(&mut self, kind: &'static Kind) {
+        self.kind = kind;
+        self.shapes = Arc::new(Shapes::new([kind]));
     }
 
     /// Changes leads in one transaction.
@@ -113,9 +137,9 @@ impl Sales {
         &self,
         work: impl Fn(&mut Tx, &Editor<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (shapes, workspace) = (self.shapes.clone(), self.workspace);
+        let (shapes, workspace, kind) = (self.shapes.clone(), self.workspace, self.kind);
         let edit = move |tx: &mut Tx| {
-            let shape = sets::for_write(tx, &shapes, workspace, &LEADS)?;
+            let shape = sets::for_write(tx, &shapes, workspace, kind)?;
             work(tx, &Editor::new(&shapes, shape, Author::system(workspace, "test")))
         };
         self.test.db.write(edit).await
@@ -126,9 +150,9 @@ impl Sales {
         &self,
         work: impl FnOnce(&mut Read, &Shape) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (shapes, workspace) = (self.shapes.clone(), self.workspace);
+        let (shapes, workspace, kind) = (self.shapes.clone(), self.workspace, self.kind);
         let look = move |read: &mut Read| {
-            let shape = sets::for_read(read, &shapes, workspace, &LEADS)?;
+            let shape = sets::for_read(read, &shapes, workspace, kind)?;
             work(read, &shape)
         };
         self.test.db.read(look).await

@@ -357,6 +357,7 @@ testkit::on_both! {
             ("/runs?unknown=1".to_owned(), invalid("unknown")),
             ("/runs?agentid=1".to_owned(), invalid("agentid")),
             ("/runs?limit[x]=1".to_owned(), invalid("limit[x]")),
+            (format!("/runs?{}", (0..300).map(|name| format!("n{name}&")).collect::<String>()), invalid("n0")),
             // The last of several counts.
             ("/runs?limit=5&limit=abc".to_owned(), invalid("limit")),
             ("/runs?limit=abc&limit=5".to_owned(), OK),
