@@ -21,6 +21,7 @@ use diesel::sqlite::Sqlite;
 use diesel::{ConnectionError, ConnectionResult, QueryResult};
 use std::any::TypeId;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// What diesel's derive makes of it is used: the backend that is either, its values and its rows. The connection itself
@@ -38,6 +39,14 @@ type Cursor<'conn, 'query> = <Either as LoadConnection>::Cursor<'conn, 'query>;
 thread_local! {
     /// By what diesel's cache of prepared statements knows the one that this thread is about to run.
     static QUERY_ID: Cell<Option<TypeId>> = const { Cell::new(None) };
+}
+
+/// What a statement is known by that is written for either database. Its text need not be the one that the same type has
+/// when it is written for one of them, and both are prepared on the same connection.
+struct ForEither<Q>(PhantomData<Q>);
+
+fn id_for_either<T: QueryId>() -> Option<TypeId> {
+    T::query_id().map(|_| TypeId::of::<ForEither<T::QueryId>>())
 }
 
 /// A statement whose type is forgotten. Diesel asks a type for its id, so the id is put beside it in [`QUERY_ID`].
@@ -283,7 +292,7 @@ impl Connection for AnyConnection {
     where
         T: QueryFragment<MultiBackend> + QueryId,
     {
-        QUERY_ID.set(T::query_id());
+        QUERY_ID.set(id_for_either::<T>());
         run(self, source)
     }
 
@@ -313,7 +322,7 @@ impl LoadConnection for AnyConnection {
         T: Query + QueryFragment<MultiBackend> + QueryId + 'query,
         MultiBackend: QueryMetadata<T::SqlType>,
     {
-        QUERY_ID.set(T::query_id());
+        QUERY_ID.set(id_for_either::<T>());
         load(self, Box::new(source))
     }
 }
