@@ -50,7 +50,8 @@ pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     Db::migrate(&backend).map_err(cause)
 }
 
-fn backend(config: &Config) -> anyhow::Result<Backend> {
+/// The configured database.
+pub(crate) fn backend(config: &Config) -> anyhow::Result<Backend> {
     Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
 }
 

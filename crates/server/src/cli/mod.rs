@@ -2,6 +2,7 @@
 
 mod admin;
 mod arguments;
+mod backup;
 mod contract;
 mod events_document;
 mod output;
@@ -35,6 +36,8 @@ enum Command {
         #[command(flatten)]
         json: arguments::Json,
     },
+    /// Copy the SQLite database to a new file while the service runs.
+    Backup(backup::Backup),
     /// Print the contract.
     Openapi(contract::Openapi),
     /// Workspaces.
@@ -89,6 +92,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
             Ok(output::rows(&rows, json.json)?)
         }
+        Command::Backup(arguments) => backup::backup(&config, &arguments),
         Command::Openapi(arguments) => contract::print(&arguments),
         Command::Workspace(command) => {
             command.check()?;
