@@ -4,6 +4,7 @@ use crate::{Client, Key, Kind, OpenAiServer, TestDb, until};
 use model::{KeyId, WorkspaceId};
 use serde_json::Value;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use store::Backend;
 use tempfile::TempDir;
@@ -46,6 +47,11 @@ impl Program {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
     }
 
+    /// Its data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Speaks to whichever process serves at [`Self::listen`].
     pub fn client(&self) -> Client {
         Client::new(&format!("http://{}", self.listen))
@@ -53,19 +59,19 @@ impl Program {
 
     /// Runs a command; gives its JSON.
     pub fn run(&self, arguments: &[&str]) -> Value {
-        let output = self.command(&self.listen).args(arguments).arg("--json").output().unwrap();
+        let output = self.command().args(arguments).arg("--json").output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// Runs a command that fails; gives what it says.
     pub fn fails(&self, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).args(arguments))
+        Self::failure(self.command().args(arguments))
     }
 
     /// The same with a setting.
     pub fn fails_with(&self, name: &str, value: &str, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).env(name, value).args(arguments))
+        Self::failure(self.command().env(name, value).args(arguments))
     }
 
     fn failure(command: &mut Command) -> String {
@@ -100,14 +106,19 @@ impl Program {
 
     /// The same with its log elsewhere.
     pub async fn serve_logging(&self, listen: &str, log: impl Into<Stdio>) -> Serving {
-        let mut command = self.command(listen);
+        let mut command = self.command_at(listen);
         let serving = Serving(command.arg("serve").stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let client = Client::new(&format!("http://{listen}"));
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         serving
     }
 
-    fn command(&self, listen: &str) -> Command {
+    /// The program with its settings, for a command whose output or exit a test looks at.
+    pub fn command(&self) -> Command {
+        self.command_at(&self.listen)
+    }
+
+    fn command_at(&self, listen: &str) -> Command {
         let database = match &self.data.backend {
             Backend::Sqlite(path) => format!("sqlite:{path}"),
             Backend::Postgres(url) => url.clone(),
