@@ -1,8 +1,10 @@
 //! What this group adds to the service.
 
+use crate::agents::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::providers::Tiers;
 use crate::runs::{ApprovalRoute, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
+use auth::SealedTable;
 use egress::Connector;
 use jobs::Job;
 use model::Result;
@@ -17,6 +19,9 @@ use std::time::Duration;
 pub fn areas(registry: Registry) -> Result<Registry> {
     registry.with::<Runs>()?.with::<Agents>()
 }
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&SEALED_TOOLS, &SEALED_VERSIONS];
 
 /// Agents and runs. Others may read traces through [`RunDirectory`].
 pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -> Group {

@@ -4,7 +4,7 @@ use crate::inbound::{self, Receiver};
 use crate::log::{Catalogue, Feed, Sequencer};
 use crate::outbound::{self, Deliveries};
 use crate::{Events, Webhooks};
-use auth::Seal;
+use auth::{Seal, SealedTable};
 use egress::Connector;
 use jobs::Job;
 use model::Result;
@@ -20,6 +20,9 @@ use store::Db;
 pub fn areas(registry: Registry) -> Result<Registry> {
     registry.with::<Events>()?.with::<Webhooks>()
 }
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&outbound::SEALED, &inbound::SEALED];
 
 /// What the binary wires together of events: what operations ask for, and what works in the background.
 pub struct EventsParts {

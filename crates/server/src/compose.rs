@@ -3,7 +3,7 @@
 use agents::RunEngine;
 use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
-use auth::{Directory, Quotas, RateWindows, Seal, Spending};
+use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
@@ -31,6 +31,14 @@ const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, dat
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
     AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
+}
+
+/// The tables of all groups with sealed values. Nothing can be sealed for others.
+const SEALED: [&[&SealedTable]; 3] = [auth::SEALED, agents::SEALED, events::SEALED];
+
+/// The tables of all groups with sealed values.
+pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
+    SEALED.into_iter().flatten().copied()
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
@@ -117,6 +125,7 @@ impl Service {
             data::group(&db, &files),
             events.group(receiver),
         ])?;
+        seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
         let services = services.with_shared(seal.clone());
         let (stop, stopping) = watch::channel(false);

@@ -62,6 +62,16 @@ pub struct Config {
     #[arg(long, env = "SVC_SECRET_KEY", global = true, value_name = "BASE64", hide_env_values = true)]
     pub secret_key: Option<String>,
 
+    /// The key before `secret_key`, while it is rotated: opens what is sealed under it, until `svc secrets rotate` has run.
+    #[arg(
+        long,
+        env = "SVC_SECRET_KEY_PREVIOUS",
+        global = true,
+        value_name = "BASE64",
+        hide_env_values = true
+    )]
+    pub secret_key_previous: Option<String>,
+
     /// Addresses that outbound HTTP may reach although they are not public, separated by commas: `127.0.0.1:9000`,
     /// `10.0.0.0/8`, `*.internal.example:8080`.
     #[arg(long, env = "SVC_ALLOW_OUTBOUND", global = true, value_name = "RULES", value_delimiter = ',')]
@@ -180,16 +190,21 @@ pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
         .filter(|argument| argument.get_env().is_some())
         .map(|argument| argument.get_id().to_string())
         .collect();
-    command = command.mut_args(|argument| {
-        let is_empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
-        if is_empty { argument.env(None::<&'static str>) } else { argument }
-    });
+    command = without_empty_variables(command);
     let Some(path) = config_path() else { return Ok(command) };
     for (name, value) in read_file(&path)? {
         anyhow::ensure!(known.contains(&name), "{}: there is no setting `{name}`", path.display());
         command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
     }
     Ok(command)
+}
+
+fn without_empty_variables(command: Command) -> Command {
+    let command = command.mut_args(|argument| {
+        let is_empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if is_empty { argument.env(None::<&'static str>) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// The file is looked for before the command line is parsed, because it provides that parse's defaults.

@@ -8,6 +8,7 @@ mod demo;
 mod local;
 mod logging;
 mod operator_error;
+mod secret_key;
 mod serve;
 mod tiers;
 mod values;
@@ -17,5 +18,5 @@ mod values;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-pub use compose::{Service, ServiceParts, VERSION, registry};
+pub use compose::{Service, ServiceParts, VERSION, registry, sealed_tables};
 pub use config::{Config, read_config};

@@ -2,13 +2,12 @@
 
 use crate::compose::{Service, ServiceParts};
 use crate::operator_error::cause;
+use crate::secret_key::{Keys, follow, open_seal};
 use crate::{Config, demo, tiers};
 use actix_web::dev::Server;
 use agents::providers::Tiers;
 use anyhow::Context;
-use auth::{RateWindows, Seal, is_sealed_under};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use auth::RateWindows;
 use egress::{Connector, Policy};
 use events::Delivering;
 use jobs::Running;
@@ -28,8 +27,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Connections that may wait to be taken.
 const BACKLOG: u32 = 1024;
-/// Where a key that was made is kept, in the data folder.
-const KEY_FILE: &str = "secret.key";
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -73,12 +70,9 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
-    let seal = match settings.seal {
-        Some(seal) => seal,
-        None => read_seal(&make_key(&config.data_dir.join(KEY_FILE))?)?,
-    };
-    check_key(&db, &seal).await?;
+    let seal = open_seal(&config, settings.keys, &db).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
+    let followed = db.background();
     let service = Service::new(ServiceParts {
         db,
         tiers: settings.tiers,
@@ -101,6 +95,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     }
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
+    let following = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(welcome) = welcome {
@@ -111,6 +106,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         () = signals.arrive() => {}
     }
     tracing::info!("stopping");
+    following.abort();
     tokio::select! {
         stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped,
         () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),
@@ -120,8 +116,8 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
 /// What the settings stand for. All that can be wrong with them is found here, before anything is made or changed.
 struct Settings {
     listeners: Vec<TcpListener>,
-    /// `None` where a key is to be made.
-    seal: Option<Seal>,
+    /// `None` where a key is to be generated.
+    keys: Option<Keys>,
     connector: Connector,
     rates: RateWindows,
     tiers: Tiers,
@@ -133,7 +129,7 @@ impl Settings {
         let backend = backend(config)?;
         let folder = &config.data_dir;
         anyhow::ensure!(folder.is_dir() || !folder.exists(), "{} is no folder", folder.display());
-        let seal = configured_seal(config, &backend)?;
+        let keys = Keys::read(config, &backend)?;
         let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
             .context("SVC_ALLOW_OUTBOUND")?;
         let listeners = listen(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
@@ -144,13 +140,13 @@ impl Settings {
         // Loading the model takes seconds of computing, which must not stop the runtime.
         let loading = config.clone();
         let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
-        Ok(Self { listeners, seal, connector: Connector::new(policy)?, rates, tiers })
+        Ok(Self { listeners, keys, connector: Connector::new(policy)?, rates, tiers })
     }
 }
 
 /// Takes every address that `address` stands for, as far as this machine has it. Callers wait from here on until they
 /// are served.
-fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
+pub(crate) fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
     let mut listeners = Vec::new();
     let mut failure = ErrorKind::AddrNotAvailable.into();
     for address in address.to_socket_addrs()? {
@@ -207,60 +203,4 @@ impl StopSignals {
             _ = self.interrupt.recv() => {}
         }
     }
-}
-
-/// The key under which secrets are sealed: configured, or kept in the data folder. `None` where one is to be made, for a
-/// database that has this process only.
-fn configured_seal(config: &Config, backend: &Backend) -> anyhow::Result<Option<Seal>> {
-    if let Some(text) = &config.secret_key {
-        return read_seal(text).context("SVC_SECRET_KEY").map(Some);
-    }
-    let path = config.data_dir.join(KEY_FILE);
-    match (std::fs::read_to_string(&path), backend) {
-        (Ok(text), _) => read_seal(&text).with_context(|| path.display().to_string()).map(Some),
-        (Err(error), Backend::Sqlite(_)) if error.kind() == ErrorKind::NotFound => Ok(None),
-        (Err(error), Backend::Postgres(_)) if error.kind() == ErrorKind::NotFound => anyhow::bail!(
-            "SVC_SECRET_KEY is not set. With PostgreSQL all replicas share one key: make it once with \
-             `head -c 32 /dev/urandom | base64`, and give it to each of them"
-        ),
-        (Err(error), _) => Err(error).with_context(|| format!("reading {}", path.display())),
-    }
-}
-
-fn read_seal(text: &str) -> anyhow::Result<Seal> {
-    let key = STANDARD.decode(text.trim()).context("the secret key is not base64")?;
-    Seal::new(&key).map_err(cause)
-}
-
-/// Refuses a key other than the one that this database's secrets were sealed under: its callers would be the first to
-/// notice. The first start tells the database its key's mark.
-async fn check_key(db: &Db, seal: &Seal) -> anyhow::Result<()> {
-    let mark = seal.mark();
-    let is_known = db.write(move |tx| is_sealed_under(tx, &mark)).await.map_err(cause)?;
-    anyhow::ensure!(
-        is_known,
-        "SVC_SECRET_KEY (or secret.key in the data folder) is not the key under which this database's secrets were \
-         sealed. Start with the earlier one: what was sealed cannot be opened otherwise"
-    );
-    Ok(())
-}
-
-fn make_key(path: &Path) -> anyhow::Result<String> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut key = [0; 32];
-    SystemRandom::default().fill(&mut key);
-    let text = STANDARD.encode(key);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("making {}", path.display()))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    Ok(text)
 }

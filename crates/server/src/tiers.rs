@@ -27,6 +27,30 @@ pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
     })
 }
 
+/// A model that a setting names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelName<'a> {
+    /// The embedded model.
+    Local,
+    /// A model of the OpenAI-compatible server.
+    OpenAi(&'a str),
+}
+
+/// The models in the list that is the value of `setting`.
+///
+/// # Errors
+/// When a part of the list names none.
+pub(crate) fn model_names<'a>(setting: &str, list: &'a str) -> anyhow::Result<Vec<ModelName<'a>>> {
+    list.split(',')
+        .map(str::trim)
+        .map(|name| match name.split_once(':') {
+            None if name == "local" => Ok(ModelName::Local),
+            Some(("openai", model)) if !model.is_empty() => Ok(ModelName::OpenAi(model)),
+            _ => anyhow::bail!("{setting}: `{name}` is neither `local` nor `openai:MODEL`"),
+        })
+        .collect()
+}
+
 /// Loads each provider once, for whichever tiers use it.
 struct Models<'a> {
     config: &'a Config,
@@ -36,14 +60,11 @@ struct Models<'a> {
 
 impl Models<'_> {
     fn routes(&mut self, setting: &str, list: &str) -> anyhow::Result<Vec<Route>> {
-        list.split(',')
-            .map(str::trim)
-            .map(|name| match name.split_once(':') {
-                None if name == "local" => self.local(),
-                Some(("openai", model)) if !model.is_empty() => self.openai(model),
-                _ => anyhow::bail!("{setting}: `{name}` is neither `local` nor `openai:MODEL`"),
-            })
-            .collect()
+        let load = |model| match model {
+            ModelName::Local => self.local(),
+            ModelName::OpenAi(model) => self.openai(model),
+        };
+        model_names(setting, list)?.into_iter().map(load).collect()
     }
 
     fn openai(&mut self, model: &str) -> anyhow::Result<Route> {
@@ -91,7 +112,7 @@ impl Models<'_> {
 }
 
 /// What the operator configured, the operator trusts: the model's server may be on a private address.
-fn operator_policy(url: &str) -> anyhow::Result<Policy> {
+pub(crate) fn operator_policy(url: &str) -> anyhow::Result<Policy> {
     use anyhow::Context;
     let parsed =
         egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;

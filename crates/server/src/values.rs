@@ -2,6 +2,7 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
+use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here
@@ -20,6 +21,50 @@ pub(crate) fn http_url(text: &str) -> Result<String, String> {
     match url {
         Some(url) if url.host_str().is_some() => Ok(text.to_owned()),
         _ => Err("must be a URL that begins with http:// or https://".to_owned()),
+    }
+}
+
+/// An API key, as far as it can be told here: nothing that a header cannot carry.
+pub(crate) fn api_key(text: &str) -> Result<String, String> {
+    let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_visible.then(|| text.to_owned()).ok_or_else(|| "must be visible characters, without spaces".to_owned())
+}
+
+/// The name of a profile, which becomes the name of a file.
+pub(crate) fn profile_name(text: &str) -> Result<String, String> {
+    let is_name = (1..=40).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    is_name.then(|| text.to_owned()).ok_or_else(|| "must be 1 to 40 letters, digits, - or _".to_owned())
+}
+
+/// A method of the API.
+pub(crate) fn method(text: &str) -> Result<Method, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "GET" => Ok(Method::GET),
+        "POST" => Ok(Method::POST),
+        "PATCH" => Ok(Method::PATCH),
+        "PUT" => Ok(Method::PUT),
+        "DELETE" => Ok(Method::DELETE),
+        "HEAD" => Ok(Method::HEAD),
+        _ => Err("must be GET, POST, PATCH, PUT, DELETE or HEAD".to_owned()),
+    }
+}
+
+/// `name=value`.
+pub(crate) fn query_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be name=value".to_owned()),
+    }
+}
+
+/// `Name: value`.
+pub(crate) fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if HeaderName::from_bytes(name.as_bytes()).is_ok() => {
+            Ok((name.to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("must be `Name: value`".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The database of a running service.
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
+use crate::migrations::SchemaState;
 use crate::threads::Threads;
 use crate::tx::{EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
@@ -71,6 +72,18 @@ impl Db {
         match backend {
             Backend::Sqlite(path) => migrations::sqlite(&mut open_sqlite(path, Role::Writer)?),
             Backend::Postgres(url) => migrations::postgres(&mut open_postgres(url)?),
+        }
+    }
+
+    /// How a database's schema compares with the one that this program was built for. Changes nothing; the file of a SQLite
+    /// database must exist.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub fn schema_state(backend: &Backend) -> Result<SchemaState> {
+        match backend {
+            Backend::Sqlite(path) => migrations::sqlite_state(&mut open_sqlite(path, Role::Reader)?),
+            Backend::Postgres(url) => migrations::postgres_state(&mut open_postgres(url)?),
         }
     }
 

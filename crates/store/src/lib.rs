@@ -25,6 +25,7 @@ pub use connection::Backend;
 pub use db::{Db, Options, Stats};
 pub use erased::{AnyConnection, PgConnection, SqliteConnection};
 pub use lock_order::{LockLevel, LockMode};
+pub use migrations::SchemaState;
 pub use one_row::OneRow;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{EventObserver, Read, Tx};

@@ -2,6 +2,8 @@
 
 use crate::{PgConnection, SqliteConnection};
 use diesel::migration::MigrationSource;
+use diesel::sql_types::Text;
+use diesel::{QueryableByName, RunQueryDsl};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use model::{Error, Result};
 
@@ -27,6 +29,55 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<()> {
 
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<()> {
     check(connection, POSTGRES)
+}
+
+/// How a database's schema compares with the one that this program was built for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaState {
+    /// Migrations that the program has and the database has not, in their order.
+    pub pending: Vec<String>,
+    /// Migrations of the database that the program does not know: a newer program has applied them.
+    pub unknown: Vec<String>,
+}
+
+/// The migrations that a database has.
+#[derive(QueryableByName)]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+const APPLIED: &str = "SELECT version FROM __diesel_schema_migrations ORDER BY version";
+
+pub(crate) fn sqlite_state(connection: &mut SqliteConnection) -> Result<SchemaState> {
+    let applied = diesel::sql_query(APPLIED).load(connection);
+    state::<diesel::sqlite::Sqlite>(applied, SQLITE)
+}
+
+pub(crate) fn postgres_state(connection: &mut PgConnection) -> Result<SchemaState> {
+    let applied = diesel::sql_query(APPLIED).load(connection);
+    state::<diesel::pg::Pg>(applied, POSTGRES)
+}
+
+fn state<DB: diesel::backend::Backend>(
+    applied: diesel::QueryResult<Vec<Applied>>,
+    source: impl MigrationSource<DB>,
+) -> Result<SchemaState> {
+    let applied: Vec<String> = match applied {
+        Ok(rows) => rows.into_iter().map(|row| row.version).collect(),
+        // A database without that table has never been migrated.
+        Err(diesel::result::Error::DatabaseError(_, info)) if info.message().contains("__diesel_schema") => {
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut migrations = source.migrations().map_err(Error::internal)?;
+    migrations.sort_by(|one, other| one.name().version().cmp(&other.name().version()));
+    let versions: Vec<String> = migrations.iter().map(|one| one.name().version().to_string()).collect();
+    Ok(SchemaState {
+        pending: versions.iter().filter(|version| !applied.contains(version)).cloned().collect(),
+        unknown: applied.into_iter().filter(|version| !versions.contains(version)).collect(),
+    })
 }
 
 fn run<DB: diesel::backend::Backend>(

@@ -49,6 +49,11 @@ impl Program {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
     }
 
+    /// Its data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Speaks to whichever process serves at [`Self::listen`].
     pub fn client(&self) -> Client {
         Client::new(&format!("http://{}", self.listen))
@@ -56,26 +61,26 @@ impl Program {
 
     /// Runs a command; gives its JSON.
     pub fn run(&self, arguments: &[&str]) -> Value {
-        let output = self.command(&self.listen).args(arguments).arg("--json").output().unwrap();
+        let output = self.command().args(arguments).arg("--json").output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// Runs a command that fails; gives what it says.
     pub fn fails(&self, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).args(arguments))
+        Self::failure(self.command().args(arguments))
     }
 
     /// The same with a setting.
     pub fn fails_with(&self, name: &str, value: &str, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).env(name, value).args(arguments))
+        Self::failure(self.command().env(name, value).args(arguments))
     }
 
     fn failure(command: &mut Command) -> String {
         let output = command.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{told}");
-        told
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{message}");
+        message
     }
 
     /// A live key of a fresh workspace on the plan `scale`, made on the command line.
@@ -103,7 +108,7 @@ impl Program {
 
     /// The same with its log elsewhere.
     pub async fn serve_logging(&self, listen: &str, log: impl Into<Stdio>) -> Serving {
-        let mut command = self.command(listen);
+        let mut command = self.command_at(listen);
         let serving = Serving(command.arg("serve").stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let client = Client::new(&format!("http://{listen}"));
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
@@ -112,7 +117,7 @@ impl Program {
 
     /// Starts a process that serves the demo workspace, which it makes, and waits until it does.
     pub async fn serve_demo(&self) -> (Serving, Demo) {
-        let mut command = self.command(&self.listen);
+        let mut command = self.command();
         command.args(["serve", "--demo"]).stdout(Stdio::piped());
         let mut serving = Serving(command.spawn().unwrap());
         let printed = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -142,7 +147,12 @@ impl Program {
         self.folder.path()
     }
 
-    fn command(&self, listen: &str) -> Command {
+    /// The program with its settings, for a command whose output or exit a test looks at.
+    pub fn command(&self) -> Command {
+        self.command_at(&self.listen)
+    }
+
+    fn command_at(&self, listen: &str) -> Command {
         self.configured(self.binary, listen)
     }
 
@@ -186,7 +196,7 @@ impl Serving {
         assert!(status.success(), "{status}");
     }
 
-    /// `SIGKILL`: nothing is flushed, nobody is told.
+    /// `SIGKILL`: nothing is flushed or announced.
     pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

@@ -9,6 +9,7 @@ pub mod lifecycle;
 mod model;
 pub mod operations;
 pub mod queries;
+mod sealed;
 mod settings;
 mod tool;
 mod tool_rules;
@@ -18,6 +19,7 @@ pub mod versions;
 
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };

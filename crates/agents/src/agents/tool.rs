@@ -143,9 +143,9 @@ pub struct ToolRow {
 /// A tool within a version of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolSnapshot {
-    name: String,
+    pub(super) name: String,
     kind: ToolKind,
-    settings: Value,
+    pub(super) settings: Value,
 }
 
 impl ToolSnapshot {

@@ -6,6 +6,7 @@
 
 use super::SkillRef;
 use super::model::Agent;
+use super::sealed::SEALED_TOOLS;
 use super::tool::{
     AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
 };
@@ -126,7 +127,12 @@ impl NewTool {
             None
         } else {
             let text = serde_json::to_string(&headers).map_err(Error::internal)?;
-            Some(checks.seal.seal(&header_place(checks.workspace, name), &text, checks.random)?)
+            Some(checks.seal.seal(
+                &SEALED_TOOLS,
+                &header_place(checks.workspace, name),
+                &text,
+                checks.random,
+            )?)
         };
         Ok(ToolSettings {
             description: self.description,

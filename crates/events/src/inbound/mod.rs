@@ -31,6 +31,7 @@ mod token;
 mod verification;
 
 pub(crate) use events::InboundEvent;
+pub(crate) use model::SEALED;
 pub use receiver::{Receiver, ReceiverParts};
 
 use operation::Operations;

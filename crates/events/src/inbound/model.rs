@@ -4,7 +4,7 @@ use super::dedupe::Dedupe;
 use super::mapping::Mapping;
 use super::sample::{Preview, Sample, Sampled};
 use super::verification::{NewVerification, Secrets, Verification, is_header_name};
-use auth::Seal;
+use auth::{Seal, SealedTable};
 use ipnet::IpNet;
 use model::{
     Error, InboundWebhookId, JsonText, Metadata, Patch, Random, Result, Timestamp, WorkspaceId, text_enum,
@@ -342,9 +342,16 @@ pub(super) struct Row {
 pub(super) const FAILURE_WINDOW_SECONDS: i64 = 600;
 
 /// What sealed things of a webhook are bound to.
-fn place(workspace: WorkspaceId, id: &InboundWebhookId, what: &str) -> String {
+pub(super) fn place(workspace: WorkspaceId, id: &InboundWebhookId, what: &str) -> String {
     format!("inbound_webhook:{workspace}:{id}:{what}")
 }
+
+/// The tokens of URLs, and the secrets of senders.
+pub(crate) const SEALED: SealedTable = SealedTable {
+    table: "inbound_webhooks",
+    columns: &["sealed_token", "sealed_secrets"],
+    reseal: super::queries::reseal,
+};
 
 /// Seals a token for its webhook.
 pub(super) fn seal_token(
@@ -354,7 +361,7 @@ pub(super) fn seal_token(
     token: &str,
     random: &dyn Random,
 ) -> Result<String> {
-    seal.seal(&place(workspace, id, "token"), token, random)
+    seal.seal(&SEALED, &place(workspace, id, "token"), token, random)
 }
 
 /// Seals the secrets of a webhook; `None` where there are none.
@@ -369,7 +376,7 @@ pub(super) fn seal_secrets(
         return Ok(None);
     }
     let text = serde_json::to_string(secrets).map_err(Error::internal)?;
-    seal.seal(&place(workspace, id, "secrets"), &text, random).map(Some)
+    seal.seal(&SEALED, &place(workspace, id, "secrets"), &text, random).map(Some)
 }
 
 impl Row {

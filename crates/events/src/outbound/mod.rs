@@ -23,7 +23,7 @@ mod test_delivery;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
 pub(crate) use deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
-pub(crate) use endpoints::SKIP;
+pub(crate) use endpoints::{SEALED, SKIP};
 pub(crate) use engine::Parts;
 pub use engine::{Deliveries, Delivering};
 pub(crate) use events::EndpointEvent;
