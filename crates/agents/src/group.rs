@@ -2,7 +2,7 @@
 
 use crate::agents::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::providers::Tiers;
-use crate::runs::{ApprovalRoute, RunDirectory};
+use crate::runs::{ApprovalRoute, OPEN_RUNS, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
 use auth::SealedTable;
 use egress::Connector;
@@ -51,6 +51,8 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
                 }
             },
         ))
+        .metrics(engine.collectors())
+        .table_gauge(OPEN_RUNS)
         .raw_route(ApprovalRoute::new(engine.clone()))
         .shared_service(tiers)
         .shared_service(connector)

@@ -4,7 +4,7 @@ use crate::file::File;
 use crate::page_copy::page_copy;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use operation::{Contract, Pipeline, Registry, document};
+use operation::{Contract, Registry, document};
 use std::sync::{Arc, OnceLock};
 
 /// The documents, made when they are first asked for.
@@ -79,15 +79,4 @@ pub(crate) async fn public_page(request: HttpRequest, contracts: Data<Contracts>
 
 pub(crate) async fn partner_page(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
     contracts.answer(&request, Contract::Partner, Reader::Page)
-}
-
-/// Says that the process serves, and whether it counts requests together with the other replicas. It asks nothing of
-/// the database, so that a slow one does not get it restarted.
-pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
-    let body = match pipeline.rates.redis_answers() {
-        None => "{\"status\":\"ok\"}",
-        Some(true) => "{\"status\":\"ok\",\"redis\":\"ok\"}",
-        Some(false) => "{\"status\":\"ok\",\"redis\":\"down\"}",
-    };
-    HttpResponse::Ok().content_type("application/json").body(body)
 }

@@ -1,9 +1,8 @@
 //! Migrations, embedded in the program: one folder per database, the same versions in both.
 
-use crate::{PgConnection, SqliteConnection};
+use crate::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::migration::MigrationSource;
-use diesel::sql_types::Text;
-use diesel::{QueryableByName, RunQueryDsl};
+use diesel::prelude::*;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use model::{Error, Result};
 
@@ -40,40 +39,30 @@ pub struct SchemaState {
     pub unknown: Vec<String>,
 }
 
-/// The migrations that a database has.
-#[derive(QueryableByName)]
-struct Applied {
-    #[diesel(sql_type = Text)]
-    version: String,
+diesel::table! {
+    __diesel_schema_migrations (version) {
+        version -> Text,
+    }
 }
 
-const APPLIED: &str = "SELECT version FROM __diesel_schema_migrations ORDER BY version";
-
-pub(crate) fn sqlite_state(connection: &mut SqliteConnection) -> Result<SchemaState> {
-    let applied = diesel::sql_query(APPLIED).load(connection);
-    state::<diesel::sqlite::Sqlite>(applied, SQLITE)
-}
-
-pub(crate) fn postgres_state(connection: &mut PgConnection) -> Result<SchemaState> {
-    let applied = diesel::sql_query(APPLIED).load(connection);
-    state::<diesel::pg::Pg>(applied, POSTGRES)
-}
-
-fn state<DB: diesel::backend::Backend>(
-    applied: diesel::QueryResult<Vec<Applied>>,
-    source: impl MigrationSource<DB>,
-) -> Result<SchemaState> {
+/// Compares the schema of the database with this program's. Only reads.
+pub(crate) fn state(connection: &mut AnyConnection) -> Result<SchemaState> {
+    let applied = __diesel_schema_migrations::table
+        .select(__diesel_schema_migrations::version)
+        .order(__diesel_schema_migrations::version)
+        .load(connection);
     let applied: Vec<String> = match applied {
-        Ok(rows) => rows.into_iter().map(|row| row.version).collect(),
+        Ok(versions) => versions,
         // A database without that table has never been migrated.
         Err(diesel::result::Error::DatabaseError(_, info)) if info.message().contains("__diesel_schema") => {
             Vec::new()
         }
         Err(error) => return Err(error.into()),
     };
-    let mut migrations = source.migrations().map_err(Error::internal)?;
-    migrations.sort_by(|one, other| one.name().version().cmp(&other.name().version()));
-    let versions: Vec<String> = migrations.iter().map(|one| one.name().version().to_string()).collect();
+    // Both databases have the same versions.
+    let own = MigrationSource::<diesel::sqlite::Sqlite>::migrations(&SQLITE).map_err(Error::internal)?;
+    let mut versions: Vec<String> = own.iter().map(|one| one.name().version().to_string()).collect();
+    versions.sort();
     Ok(SchemaState {
         pending: versions.iter().filter(|version| !applied.contains(version)).cloned().collect(),
         unknown: applied.into_iter().filter(|version| !versions.contains(version)).collect(),
