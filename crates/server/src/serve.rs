@@ -94,7 +94,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     }
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
-    let following = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
+    let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(welcome) = welcome {
@@ -105,7 +105,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         () = signals.arrive() => {}
     }
     tracing::info!("stopping");
-    following.abort();
+    key_refresh.abort();
     tokio::select! {
         stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped,
         () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),

@@ -48,7 +48,7 @@ impl Program {
     }
 
     /// Its data folder.
-    pub fn folder(&self) -> &Path {
+    pub fn data_dir(&self) -> &Path {
         self.folder.path()
     }
 
