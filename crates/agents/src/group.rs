@@ -30,7 +30,7 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .job(Job::every(
             "runs.resume",
             Duration::from_secs(5),
-            "takes over runs whose workers fell silent",
+            "resumes runs whose lease has expired",
             move |_| {
                 let engine = resuming.clone();
                 async move {
@@ -42,7 +42,7 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .job(Job::every(
             "runs.purge",
             Duration::from_secs(600),
-            "forgets the texts of ephemeral conversations",
+            "deletes the texts of ephemeral conversations",
             move |_| {
                 let engine = purging.clone();
                 async move {

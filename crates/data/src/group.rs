@@ -36,7 +36,7 @@ pub fn group(db: &Db, files: &Arc<Files>) -> Group {
         .job(Job::every(
             "files.sweep",
             Duration::from_secs(3600),
-            "gives up uploads that did not end within a day",
+            "deletes uploads that were not completed within a day",
             move |job| {
                 let files = sweeping.clone();
                 async move {

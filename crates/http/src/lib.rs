@@ -2,7 +2,10 @@
 
 mod bare;
 mod contract;
+mod file;
+mod page_copy;
 mod raw;
+mod reference;
 mod request_id;
 mod rest;
 mod server;
@@ -47,12 +50,15 @@ pub fn configure(config: &mut ServiceConfig, api: &Api) {
                 )
                 .default_service(web::to(rest::handle)),
         )
-        // Behind the API, because routes are tried in their order, and the reference page's is a regular expression.
+        // Behind the API, because routes are tried in their order, and this scope takes every path.
         .service(
             beside
                 .route("/health", web::get().to(contract::health))
-                .route("/docs", web::get().to(contract::to_docs))
-                .service(contract::reference_page())
+                .route("/docs", web::get().to(reference::to_page))
+                .route("/docs/", web::get().to(reference::page))
+                .route("/docs/openapi.public.json", web::get().to(contract::public_page))
+                .route("/docs/openapi.partner.json", web::get().to(contract::partner_page))
+                .route("/docs/{asset}", web::get().to(reference::asset))
                 .default_service(web::to(rest::handle))
                 .wrap(from_fn(request_id::set)),
         );

@@ -75,7 +75,7 @@ pub fn foundation() -> Group {
         .job(Job::every(
             "idempotency.purge",
             seconds(600),
-            "forgets outcomes after 24 hours",
+            "deletes stored responses after 24 hours",
             |job| async move {
                 while job.db.write(auth::idempotency::purge).await? > 0 {}
                 Ok(())
@@ -90,8 +90,13 @@ pub fn foundation() -> Group {
                 Ok(())
             },
         ))
-        .job(Job::every("database.tidy", seconds(3600), "SQLite: folds the log back", |job| async move {
-            job.db.tidy().await?;
-            Ok(())
-        }))
+        .job(Job::every(
+            "database.tidy",
+            seconds(3600),
+            "SQLite: checkpoints the write-ahead log",
+            |job| async move {
+                job.db.tidy().await?;
+                Ok(())
+            },
+        ))
 }

@@ -24,7 +24,7 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
         Job::after(
             rewrite::JOB,
             "a field changes its type, its choices or goes",
-            "brings the items after it",
+            "converts the items",
             move |job| {
                 let shapes = rewriting.clone();
                 async move {
@@ -50,18 +50,21 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
         Job::after(
             links::CASCADE,
             "an item with many links is trashed",
-            "takes its links along",
+            "moves the items that follow it to the trash",
             move |job| {
                 let shapes = cascading.clone();
                 async move { Ok(links::cascade(&shapes, job).await?) }
             },
         ),
-        Job::after(purge::EMPTY, "the trash is emptied", "deletes its items for good", move |job| {
+        Job::after(purge::EMPTY, "the trash is emptied", "deletes its items permanently", move |job| {
             purge::empty(emptying.clone(), job)
         }),
-        Job::every(purge::PURGE, HOUR, "deletes for good what was in the trash for its time", move |job| {
-            purge::purge_old(purging.clone(), job)
-        }),
+        Job::every(
+            purge::PURGE,
+            HOUR,
+            "permanently deletes what has been in the trash for 30 days",
+            move |job| purge::purge_old(purging.clone(), job),
+        ),
         Job::every(purge::FORGET, DAY, "forgets old activity", purge::forget),
     ];
     jobs.extend(indexes::jobs::jobs(shapes));

@@ -47,6 +47,7 @@ pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     Db::migrate(&backend).map_err(cause)
 }
 
+/// The configured database.
 pub(crate) fn backend(config: &Config) -> anyhow::Result<Backend> {
     Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
 }

@@ -3,6 +3,7 @@
 //! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
+mod backup;
 mod cached;
 mod connection;
 mod db;
@@ -18,6 +19,7 @@ mod threads;
 mod tx;
 mod writer;
 
+pub use backup::backup_sqlite;
 pub use cached::{Cached, CachedChange};
 pub use connection::Backend;
 pub use db::{Db, Options, Stats};

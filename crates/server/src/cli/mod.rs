@@ -3,6 +3,7 @@
 mod admin;
 mod api;
 mod arguments;
+mod backup;
 mod client;
 mod completion;
 mod contract;
@@ -51,6 +52,8 @@ enum Command {
         #[command(flatten)]
         json: arguments::Json,
     },
+    /// Copy the SQLite database to a new file while the service runs.
+    Backup(backup::Backup),
     /// Check the configuration and everything that the service depends on. Changes nothing.
     Doctor {
         #[command(flatten)]
@@ -136,6 +139,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
             Ok(output::rows(&rows, json.json)?)
         }
+        Command::Backup(arguments) => backup::backup(&config, &arguments),
         Command::Secrets(command) => secrets::run(&config, &command),
         Command::Doctor { json } => doctor::run(config, json.json),
         Command::Login(arguments) => client::run(login::login(arguments)),
