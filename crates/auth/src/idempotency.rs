@@ -6,9 +6,9 @@
 //!
 //! Stored answers are sealed: some show a secret that is shown this once.
 
-use crate::reseal::{PIECE, Piece, position};
+use crate::reseal::{PIECE, position};
 use crate::schema::idempotency_keys;
-use crate::seal::{Seal, SealedTable};
+use crate::seal::{Piece, Seal, SealedTable};
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp, text_enum};
 use std::sync::Arc;

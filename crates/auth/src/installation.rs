@@ -49,6 +49,8 @@ pub fn begin_rotation(tx: &mut Tx, from: &str, to: &str) -> Result<bool> {
     if diesel::update(row).set(installation::value.eq(to)).execute(tx.connection())? == 0 {
         return Ok(false);
     }
+    // A rotation that is turned back before its end has another key here.
+    diesel::delete(installation::table.find(RETIRING)).execute(tx.connection())?;
     insert(tx, RETIRING, from)?;
     Ok(true)
 }

@@ -24,7 +24,7 @@ pub use directory::Directory;
 pub use installation::{InstalledKeys, adopt_key, begin_rotation, end_rotation, installed_keys};
 pub use quota::{Quotas, requests_by_day, requests_by_lineage};
 pub use rate::{RateWindows, Window, ping as ping_redis};
-pub use seal::{Seal, SealedTable, SecretKey};
+pub use seal::{Piece, Seal, SealedTable, SecretKey};
 pub use secret::{KeySecret, SecretHash};
 pub use spending::{Spending, SpentMicros};
 

@@ -7,8 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use model::{Error, Random, Result};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
+use serde::Serialize;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use store::Tx;
 
 /// A table with sealed values. Nothing can be sealed for a table that no group declares in its `SEALED`, so that a rotation
 /// of the key finds everything.
@@ -18,7 +20,44 @@ pub struct SealedTable {
     /// The columns that hold sealed values, alone or within JSON.
     pub columns: &'static [&'static str],
     /// Seals the values of some rows anew.
-    pub reseal: crate::reseal::Reseal,
+    pub reseal: Reseal,
+}
+
+/// Seals the values of the next rows behind a position anew; `None` behind the last row. A row that changed meanwhile is
+/// left as it is: whoever changed it has sealed it, and if that was under the earlier key, the next pass finds it.
+pub type Reseal = fn(&mut Tx, &Seal, Option<&str>) -> Result<Option<Piece>>;
+
+/// What became of some rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The position of the last of them.
+    pub last: String,
+    /// How many values were sealed anew.
+    pub resealed: usize,
+    /// How many values none of the keys opens. They stay as they are.
+    pub unreadable: usize,
+}
+
+impl Piece {
+    /// A piece that ends with the row at `position`.
+    pub fn ending<P: Serialize>(position: &P) -> Result<Self> {
+        Ok(Self { last: serde_json::to_string(position).map_err(Error::internal)?, ..Self::default() })
+    }
+
+    /// Counts the outcome of one value, and gives what is to be stored in its place.
+    pub fn count(&mut self, resealed: Result<Option<String>>) -> Option<String> {
+        match resealed {
+            Ok(Some(sealed)) => {
+                self.resealed += 1;
+                Some(sealed)
+            }
+            Ok(None) => None,
+            Err(_) => {
+                self.unreadable += 1;
+                None
+            }
+        }
+    }
 }
 
 /// A key of 32 bytes, ready for use.

@@ -96,7 +96,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
-    let following = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
+    let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(welcome) = welcome {
@@ -107,7 +107,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         () = signals.arrive() => {}
     }
     tracing::info!("stopping");
-    following.abort();
+    key_refresh.abort();
     service.readiness.stop();
     tokio::select! {
         stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped?,

@@ -49,11 +49,6 @@ impl Program {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
     }
 
-    /// Its data folder.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
     /// Speaks to whichever process serves at [`Self::listen`].
     pub fn client(&self) -> Client {
         Client::new(&format!("http://{}", self.listen))

@@ -2,8 +2,8 @@
 
 use super::tool::{ToolSnapshot, header_place};
 use crate::schema::{agent_tools, agent_versions};
-use auth::reseal::{PIECE, Piece, position};
-use auth::{Seal, SealedTable};
+use auth::reseal::{PIECE, position};
+use auth::{Piece, Seal, SealedTable};
 use diesel::prelude::*;
 use model::{AgentId, JsonText, Random, Result, WorkspaceId};
 use serde_json::Value;

@@ -26,13 +26,14 @@ mod sample;
 mod scheme;
 #[cfg(test)]
 mod scheme_tests;
+mod sealed;
 mod source;
 mod token;
 mod verification;
 
 pub(crate) use events::InboundEvent;
-pub(crate) use model::SEALED;
 pub use receiver::{Receiver, ReceiverParts};
+pub(crate) use sealed::SEALED;
 
 use operation::Operations;
 

@@ -3,8 +3,9 @@
 use super::dedupe::Dedupe;
 use super::mapping::Mapping;
 use super::sample::{Preview, Sample, Sampled};
+use super::sealed::{SEALED, place};
 use super::verification::{NewVerification, Secrets, Verification, is_header_name};
-use auth::{Seal, SealedTable};
+use auth::Seal;
 use ipnet::IpNet;
 use model::{
     Error, InboundWebhookId, JsonText, Metadata, Patch, Random, Result, Timestamp, WorkspaceId, text_enum,
@@ -340,18 +341,6 @@ pub(super) struct Row {
 
 /// After this many seconds without a refusal of the row that `verification_failures` counts, it is forgotten.
 pub(super) const FAILURE_WINDOW_SECONDS: i64 = 600;
-
-/// What sealed things of a webhook are bound to.
-pub(super) fn place(workspace: WorkspaceId, id: &InboundWebhookId, what: &str) -> String {
-    format!("inbound_webhook:{workspace}:{id}:{what}")
-}
-
-/// The tokens of URLs, and the secrets of senders.
-pub(crate) const SEALED: SealedTable = SealedTable {
-    table: "inbound_webhooks",
-    columns: &["sealed_token", "sealed_secrets"],
-    reseal: super::queries::reseal,
-};
 
 /// Seals a token for its webhook.
 pub(super) fn seal_token(

@@ -1,10 +1,8 @@
 //! Inbound webhooks in the database.
 
-use super::model::{Row, SEALED, Status, place};
+use super::model::{Row, Status};
 use super::token::TokenHash;
 use crate::schema::inbound_webhooks;
-use auth::Seal;
-use auth::reseal::{PIECE, Piece, position};
 use diesel::prelude::*;
 use model::{Code, Error, InboundWebhookId, JsonText, Result, Timestamp, WorkspaceId};
 use store::{OneRow, OptInPage, Read, Tx, lock_row};
@@ -141,36 +139,4 @@ pub(super) fn rotate(
 
 pub(super) fn delete(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<bool> {
     Ok(diesel::delete(inbound_webhooks::table.find((workspace, id))).execute(tx.connection())? > 0)
-}
-
-/// Seals the tokens and secrets of some webhooks anew.
-pub(super) fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
-    use inbound_webhooks::{id, sealed_secrets, sealed_token, workspace_id};
-    let mut rows = inbound_webhooks::table
-        .select((workspace_id, id, sealed_token, sealed_secrets))
-        .order((workspace_id, id))
-        .limit(PIECE)
-        .into_boxed();
-    if let Some((workspace, last)) = position::<(WorkspaceId, InboundWebhookId)>(after)? {
-        rows = rows.filter(workspace_id.gt(workspace).or(workspace_id.eq(workspace).and(id.gt(last))));
-    }
-    let rows: Vec<(WorkspaceId, InboundWebhookId, String, Option<String>)> = rows.load(tx.connection())?;
-    let Some((workspace, last, ..)) = rows.last() else { return Ok(None) };
-    let mut piece = Piece::ending(&(workspace, last))?;
-    for (workspace, webhook, token, secrets) in &rows {
-        let random = tx.random();
-        let mut reseal = |what: &str, old: &str| {
-            piece.count(seal.reseal(&SEALED, &place(*workspace, webhook, what), old, &*random))
-        };
-        let row = inbound_webhooks::table.find((workspace, webhook));
-        if let Some(new) = reseal("token", token) {
-            let unchanged = row.filter(sealed_token.eq(token));
-            diesel::update(unchanged).set(sealed_token.eq(new)).execute(tx.connection())?;
-        }
-        if let Some((old, new)) = secrets.as_ref().and_then(|old| Some((old, reseal("secrets", old)?))) {
-            let unchanged = row.filter(sealed_secrets.eq(old));
-            diesel::update(unchanged).set(sealed_secrets.eq(new)).execute(tx.connection())?;
-        }
-    }
-    Ok(Some(piece))
 }

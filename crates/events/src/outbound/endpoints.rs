@@ -2,10 +2,10 @@
 
 use super::fanout::lock_queues;
 use super::model::{DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint};
+use super::sealed::{SEALED, headers_place, place};
 use super::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
-use auth::reseal::{PIECE, Piece, position};
-use auth::{Seal, SealedTable};
+use auth::Seal;
 use diesel::prelude::*;
 use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
@@ -186,16 +186,6 @@ pub(crate) fn skip_backlog(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
     Ok(())
 }
 
-/// The seal's place of an endpoint's secrets.
-fn place(id: &WebhookEndpointId) -> String {
-    format!("webhook_endpoint:{id}")
-}
-
-/// The seal's place of the header values that go along.
-fn headers_place(id: &WebhookEndpointId) -> String {
-    format!("{}:headers", place(id))
-}
-
 /// Seals a secret of an endpoint.
 pub(crate) fn seal(seal: &Seal, id: &WebhookEndpointId, secret: &str, random: &dyn Random) -> Result<String> {
     seal.seal(&SEALED, &place(id), secret, random)
@@ -209,46 +199,6 @@ pub(crate) fn seal_headers(
     random: &dyn Random,
 ) -> Result<String> {
     seal.seal(&SEALED, &headers_place(id), JsonText::of(headers).as_str(), random)
-}
-
-/// The secrets and the headers of endpoints, of deleted ones too.
-pub(crate) const SEALED: SealedTable =
-    SealedTable { table: "webhook_endpoints", columns: &["headers", "secret", "previous_secret"], reseal };
-
-fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
-    use webhook_endpoints::{headers, id, previous_secret, secret};
-    let mut rows = webhook_endpoints::table
-        .select((id, headers, secret, previous_secret))
-        .order(id)
-        .limit(PIECE)
-        .into_boxed();
-    if let Some(after) = position::<WebhookEndpointId>(after)? {
-        rows = rows.filter(id.gt(after));
-    }
-    type Values = (WebhookEndpointId, String, String, Option<String>);
-    let rows: Vec<Values> = rows.load(tx.connection())?;
-    let Some((last, ..)) = rows.last() else { return Ok(None) };
-    let mut piece = Piece::ending(last)?;
-    for (endpoint, old_headers, old_secret, old_previous) in &rows {
-        let random = tx.random();
-        let mut reseal = |place: &str, old: &str| piece.count(seal.reseal(&SEALED, place, old, &*random));
-        let row = webhook_endpoints::table.find(endpoint);
-        if let Some(new) = reseal(&headers_place(endpoint), old_headers) {
-            let unchanged = row.filter(headers.eq(old_headers));
-            diesel::update(unchanged).set(headers.eq(new)).execute(tx.connection())?;
-        }
-        if let Some(new) = reseal(&place(endpoint), old_secret) {
-            let unchanged = row.filter(secret.eq(old_secret));
-            diesel::update(unchanged).set(secret.eq(new)).execute(tx.connection())?;
-        }
-        if let Some((old, new)) =
-            old_previous.as_ref().and_then(|old| Some((old, reseal(&place(endpoint), old)?)))
-        {
-            let unchanged = row.filter(previous_secret.eq(old));
-            diesel::update(unchanged).set(previous_secret.eq(new)).execute(tx.connection())?;
-        }
-    }
-    Ok(Some(piece))
 }
 
 impl EndpointRow {

@@ -19,12 +19,13 @@ mod operations;
 mod purge;
 mod replay;
 mod rotate;
+mod sealed;
 pub mod signing;
 mod test_delivery;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
 pub(crate) use deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
-pub(crate) use endpoints::{SEALED, SKIP};
+pub(crate) use endpoints::SKIP;
 pub(crate) use engine::Parts;
 pub use engine::{Deliveries, Delivering};
 pub(crate) use events::EndpointEvent;
@@ -34,6 +35,7 @@ pub(crate) use operations::{EventTypeInfo, all_types};
 pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;
+pub(crate) use sealed::SEALED;
 
 use operation::Operations;
 

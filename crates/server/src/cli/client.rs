@@ -37,26 +37,16 @@ pub(super) struct Client {
 impl Target {
     /// A client for what arguments, variables and the profile say, in this order.
     pub(super) fn client(&self) -> anyhow::Result<Client> {
-        let (url, key) = match (&self.url, &self.key) {
-            (Some(url), Some(key)) => (url.clone(), key.clone()),
-            (url, key) => self.completed(url.as_deref(), key.clone(), Profile::load(&self.profile)?)?,
+        let profile = match (&self.url, &self.key) {
+            (Some(url), Some(key)) => return Client::new(url, key.clone()),
+            _ => Profile::load(&self.profile)?,
         };
-        Client::new(&url, key)
-    }
-
-    fn completed(
-        &self,
-        url: Option<&str>,
-        key: Option<String>,
-        profile: Option<Profile>,
-    ) -> anyhow::Result<(String, String)> {
-        let url = url.map(base);
-        match (url, key, profile) {
-            (None, Some(key), Some(profile)) => Ok((profile.url, key)),
-            (url, Some(key), None) => Ok((url.unwrap_or(LOCAL).to_owned(), key)),
-            (None, None, Some(profile)) => Ok((profile.url, profile.key)),
+        let (url, key) = match (self.url.as_deref().map(base), self.key.clone(), profile) {
+            (None, Some(key), Some(profile)) => (profile.url, key),
+            (url, Some(key), _) => (url.unwrap_or(LOCAL).to_owned(), key),
+            (None, None, Some(profile)) => (profile.url, profile.key),
             // A key is sent only to the service that it was stored for.
-            (Some(url), None, Some(profile)) if url == profile.url => Ok((profile.url, profile.key)),
+            (Some(url), None, Some(profile)) if url == profile.url => (profile.url, profile.key),
             (Some(_), None, Some(_)) => bail!(
                 "the key of profile `{}` belongs to another URL: give --key or SVC_API_KEY too",
                 self.profile
@@ -64,8 +54,8 @@ impl Target {
             (_, None, None) => {
                 bail!("there is no profile `{}`: use `svc login`, --key or SVC_API_KEY", self.profile)
             }
-            (Some(url), Some(key), Some(_)) => Ok((url.to_owned(), key)),
-        }
+        };
+        Client::new(&url, key)
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn login(arguments: Login) -> anyhow::Result<()> {
     let response = client.connector.send(client.request(Method::GET, "/me", &[])?).await;
     let response = response.with_context(|| format!("{} does not answer", client.base()))?;
     let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-    let whose = match (response.status, body.pointer("/error/code").and_then(Value::as_str)) {
+    let owner = match (response.status, body.pointer("/error/code").and_then(Value::as_str)) {
         (200, _) => body.pointer("/data/workspace/slug").and_then(Value::as_str).map(str::to_owned),
         // The key is valid: it may only not read this, or needs a workspace in each request.
         (403, Some(_)) | (400, Some("workspace_required")) => None,
@@ -53,8 +53,8 @@ pub(super) async fn login(arguments: Login) -> anyhow::Result<()> {
     };
     let profile = Profile { url: client.base().to_owned(), key: client.key().to_owned() };
     let path = profile.store(&arguments.profile)?;
-    let whose = whose.map(|slug| format!(" for workspace {slug}")).unwrap_or_default();
-    Ok(output::text(&format!("Stored the key{whose} in {}\n", path.display()))?)
+    let owner = owner.map(|slug| format!(" for workspace {slug}")).unwrap_or_default();
+    Ok(output::text(&format!("Stored the key{owner} in {}\n", path.display()))?)
 }
 
 pub(super) fn logout(arguments: &Logout) -> anyhow::Result<()> {

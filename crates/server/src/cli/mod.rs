@@ -105,10 +105,11 @@ fn command(command: clap::Command, help_all: bool) -> clap::Command {
         return command;
     }
     let is_setting = |argument: &Arg| argument.is_global_set() && argument.get_id() != "help_all";
-    let shown: Vec<Arg> = command.get_arguments().filter(|argument| is_setting(argument)).cloned().collect();
+    let visible: Vec<Arg> =
+        command.get_arguments().filter(|argument| is_setting(argument)).cloned().collect();
     command
         .mut_args(|argument| if is_setting(&argument) { argument.hide(true) } else { argument })
-        .mut_subcommand("serve", |serve| serve.args(shown))
+        .mut_subcommand("serve", |serve| serve.args(visible))
 }
 
 /// Runs the command line. The exit code is 1 when a command failed, 2 when it made no sense.

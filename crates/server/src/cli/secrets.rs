@@ -57,20 +57,19 @@ async fn rotate(config: &Config, db: &Db, wait: Duration) -> anyhow::Result<Vec<
     let mark = keys.current.mark().to_owned();
     let installed = db.write(move |tx| adopt_key(tx, &mark)).await.map_err(cause)?;
     let (active, _) = keys.chosen(&installed)?;
+    anyhow::ensure!(
+        keys.in_files || keys.previous.is_some(),
+        "SVC_SECRET_KEY is the key in use. To rotate it, give all replicas a new key there, and the present one as \
+         SVC_SECRET_KEY_PREVIOUS"
+    );
     if active.mark() == keys.current.mark() {
         // Nothing may be sealed under the previous key when its place is taken by another.
         let rows = reseal(db, &keys).await?;
-        if keys.in_files && installed.retiring.is_none() {
-            replace_file(&config.data_dir)?;
-            keys = read()?.context("secret.key is missing")?;
-        } else {
-            anyhow::ensure!(
-                keys.previous.is_some(),
-                "SVC_SECRET_KEY is the key in use. To rotate it, give all replicas a new key there, and the present one \
-                 as SVC_SECRET_KEY_PREVIOUS"
-            );
+        if !keys.in_files || installed.retiring.is_some() {
             return Ok(rows);
         }
+        replace_file(&config.data_dir)?;
+        keys = read()?.context("secret.key is missing")?;
     }
     let previous = keys.previous.as_ref().context("the previous key is missing")?;
     if keys.in_files {

@@ -30,9 +30,9 @@ impl User {
         command
     }
 
-    /// What a command printed, and what it said on standard error. `is_success` is how it must end.
+    /// What a command writes to standard output and to standard error. `is_success` is how it must end.
     fn run(&self, words: &[&str], is_success: bool) -> (String, String) {
-        said(&self.svc(words).output().unwrap(), is_success)
+        outcome(&self.svc(words).output().unwrap(), is_success)
     }
 
     /// The same with something on standard input.
@@ -41,7 +41,7 @@ impl User {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        said(&child.wait_with_output().unwrap(), true)
+        outcome(&child.wait_with_output().unwrap(), true)
     }
 
     fn json(&self, words: &[&str]) -> Value {
@@ -53,11 +53,11 @@ impl User {
     }
 }
 
-fn said(output: &Output, is_success: bool) -> (String, String) {
+fn outcome(output: &Output, is_success: bool) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (printed, told) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.success(), is_success, "{printed}\n{told}");
-    (printed, told)
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.success(), is_success, "{stdout}\n{stderr}");
+    (stdout, stderr)
 }
 
 async fn installed() -> (Program, Key, User) {
@@ -75,18 +75,18 @@ fn mode(path: &Path) -> u32 {
 async fn a_profile_is_checked_and_stored_for_its_owner_only() {
     let (program, key, user) = installed().await;
     let _serving = program.serve().await;
-    let (printed, told) =
+    let (stdout, stderr) =
         user.run_with(&["login", "--url", &user.url, "--key", "-"], &format!("{}\n", key.secret));
-    assert!(printed.contains("program") && !printed.contains(&key.secret), "{printed}");
-    assert_eq!(told, "");
+    assert!(stdout.contains("program") && !stdout.contains(&key.secret), "{stdout}");
+    assert_eq!(stderr, "");
     let file = user.profile("default");
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     assert_eq!(user.json(&["api", "get", "me"])["data"]["api_key"]["id"], json!(key.id));
 
     // What the service rejects is not stored, and the earlier profile stays.
     let invalid = key.secret.replace("svc_live_", "svc_test_");
-    let (_, told) = user.run(&["login", "--url", &user.url, "--key", &invalid], false);
-    assert!(told.contains("401") && told.contains("nothing was stored"), "{told}");
+    let (_, stderr) = user.run(&["login", "--url", &user.url, "--key", &invalid], false);
+    assert!(stderr.contains("401") && stderr.contains("nothing was stored"), "{stderr}");
     user.run(&["api", "GET", "/me"], true);
 
     // A key that may not read `/me` is a key all the same.
@@ -106,17 +106,17 @@ async fn a_profile_is_checked_and_stored_for_its_owner_only() {
         true,
     );
     user.run(&["api", "--profile", "events", "GET", "/events"], true);
-    let (_, told) = user.run(&["api", "--profile", "events", "GET", "/me"], false);
-    assert!(told.contains("the service answered 403"), "{told}");
+    let (_, stderr) = user.run(&["api", "--profile", "events", "GET", "/me"], false);
+    assert!(stderr.contains("the service answered 403"), "{stderr}");
 
     // A stored key goes to no other service.
-    let (_, told) = user.run(&["api", "GET", "/me", "--url", "http://127.0.0.1:1"], false);
-    assert!(told.contains("belongs to another URL"), "{told}");
+    let (_, stderr) = user.run(&["api", "GET", "/me", "--url", "http://127.0.0.1:1"], false);
+    assert!(stderr.contains("belongs to another URL"), "{stderr}");
 
     user.run(&["logout"], true);
     assert!(!file.exists() && user.profile("events").exists());
-    let (_, told) = user.run(&["api", "GET", "/me"], false);
-    assert!(told.contains("svc login"), "{told}");
+    let (_, stderr) = user.run(&["api", "GET", "/me"], false);
+    assert!(stderr.contains("svc login"), "{stderr}");
     assert!(
         user.svc(&["api", "GET", "/me"])
             .env("SVC_API_KEY", &key.secret)
@@ -135,24 +135,27 @@ async fn requests_are_sent_and_answers_printed() {
 
     let body = json!({ "name": "Assistant", "status": "active" }).to_string();
     let made = user.json(&["api", "POST", "/agents", "-d", &body, "-H", "Idempotency-Key: once"]);
-    let again = user
+    let replayed = user
         .run(&["api", "-i", "POST", "/api/v1/agents", "-d", &body, "-H", "Idempotency-Key: once"], true)
         .0;
-    assert!(again.starts_with("HTTP 201\n") && again.contains("idempotent-replayed: true"), "{again}");
-    assert!(again.contains(&made["data"]["id"].to_string()), "{again}");
+    assert!(
+        replayed.starts_with("HTTP 201\n") && replayed.contains("idempotent-replayed: true"),
+        "{replayed}"
+    );
+    assert!(replayed.contains(&made["data"]["id"].to_string()), "{replayed}");
 
     std::fs::write(user.home.path().join("agent.json"), body.replace("Assistant", "Other")).unwrap();
     user.run(&["api", "POST", "/agents", "--data", "@agent.json"], true);
-    let (printed, _) =
+    let (stdout, _) =
         user.run_with(&["api", "POST", "/agents", "-d", "-"], &body.replace("Assistant", "Third"));
-    assert!(printed.contains("Third"), "{printed}");
+    assert!(stdout.contains("Third"), "{stdout}");
     assert_eq!(user.json(&["api", "GET", "/agents?limit=1"])["data"].as_array().unwrap().len(), 1);
     assert_eq!(user.json(&["api", "GET", "/agents", "-q", "limit=2"])["data"].as_array().unwrap().len(), 2);
 
-    let (printed, told) = user.run(&["api", "-i", "GET", "/agents", "-q", "limit=0"], false);
-    assert_eq!(printed, "");
-    assert!(told.contains("HTTP 400") && told.contains("param: limit"), "{told}");
-    assert!(!told.contains(&key.secret), "{told}");
+    let (stdout, stderr) = user.run(&["api", "-i", "GET", "/agents", "-q", "limit=0"], false);
+    assert_eq!(stdout, "");
+    assert!(stderr.contains("HTTP 400") && stderr.contains("param: limit"), "{stderr}");
+    assert!(!stderr.contains(&key.secret), "{stderr}");
 }
 
 #[tokio::test]
@@ -164,6 +167,6 @@ async fn events_of_a_stream_are_printed_as_they_come() {
     user.run(&["api", "POST", "/agents", "-d", r#"{"name":"Assistant","status":"active"}"#], true);
     let mut command = user.svc(&["api", "POST", "/runs", "-d", r#"{"input":"Hi","stream":true}"#]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let (printed, _) = said(&output, true);
-    assert!(printed.contains("event: ") && printed.contains("\"ok\""), "{printed}");
+    let (stdout, _) = outcome(&output, true);
+    assert!(stdout.contains("event: ") && stdout.contains("\"ok\""), "{stdout}");
 }

@@ -60,8 +60,8 @@ testkit::on_both! {
             let (findings, is_success) = doctor(&program, &[(name, value)]).await;
             assert!(!is_success, "{name}");
             assert_eq!(findings[check].0, "fail", "{name}={value}: {findings:?}");
-            let said = format!("{findings:?}");
-            assert!(!said.contains("hunter2") && !said.contains("AQEB"), "{said}");
+            let text = format!("{findings:?}");
+            assert!(!text.contains("hunter2") && !text.contains("AQEB"), "{text}");
         }
     }
 }

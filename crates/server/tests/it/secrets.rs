@@ -31,9 +31,10 @@ fn tool() -> Value {
 }
 
 impl Installation {
-    /// Uses a program that serves.
+    /// Serves `program` until everything is made.
     async fn of(program: Program) -> Self {
         let key = program.key("agents:write,agents:read,webhooks:manage,events:read,runs:read");
+        let serving = program.serve().await;
         let client = program.client();
         let post = async |path: &str, body: Value| {
             client
@@ -61,6 +62,7 @@ impl Installation {
             "name": "In", "verification": { "type": "hmac", "header": "X-Sig", "secrets": ["hunter4"], "signed": "{body}" },
         });
         let hook = post("/inbound-webhooks", hook).await;
+        serving.stop().await;
         Self { key, agent, hook, program }
     }
 
@@ -69,15 +71,15 @@ impl Installation {
         let (client, key) = (self.program.client(), &self.key);
         // The response that is stored for an idempotency key.
         let body = json!({ "name": "Assistant", "status": "active" });
-        let again = client
+        let replayed = client
             .ask("POST", "/agents")
             .key(key)
             .header("idempotency-key", "/agents")
             .json(&body)
             .send()
             .await;
-        assert_eq!(again.headers["idempotent-replayed"], "true");
-        assert_eq!(format!("/agents/{}", again.expect(201)["id"]), self.agent);
+        assert_eq!(replayed.headers["idempotent-replayed"], "true");
+        assert_eq!(format!("/agents/{}", replayed.expect(201)["id"]), self.agent);
         // The headers of an endpoint.
         let endpoints = client.ask("GET", "/webhook-endpoints").key(key).send().await.expect(200);
         assert_eq!(endpoints[0]["headers"], json!(["X-Token"]));
@@ -161,12 +163,10 @@ const LEAST_SEALED: i64 = 9;
 testkit::on_both! {
     async fn the_key_is_rotated_while_the_service_runs(kind: Kind) {
         let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
-        let serving = program.serve().await;
         let mut installation = Installation::of(program).await;
         assert_eq!(installation.sealed_columns().await, declared());
         let alone = installation.program.fails(&["secrets", "rotate"]);
         assert!(alone.contains("SVC_SECRET_KEY_PREVIOUS"), "{alone}");
-        serving.stop().await;
 
         // All replicas get both keys. Until the rotation the old one seals, so that none is left behind.
         installation.program =
@@ -179,8 +179,8 @@ testkit::on_both! {
         // What was sealed since then is sealed under the new key.
         let other = json!({ "name": "Other" });
         let (client, key) = (installation.program.client(), &installation.key);
-        let asked = client.ask("POST", "/agents").key(key).header("idempotency-key", "other").json(&other).send();
-        asked.await.expect(201);
+        let sent = client.ask("POST", "/agents").key(key).header("idempotency-key", "other").json(&other).send();
+        sent.await.expect(201);
         assert_eq!(rotate(&installation.program, "0"), (0, 0));
         serving.stop().await;
 
@@ -189,21 +189,19 @@ testkit::on_both! {
         installation.check().await;
         installation.check_tool().await;
         serving.stop().await;
-        let told = installation.program.fails_with("SVC_SECRET_KEY", ONE_KEY, &["serve"]);
-        assert!(told.contains("SVC_SECRET_KEY") && !told.contains("AAAA"), "{told}");
+        let stderr = installation.program.fails_with("SVC_SECRET_KEY", ONE_KEY, &["serve"]);
+        assert!(stderr.contains("SVC_SECRET_KEY") && !stderr.contains("AAAA"), "{stderr}");
     }
 
     async fn a_rotation_that_was_killed_is_resumed(kind: Kind) {
         let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
-        let serving = program.serve().await;
         let mut installation = Installation::of(program).await;
-        serving.stop().await;
         installation.program =
             installation.program.with("SVC_SECRET_KEY", ANOTHER_KEY).with("SVC_SECRET_KEY_PREVIOUS", ONE_KEY);
         kill_while_waiting(&installation.program, "encrypt under the new key");
         // The new key alone does not do: values are sealed under the old one.
-        let told = installation.program.fails_with("SVC_SECRET_KEY_PREVIOUS", "", &["serve"]);
-        assert!(told.contains("has not ended"), "{told}");
+        let stderr = installation.program.fails_with("SVC_SECRET_KEY_PREVIOUS", "", &["serve"]);
+        assert!(stderr.contains("has not ended"), "{stderr}");
         let serving = installation.program.serve().await;
         installation.check().await;
         serving.stop().await;
@@ -231,10 +229,10 @@ fn kill_while_waiting(program: &Program, until: &str) {
 async fn the_key_in_the_data_folder_is_replaced() {
     let program = Program::new(Kind::Sqlite, SVC).await.with("SVC_SECRET_KEY", "");
     let (file, previous) =
-        (program.folder().join("secret.key"), program.folder().join("secret.key.previous"));
+        (program.data_dir().join("secret.key"), program.data_dir().join("secret.key.previous"));
     let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
-    let serving = program.serve().await;
     let installation = Installation::of(program).await;
+    let serving = installation.program.serve().await;
     let first = read(&file);
 
     // Broken off once the files are replaced, and then with the service running.

@@ -1,8 +1,8 @@
 //! `svc doctor`: checks a configuration and everything that the service depends on. It changes nothing.
 
 mod database;
+mod environment;
 mod model;
-mod surroundings;
 
 use super::output;
 use crate::Config;
@@ -90,7 +90,7 @@ impl Report {
 /// When one of them failed.
 pub(super) fn run(config: Config, json: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(examine(&config));
+    let report = runtime.block_on(run_checks(&config));
     // A check that took too long may still hold a thread.
     runtime.shutdown_background();
     report.print(json)?;
@@ -100,18 +100,18 @@ pub(super) fn run(config: Config, json: bool) -> anyhow::Result<()> {
     }
 }
 
-async fn examine(config: &Config) -> Report {
+async fn run_checks(config: &Config) -> Report {
     let mut report = Report::default();
-    report.check("data folder", surroundings::data_folder(config)).await;
-    report.check("files", surroundings::files(config)).await;
+    report.check("data folder", environment::data_folder(config)).await;
+    report.check("files", environment::files(config)).await;
     let mut opened = None;
     report.check("database", database::database(config, &mut opened)).await;
     report.check("secret key", database::secret_key(config, opened.clone())).await;
     report.check("clock", database::clock(opened)).await;
-    report.check("redis", surroundings::redis(config)).await;
-    report.check("outbound", surroundings::outbound(config)).await;
+    report.check("redis", environment::redis(config)).await;
+    report.check("outbound", environment::outbound(config)).await;
     report.check("embedded model", model::embedded(config)).await;
     report.check("model server", model::server(config)).await;
-    report.check("listen address", surroundings::listen_address(config)).await;
+    report.check("listen address", environment::listen_address(config)).await;
     report
 }

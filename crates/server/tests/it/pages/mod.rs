@@ -28,6 +28,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     approvals: "docs/approvals.md",
+    command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
     data: "docs/data.md",
     errors: "docs/errors.md",
