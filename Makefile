@@ -45,7 +45,7 @@ test: ## run every test, beside a PostgreSQL and a Redis started for it
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
-check: ## formatting, lints, layers, licences, the published contracts
+check: ## formatting, lints, layers, licences, the published contracts and clients generated from them
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -53,6 +53,9 @@ check: ## formatting, lints, layers, licences, the published contracts
 	scripts/check-cycles
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
+	scripts/vendor-scalar --check
+	cargo build --locked -p svc
+	scripts/check-clients
 
 openapi: ## write the published contracts and the tables of operations and events anew
 	@mkdir -p target

@@ -33,9 +33,9 @@ fn append(text: Option<&mut Value>, sentence: &str) {
 }
 
 fn describe_scopes(operation: &mut Value) {
-    let scopes = operation.pointer("/security/0/api_key").and_then(Value::as_array);
-    let scopes: Vec<String> =
-        scopes.into_iter().flatten().filter_map(Value::as_str).map(|scope| format!("`{scope}`")).collect();
+    let schemes = operation.pointer("/security/0").and_then(Value::as_object);
+    let scopes = schemes.into_iter().flat_map(Map::values).filter_map(Value::as_array).flatten();
+    let scopes: Vec<String> = scopes.filter_map(Value::as_str).map(|scope| format!("`{scope}`")).collect();
     if !scopes.is_empty() {
         append(operation.get_mut("description"), &format!("Scope: {}.", scopes.join(", ")));
     }
@@ -80,7 +80,7 @@ mod tests {
                 "parameters": [],
                 "get": {
                     "description": "Does.",
-                    "security": [{ "api_key": ["a:read"] }],
+                    "security": [{ "any_name": ["a:read"] }],
                     "responses": {
                         "200": { "description": "Done." },
                         "404": { "$ref": "#/components/responses/Error404" },
