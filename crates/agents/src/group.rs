@@ -1,7 +1,7 @@
 //! What this group adds to the service.
 
 use crate::providers::Tiers;
-use crate::runs::{ApprovalRoute, RunDirectory};
+use crate::runs::{ApprovalRoute, OPEN_RUNS, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
 use egress::Connector;
 use jobs::Job;
@@ -46,6 +46,8 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
                 }
             },
         ))
+        .metrics(engine.collectors())
+        .table_gauge(OPEN_RUNS)
         .raw_route(ApprovalRoute::new(engine.clone()))
         .shared_service(tiers)
         .shared_service(connector)

@@ -58,6 +58,7 @@ pub fn group(settings: BillingSettings, traces: Arc<dyn RunTraces>) -> Group {
                 Ok(())
             },
         ))
+        .table_gauge(ledger::HELD_ENERGY)
         .service(settings)
         .service(Traces(traces))
 }

@@ -33,12 +33,15 @@ pub struct EventsParts {
 
 impl EventsParts {
     /// All of it, on this database.
-    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Self {
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
+    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Result<Self> {
         let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
         let wake = Arc::new(tokio::sync::Notify::new());
         let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
         let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
-        Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer) }
+        Ok(Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer)? })
     }
 
     /// Events and webhooks, with what receives webhooks from outside.
@@ -86,6 +89,8 @@ impl EventsParts {
                 "does it in pieces",
                 move |job| inbound::jobs::reprocess(job, processing.clone()),
             ))
+            .metrics(self.deliveries.collectors())
+            .table_gauge(outbound::OPEN_DELIVERIES)
             .raw_route(receiver.clone())
             .shared_service(self.catalogue.clone())
             .shared_service(self.feed.clone())

@@ -5,7 +5,7 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use operation::{Contract, Pipeline, Registry, document};
+use operation::{Contract, Registry, document};
 use std::sync::{Arc, OnceLock};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
@@ -75,17 +75,6 @@ pub(crate) async fn public(request: HttpRequest, contracts: Data<Contracts>) -> 
 
 pub(crate) async fn partner(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
     contracts.answer(&request, Contract::Partner)
-}
-
-/// Says that the process serves, and whether it counts requests together with the other replicas. It asks nothing of
-/// the database, so that a slow one does not get it restarted.
-pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
-    let body = match pipeline.rates.redis_answers() {
-        None => "{\"status\":\"ok\"}",
-        Some(true) => "{\"status\":\"ok\",\"redis\":\"ok\"}",
-        Some(false) => "{\"status\":\"ok\",\"redis\":\"down\"}",
-    };
-    HttpResponse::Ok().content_type("application/json").body(body)
 }
 
 pub(crate) async fn to_docs() -> HttpResponse {

@@ -1,9 +1,11 @@
 //! A group of areas: what it adds to the service, declared once.
 
+use crate::metrics::TableGauge;
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
 use jobs::Job;
 use model::Result;
+use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,10 @@ pub struct Group {
     pub services: Services,
     /// Its objects that links may point at.
     pub link_targets: Vec<Arc<dyn LinkTargets>>,
+    /// What it counts while it works.
+    pub metrics: Vec<Box<dyn Collector>>,
+    /// What of its tables is counted for the metrics.
+    pub table_gauges: Vec<TableGauge>,
 }
 
 impl Group {
@@ -66,6 +72,20 @@ impl Group {
         self.link_targets.push(Arc::new(targets));
         self
     }
+
+    /// Adds metrics.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl IntoIterator<Item = Box<dyn Collector>>) -> Self {
+        self.metrics.extend(metrics);
+        self
+    }
+
+    /// Adds a metric of what is in the database.
+    #[must_use]
+    pub fn table_gauge(mut self, gauge: TableGauge) -> Self {
+        self.table_gauges.push(gauge);
+        self
+    }
 }
 
 /// What the crates below the groups do in the background.
@@ -94,4 +114,12 @@ pub fn foundation() -> Group {
             job.db.tidy().await?;
             Ok(())
         }))
+        .table_gauge(TableGauge::new("svc_jobs_due", "Jobs that are due and not running.", |read| {
+            Ok(vec![("", jobs::due_before(read, read.now())?)])
+        }))
+        .table_gauge(TableGauge::new(
+            "svc_jobs_late",
+            "Jobs that have been due for more than a minute and are not running.",
+            |read| Ok(vec![("", jobs::due_before(read, read.now().plus_seconds(-60))?)]),
+        ))
 }

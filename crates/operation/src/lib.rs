@@ -15,6 +15,7 @@ mod input;
 mod lists;
 mod log;
 mod meta;
+mod metrics;
 mod openapi;
 mod paging;
 mod panics;
@@ -44,6 +45,7 @@ pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination
 pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
+pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};
 pub use openapi::{Contract, document};
 pub use transport::{Head, Limits, Response, ResponseBody};
 // The derive and the trait that it implements, under one name.

@@ -3,7 +3,9 @@
 use crate::schema::request_logs;
 use auth::Quotas;
 use diesel::prelude::*;
-use model::{KeyId, Result, Timestamp, WorkspaceId};
+use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
+use prometheus::IntCounter;
+use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -57,7 +59,7 @@ const REPORTED_EVERY: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct RequestLog {
     sender: mpsc::Sender<LogRow>,
-    dropped: Arc<AtomicU64>,
+    dropped: IntCounter,
     transactions: Arc<AtomicU64>,
     /// Wakes the writer before its time.
     hurry: Arc<Notify>,
@@ -65,22 +67,34 @@ pub struct RequestLog {
 
 impl RequestLog {
     /// A log, and the task that writes it. The task ends, with everything written, once `stop` turns true.
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
     pub fn start(
         db: Db,
         quotas: Arc<Quotas>,
         stop: watch::Receiver<bool>,
-    ) -> (Self, tokio::task::JoinHandle<()>) {
+    ) -> Result<(Self, tokio::task::JoinHandle<()>)> {
         let (sender, receiver) = mpsc::channel(WAITING);
-        let log =
-            Self { sender, dropped: Arc::default(), transactions: Arc::default(), hurry: Arc::default() };
+        let dropped = IntCounter::new(
+            "svc_request_log_dropped_total",
+            "Rows that the request log lost, because too many were waiting to be written.",
+        );
+        let dropped = dropped.map_err(Error::internal)?;
+        let log = Self { sender, dropped, transactions: Arc::default(), hurry: Arc::default() };
         let writing = tokio::spawn(write_behind(db, quotas, log.clone(), receiver, stop));
-        (log, writing)
+        Ok((log, writing))
+    }
+
+    /// What is exported.
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        vec![Box::new(self.dropped.clone())]
     }
 
     /// Takes a row, or drops it when too many wait.
     pub fn push(&self, row: LogRow) {
         if self.sender.try_send(row).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.inc();
         }
         if self.sender.capacity() < WAITING / 2 {
             self.hurry.notify_one();
@@ -89,7 +103,7 @@ impl RequestLog {
 
     /// How many rows were dropped.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.get()
     }
 
     /// How many transactions the log has asked for so far, those of the monthly counts included.

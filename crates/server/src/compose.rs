@@ -1,5 +1,6 @@
 //! The composition: which areas there are, and what they are handed.
 
+use crate::process;
 use agents::RunEngine;
 use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
@@ -12,8 +13,12 @@ use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::LinkDirectory;
-use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
-use rest::{Api, Contracts};
+use operation::{
+    Areas, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog, RequestMetrics, Services,
+    TableGauge,
+};
+use prometheus::core::Collector;
+use rest::{Api, Contracts, Readiness};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -69,6 +74,10 @@ pub struct Service {
     pub jobs: Runner,
     /// Places events in the log and delivers them. Not started either.
     pub deliveries: Deliveries,
+    /// Whether requests should come here.
+    pub readiness: Arc<Readiness>,
+    /// What operators watch.
+    pub metrics: Arc<Metrics>,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
 }
@@ -99,7 +108,7 @@ impl Service {
             base_url: base_url.clone(),
             spending: spending.clone(),
             runtime,
-        });
+        })?;
         let receiver = Receiver::new(ReceiverParts {
             db: db.clone(),
             seal: seal.clone(),
@@ -109,8 +118,9 @@ impl Service {
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
-        let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
-        let Joined { services, jobs, raw_routes } = join([
+        let events = EventsParts::new(&db, types, connector.clone(), seal.clone())?;
+        let outbound = connector.collectors();
+        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
             operation::foundation(),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
@@ -120,7 +130,13 @@ impl Service {
         let jobs = Runner::new(db.clone()).with(jobs);
         let services = services.with_shared(seal.clone());
         let (stop, stopping) = watch::channel(false);
-        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
+        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;
+        let requests = RequestMetrics::new(&registry)?;
+        metrics.extend(db.metrics()?);
+        metrics.extend(process::collectors(db.now(), VERSION)?);
+        metrics.extend(outbound.into_iter().chain(log.collectors()).chain(requests.collectors()));
+        let metrics = Arc::new(Metrics::new(db.clone(), metrics, table_gauges)?);
+        let readiness = Arc::new(Readiness::new(db.clone()));
         let pipeline = Pipeline {
             registry,
             db,
@@ -130,13 +146,25 @@ impl Service {
             spending,
             seal,
             log,
+            metrics: requests,
             services: Arc::new(services),
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
         let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
-        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
+        Ok(Self {
+            pipeline,
+            contracts,
+            raw_routes,
+            engine,
+            jobs,
+            deliveries,
+            readiness,
+            metrics,
+            stop,
+            log_writer,
+        })
     }
 
     /// What is served, for an HTTP server.
@@ -145,6 +173,8 @@ impl Service {
             pipeline: self.pipeline.clone(),
             contracts: self.contracts.clone(),
             raw_routes: self.raw_routes.clone(),
+            readiness: self.readiness.clone(),
+            metrics: self.metrics.clone(),
         }
     }
 
@@ -162,10 +192,13 @@ impl Service {
 }
 
 /// What all groups add to the service.
+#[derive(Default)]
 struct Joined {
     services: Services,
     jobs: Vec<Job>,
     raw_routes: Vec<Arc<dyn RawRoute>>,
+    metrics: Vec<Box<dyn Collector>>,
+    table_gauges: Vec<TableGauge>,
 }
 
 /// Puts groups together: what one offers to the others is handed to them as services.
@@ -173,7 +206,7 @@ struct Joined {
 /// # Errors
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
-    let mut joined = Joined { services: Services::default(), jobs: Vec::new(), raw_routes: Vec::new() };
+    let mut joined = Joined::default();
     let mut link_targets = Vec::new();
     for group in groups {
         joined.services = joined.services.and(group.services);
@@ -184,6 +217,8 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
             joined.jobs.push(job);
         }
         joined.raw_routes.extend(group.raw_routes);
+        joined.metrics.extend(group.metrics);
+        joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
     }
     joined.services = joined.services.with(LinkDirectory::new(link_targets));

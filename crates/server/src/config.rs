@@ -38,6 +38,10 @@ pub struct Config {
     #[arg(long, env = "SVC_LISTEN", global = true, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: String,
 
+    /// Where to serve metrics, beside health and readiness. Without a key, so on a private network. Off if not set.
+    #[arg(long, env = "SVC_ADMIN_LISTEN", global = true, value_name = "ADDRESS")]
+    pub admin_listen: Option<String>,
+
     /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
     #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,

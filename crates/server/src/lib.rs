@@ -8,6 +8,7 @@ mod demo;
 mod local;
 mod logging;
 mod operator_error;
+mod process;
 mod serve;
 mod tiers;
 mod values;

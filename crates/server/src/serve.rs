@@ -3,7 +3,7 @@
 use crate::compose::{Service, ServiceParts};
 use crate::operator_error::cause;
 use crate::{Config, demo, tiers};
-use actix_web::dev::Server;
+use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
 use auth::{RateWindows, Seal, is_sealed_under};
@@ -98,6 +98,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     if let Some(workers) = config.workers {
         server = server.workers(workers);
     }
+    let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
     let mut server = server.run();
@@ -110,15 +111,39 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         () = signals.arrive() => {}
     }
     tracing::info!("stopping");
+    service.readiness.stop();
     tokio::select! {
-        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped,
+        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped?,
         () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),
     }
+    // Last, so that operators can watch the service stop.
+    if let Some(admin) = admin {
+        admin.stop(false).await;
+    }
+    Ok(())
+}
+
+/// Serves health, readiness and metrics where there is an address for them, until the handle is stopped.
+fn serve_admin(
+    service: &Service,
+    listeners: Option<Vec<TcpListener>>,
+) -> anyhow::Result<Option<ServerHandle>> {
+    let Some(listeners) = listeners else { return Ok(None) };
+    let server = rest::admin_server(&service.api(), listeners)?;
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        if let Err(error) = server.await {
+            tracing::error!(%error, "metrics are not served any more");
+        }
+    });
+    Ok(Some(handle))
 }
 
 /// What the settings stand for. All that can be wrong with them is found here, before anything is made or changed.
 struct Settings {
     listeners: Vec<TcpListener>,
+    /// `None` where no metrics are to be served.
+    admin_listeners: Option<Vec<TcpListener>>,
     /// `None` where a key is to be made.
     seal: Option<Seal>,
     connector: Connector,
@@ -135,15 +160,18 @@ impl Settings {
         let seal = configured_seal(config, &backend)?;
         let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
             .context("SVC_ALLOW_OUTBOUND")?;
-        let listeners = listen(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
+        let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
+        let listeners = listen(&config.listen)?;
+        let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
         let rates = match &config.redis_url {
             Some(url) => RateWindows::shared(url, &SystemRandom::default()).await.context("SVC_REDIS_URL")?,
             None => RateWindows::local(),
         };
         // Loading the model takes seconds of computing, which must not stop the runtime.
-        let loading = config.clone();
-        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
-        Ok(Self { listeners, seal, connector: Connector::new(policy)?, rates, tiers })
+        let connector = Connector::new(policy)?;
+        let (loading, beside) = (config.clone(), connector.clone());
+        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
+        Ok(Self { listeners, admin_listeners, seal, connector, rates, tiers })
     }
 }
 

@@ -5,12 +5,13 @@ use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, TierSetup, Tier
 use egress::{Connector, Policy};
 use std::sync::Arc;
 
-/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it.
+/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it. Requests to models' servers are
+/// counted with those of `connector`.
 ///
 /// # Errors
 /// When a setting names no model, or the embedded model cannot be loaded.
-pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
-    let mut models = Models { config, local: None, openai: None };
+pub(crate) fn tiers(config: &Config, connector: &Connector) -> anyhow::Result<Tiers> {
+    let mut models = Models { config, connector, local: None, openai: None };
     Ok(Tiers {
         fast: TierSetup {
             routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?,
@@ -30,6 +31,7 @@ pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
 /// Loads each provider once, for whichever tiers use it.
 struct Models<'a> {
     config: &'a Config,
+    connector: &'a Connector,
     local: Option<Route>,
     openai: Option<Arc<dyn Provider>>,
 }
@@ -54,7 +56,7 @@ impl Models<'_> {
                     base_url: self.config.openai_base_url.clone(),
                     api_key: self.config.openai_api_key.clone(),
                 };
-                let connector = Connector::new(operator_policy(&self.config.openai_base_url)?)?;
+                let connector = self.connector.under(operator_policy(&self.config.openai_base_url)?)?;
                 let provider: Arc<dyn Provider> = Arc::new(OpenAi::new(settings, connector));
                 self.openai.insert(provider).clone()
             }

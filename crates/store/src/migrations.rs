@@ -1,9 +1,11 @@
 //! Migrations, embedded in the program: one folder per database, the same versions in both.
 
-use crate::{PgConnection, SqliteConnection};
+use crate::{PgConnection, Read, SqliteConnection};
 use diesel::migration::MigrationSource;
+use diesel::prelude::*;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use model::{Error, Result};
+use std::collections::HashSet;
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -27,6 +29,22 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<()> {
 
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<()> {
     check(connection, POSTGRES)
+}
+
+/// Whether all migrations of this program are in the database. Unlike [`check`] it only reads.
+pub(crate) fn is_current(read: &mut Read) -> Result<bool> {
+    diesel::table! {
+        __diesel_schema_migrations (version) {
+            version -> Text,
+        }
+    }
+    let applied: HashSet<String> = __diesel_schema_migrations::table
+        .select(__diesel_schema_migrations::version)
+        .load(read.connection())?
+        .into_iter()
+        .collect();
+    let own = MigrationSource::<diesel::sqlite::Sqlite>::migrations(&SQLITE).map_err(Error::internal)?;
+    Ok(own.iter().all(|migration| applied.contains(&migration.name().version().to_string())))
 }
 
 fn run<DB: diesel::backend::Backend>(

@@ -234,6 +234,14 @@ impl TestApp {
         self.service.pipeline.directory.forget();
     }
 
+    /// A caller of the operators' address, which is served from now on.
+    pub fn admin(&self) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(rest::admin_server(&self.service.api(), vec![listener]).unwrap());
+        Client::new(&origin)
+    }
+
     /// A request to be filled in.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
         self.client.ask(method, path)

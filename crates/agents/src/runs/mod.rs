@@ -25,6 +25,7 @@ mod http_tool;
 mod injection;
 mod listen;
 mod memory;
+mod metrics;
 mod model;
 pub mod operations;
 mod ports;
@@ -43,6 +44,7 @@ mod work;
 
 pub use approvals::ApprovalRoute;
 pub use engine::{RunEngine, RunEngineParts};
+pub(crate) use metrics::OPEN_RUNS;
 pub use model::{NewRun, OnBusy, Run, RunStatus};
 pub use ports::RunDirectory;
 

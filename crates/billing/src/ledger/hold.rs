@@ -5,9 +5,17 @@ use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
+use operation::TableGauge;
 use operation::ports::Charge;
 use store::CachedChange;
-use store::{AnyConnection, Tx, each};
+use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
+
+/// Energy that is set aside.
+pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
+    "svc_energy_held",
+    "Energy that is held for running work, over all workspaces.",
+    |read| Ok(vec![("", held_energy(read)?)]),
+);
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
 const HOLD_SECONDS: i64 = 15 * 60;
@@ -328,4 +336,17 @@ fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<
         account::change(tx, workspace, 0, taken)?;
     }
     Ok(Some(taken))
+}
+
+fn held_energy(read: &mut Read) -> Result<i64> {
+    #[derive(QueryableByName)]
+    struct Sum {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        energy: i64,
+    }
+    let sql = format!(
+        "SELECT CAST(COALESCE(SUM(amount - used), 0) AS BIGINT) AS energy FROM
+            (SELECT amount, used FROM energy_holds WHERE state = 'open' LIMIT {MOST_COUNTED}) AS holds"
+    );
+    Ok(diesel::sql_query(sql).get_result::<Sum>(read.connection())?.energy)
 }

@@ -24,6 +24,7 @@ mod kill_import;
 mod kill_inbound;
 mod limits;
 mod log_reader;
+mod monitoring;
 mod operation_features;
 mod positions;
 mod processes;

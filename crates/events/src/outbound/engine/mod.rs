@@ -16,13 +16,15 @@ mod turn;
 
 pub(crate) use health::Health;
 pub(crate) use send::{Attempt, Letter, Target, send};
-pub(crate) use settle::keep_attempt;
+pub(crate) use settle::{Finished, Verdict, keep_attempt};
 
 use super::closing;
+use super::metrics::DeliveryMetrics;
 use crate::log::{Catalogue, Sequencer};
 use auth::Seal;
 use egress::Connector;
 use model::{Result, WebhookEndpointId, WorkspaceId};
+use prometheus::core::Collector;
 use state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,11 +52,17 @@ pub(crate) struct Parts {
 pub struct Deliveries {
     pub(crate) parts: Arc<Parts>,
     sequencer: Sequencer,
+    metrics: Arc<DeliveryMetrics>,
 }
 
 impl Deliveries {
-    pub(crate) fn new(parts: Parts, sequencer: Sequencer) -> Self {
-        Self { parts: Arc::new(parts), sequencer }
+    pub(crate) fn new(parts: Parts, sequencer: Sequencer) -> Result<Self> {
+        Ok(Self { parts: Arc::new(parts), sequencer, metrics: Arc::new(DeliveryMetrics::new()?) })
+    }
+
+    /// What is exported.
+    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        self.metrics.collectors()
     }
 
     /// Wakes the engine once `tx` is committed.
@@ -103,6 +111,7 @@ impl Deliveries {
         let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
         match result {
             Ok(mut report) => {
+                self.metrics.count(&orders.finished);
                 let lapsed = std::mem::take(&mut report.lapsed);
                 state.apply(report);
                 self.close(lapsed).await;
