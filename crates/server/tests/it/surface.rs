@@ -318,7 +318,7 @@ async fn the_reference_page_shows_one_table_of_errors_for_each_operation() {
     for name in ["openapi.public.json", "openapi.partner.json"] {
         let published = get(&app, &format!("/api/v1/{name}"), "").await.body;
         let copy = get(&app, &format!("/docs/{name}"), "").await.body;
-        assert_eq!(copy["components"], published["components"]);
+        assert_eq!(copy["components"]["schemas"], published["components"]["schemas"]);
         for (path, methods) in published["paths"].as_object().unwrap() {
             for (method, operation) in methods.as_object().unwrap() {
                 let shown = &copy["paths"][path][method]["responses"];
