@@ -56,6 +56,7 @@ testkit::on_both! {
             ("outbound", "SVC_ALLOW_OUTBOUND", "10.0.0.0/99"),
             ("listen address", "SVC_LISTEN", "nonsense"),
             ("listen address", "SVC_LISTEN", &taken),
+            ("admin address", "SVC_ADMIN_LISTEN", &taken),
         ] {
             let (findings, is_success) = doctor(&program, &[(name, value)]).await;
             assert!(!is_success, "{name}");

@@ -85,18 +85,30 @@ pub(super) async fn outbound(config: &Config) -> anyhow::Result<Finding> {
     })
 }
 
-/// Is it free, or served by this service already?
+/// Is the API's address free, or in use by this service?
 pub(super) async fn listen_address(config: &Config) -> anyhow::Result<Finding> {
-    let address = &config.listen;
-    match listen(address) {
-        Ok(_) => Ok(Finding::ok(format!("{address} is free."))),
-        Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(if is_service(address).await? {
-            Finding::ok(format!("{address} is in use by a running svc."))
-        } else {
-            Finding::fail(format!("{address} is in use by another program. Stop it or change SVC_LISTEN."))
-        }),
-        Err(error) => Ok(Finding::fail(format!("{address} cannot be used ({error}). Change SVC_LISTEN."))),
+    address(&config.listen, "SVC_LISTEN").await
+}
+
+/// Is the address of metrics free, or in use by this service?
+pub(super) async fn admin_address(config: &Config) -> anyhow::Result<Finding> {
+    match &config.admin_listen {
+        Some(listen) => address(listen, "SVC_ADMIN_LISTEN").await,
+        None => Ok(Finding::ok("Not set, so metrics are not served.")),
     }
+}
+
+async fn address(address: &str, setting: &str) -> anyhow::Result<Finding> {
+    Ok(match listen(address) {
+        Ok(_) => Finding::ok(format!("{address} is free.")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse && is_service(address).await? => {
+            Finding::ok(format!("{address} is in use by a running svc."))
+        }
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Finding::fail(format!("{address} is in use by another program. Stop it or change {setting}."))
+        }
+        Err(error) => Finding::fail(format!("{address} cannot be used ({error}). Change {setting}.")),
+    })
 }
 
 /// Whether a service like this one answers at an address that is in use.
