@@ -7,16 +7,20 @@ use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{BillingSettings, Ledger};
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
-use events::{Deliveries, EventsParts};
+use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::LinkDirectory;
-use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
+use operation::{
+    Areas, BoundedRequestLog, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services,
+};
+use records::activity::BoundedActivity;
 use rest::{Api, Contracts};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use store::logs::{BoundedLog, Logs, Retention};
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
@@ -31,6 +35,33 @@ const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, dat
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
     AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
+}
+
+/// How long the logs of the service are kept, and up to which size.
+#[derive(Debug, Clone, Copy)]
+pub struct LogRetention {
+    /// The request log.
+    pub requests: Retention,
+    /// The activity of items. Collections may keep theirs for a shorter time.
+    pub activity: Retention,
+    /// Events, deliveries and received requests.
+    pub events: EventRetention,
+}
+
+impl LogRetention {
+    /// The logs themselves, for trimming them and for showing their sizes.
+    pub fn logs(self) -> Logs {
+        let own: [Arc<dyn BoundedLog>; 2] =
+            [Arc::new(BoundedRequestLog(self.requests)), Arc::new(BoundedActivity(self.activity))];
+        Logs::new(own.into_iter().chain(self.events.logs()))
+    }
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        let of_days = Retention::of_days;
+        Self { requests: of_days(30), activity: of_days(3_650), events: EventRetention::default() }
+    }
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
@@ -51,6 +82,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
+    /// How long logs are kept.
+    pub retention: LogRetention,
     /// Where runs live. It outlives the HTTP server.
     pub runtime: tokio::runtime::Handle,
 }
@@ -69,6 +102,8 @@ pub struct Service {
     pub jobs: Runner,
     /// Places events in the log and delivers them. Not started either.
     pub deliveries: Deliveries,
+    /// The logs that have a size.
+    pub logs: Logs,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
 }
@@ -79,7 +114,8 @@ impl Service {
     /// # Errors
     /// When two operations claim the same address or id, or two jobs the same name.
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
+        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, retention, runtime } =
+            parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
@@ -110,12 +146,13 @@ impl Service {
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
+        let logs = retention.logs();
         let Joined { services, jobs, raw_routes } = join([
-            operation::foundation(),
+            operation::foundation(retention.requests, logs.clone()),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
-            data::group(&db, &files),
-            events.group(receiver),
+            data::group(&db, &files, retention.activity),
+            events.group(receiver, retention.events),
         ])?;
         let jobs = Runner::new(db.clone()).with(jobs);
         let services = services.with_shared(seal.clone());
@@ -136,7 +173,7 @@ impl Service {
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
         let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
-        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
+        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, logs, stop, log_writer })
     }
 
     /// What is served, for an HTTP server.

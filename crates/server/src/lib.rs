@@ -17,5 +17,5 @@ mod values;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-pub use compose::{Service, ServiceParts, VERSION, registry};
+pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry};
 pub use config::{Config, read_config};

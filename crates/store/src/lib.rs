@@ -9,6 +9,7 @@ mod db;
 pub mod dialect;
 mod erased;
 mod lock_order;
+pub mod logs;
 mod migrations;
 mod one_row;
 mod pages;

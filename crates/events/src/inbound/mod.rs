@@ -26,12 +26,14 @@ mod sample;
 mod scheme;
 #[cfg(test)]
 mod scheme_tests;
+mod size;
 mod source;
 mod token;
 mod verification;
 
 pub(crate) use events::InboundEvent;
 pub use receiver::{Receiver, ReceiverParts};
+pub use size::BoundedRequests;
 
 use operation::Operations;
 

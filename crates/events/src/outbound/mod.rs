@@ -19,6 +19,7 @@ mod purge;
 mod replay;
 mod rotate;
 pub mod signing;
+mod size;
 mod test_delivery;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
@@ -32,6 +33,7 @@ pub(crate) use operations::{EventTypeInfo, all_types};
 pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;
+pub use size::BoundedDeliveries;
 
 use operation::Operations;
 

@@ -29,6 +29,7 @@ mod positions;
 mod processes;
 mod program;
 mod redis;
+mod retention;
 mod runs;
 mod schema;
 mod surface;
