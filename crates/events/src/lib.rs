@@ -11,7 +11,7 @@ pub mod outbound;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 
-pub use group::{EventsParts, SEALED, areas};
+pub use group::{EventRetention, EventsParts, SEALED, areas};
 pub use log::{Catalogue, Feed, Sequencer};
 pub use outbound::{Deliveries, Delivering, signing};
 

@@ -42,7 +42,7 @@ pub use fields::text::comma_list;
 pub use group::{Areas, Group, foundation};
 pub use input::{Body, FromInput, Input, Path, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
-pub use log::{LogRow, RequestLog, purge_request_logs};
+pub use log::{BoundedRequestLog, LogRow, RequestLog};
 pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
 pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};

@@ -3,6 +3,8 @@
 use super::Catalogue;
 use super::model::Event;
 use super::queries::{self, Chosen};
+use super::sequencer::last_place;
+use super::size::LOG;
 use model::{Code, Error, Result, WorkspaceId};
 use operation::{Answer, Cx, Describe, OffsetList, OffsetPage, Pagination, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::Db;
+use store::{Db, logs};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 use utoipa::IntoParams;
@@ -131,8 +133,8 @@ impl Answer for LiveEvents {
 /// Events as they happen (long poll)
 ///
 /// Answers as soon as there are events behind `after`, oldest first, or with an empty list when the time is over. Ask
-/// again with `next_after`: no event is left out, whatever happened in between. Behind the 30 days that are kept the
-/// answer is 410 `cursor_expired`.
+/// again with `next_after`: no event is left out, whatever happened in between. If events behind `after` are no longer kept,
+/// because of their age or of the log's size, the answer is 410 `cursor_expired`.
 #[operation(get "/events/live", scope = "events:read")]
 pub async fn list_live_events(
     cx: &Cx,
@@ -153,8 +155,9 @@ pub async fn list_live_events(
         let (last, mut list) = cx
             .db
             .read(move |read| {
-                let last = ends(read, chosen.after)?;
+                let last = last_place(read)?.unwrap_or(0);
                 let (events, total) = queries::page(read, workspace, &chosen, page)?;
+                refuse_purged(read, workspace, chosen.after)?;
                 Ok((last, OffsetList::of(page, events, total)))
             })
             .await?;
@@ -175,17 +178,17 @@ pub async fn list_live_events(
     }
 }
 
-/// The last place of the log.
+/// Refuses to go on from a place behind which events of the workspace are no longer kept. Called after they were read, so
+/// that none that is deleted meanwhile is missed.
 ///
 /// # Errors
-/// `cursor_expired` where what stood behind `after` is no longer kept.
-fn ends(read: &mut store::Read, after: Option<i64>) -> Result<i64> {
-    let Some((first, last)) = queries::ends(read)? else { return Ok(0) };
+/// `cursor_expired`.
+fn refuse_purged(read: &mut store::Read, workspace: WorkspaceId, after: Option<i64>) -> Result<()> {
     match after {
-        Some(after @ 1..) if after < first - 1 => {
+        Some(after @ 1..) if after < logs::purged_to(read, LOG, workspace)? => {
             let message = "The events behind `after` are no longer kept. Begin anew with `after=0`.";
             Err(Error::new(Code::CursorExpired, message).param("after"))
         }
-        _ => Ok(last),
+        _ => Ok(()),
     }
 }

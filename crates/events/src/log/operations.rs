@@ -14,7 +14,7 @@ use store::Read;
 
 /// The event log
 ///
-/// Newest first. Events are kept for 30 days.
+/// Newest first. Events are kept for 30 days, or less where a workspace has more of them than the service can store.
 #[operation(get "/events", scope = "events:read")]
 pub fn list_events(
     read: &mut Read,

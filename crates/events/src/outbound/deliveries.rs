@@ -2,6 +2,7 @@
 
 use super::endpoints;
 use super::fanout::enqueue;
+use super::size;
 use crate::Deliveries;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
@@ -183,6 +184,7 @@ pub(crate) fn insert_deliveries(tx: &mut Tx, rows: &[NewDelivery]) -> Result<()>
             }
         }
     }
+    size::count_deliveries(tx, rows.iter().map(|row| row.workspace_id));
     Ok(())
 }
 
@@ -282,7 +284,8 @@ impl DeliveryQuery {
 
 /// Deliveries and their attempts
 ///
-/// Newest first. Those that have ended are kept for 30 days.
+/// Newest first. Those that have ended are kept for 30 days, or less where a workspace has more of them than the service
+/// can store.
 #[operation(get "/webhook-endpoints/{endpointId}/deliveries", scope = "webhooks:manage")]
 pub fn list_webhook_deliveries(
     read: &mut Read,
@@ -403,6 +406,7 @@ pub fn retry_webhook_delivery(
     engine: State<Deliveries>,
 ) -> Result<Created<WebhookDelivery>> {
     let endpoint = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    size::hold_bodies(tx)?;
     let row = find(tx, caller.workspace_id(), &endpoint_id, &delivery_id)?;
     refuse_disabled(&endpoint)?;
     if row.ended_at.is_none() {

@@ -2,6 +2,7 @@
 
 use super::deliveries::{Origin, Status, redeliver, refuse_disabled};
 use super::fanout::{Subscriber, enqueue, store_bodies};
+use super::size::hold_bodies;
 use super::{deliveries, endpoints};
 use crate::Deliveries;
 use crate::log::{Catalogue, Placed, placed_event, placed_since};
@@ -118,6 +119,7 @@ pub fn replay_webhook_endpoint(
     let row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
     refuse_disabled(&row)?;
     check_kinds(&new)?;
+    hold_bodies(tx)?;
     let (now, workspace, dry_run) = (tx.now(), caller.workspace_id(), new.dry_run);
     let count = if let Some(ids) = &new.delivery_ids {
         let rows = chosen_deliveries(tx, workspace, &endpoint_id, ids, now)?;
@@ -357,6 +359,7 @@ pub(crate) async fn run(engine: Deliveries, job: JobContext) -> std::result::Res
             if !row.is_enabled() {
                 return Ok(None);
             }
+            hold_bodies(tx)?;
             let subscriber = Subscriber::load(tx, &catalogue, range.workspace_id, &range.endpoint_id)?;
             let (events, last) = chunk(tx, &catalogue, &subscriber, &range, after)?;
             deliver(tx, &catalogue, &subscriber, &events, range.asked_at, place)?;

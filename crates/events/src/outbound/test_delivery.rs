@@ -4,7 +4,7 @@ use super::deliveries::{self, NewDelivery, Origin, Status, WebhookDeliveryDetail
 use super::engine::{Attempt, Letter, Target, keep_attempt, send};
 use super::fanout::lock_queues;
 use super::model::EndpointRow;
-use super::{endpoints, envelope};
+use super::{endpoints, envelope, size};
 use crate::Deliveries;
 use crate::log::{Placed, placed_event, sample};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
@@ -162,6 +162,7 @@ fn keep(
             webhook_bodies::created_at.eq(now),
         ))
         .execute(tx.connection())?;
+    size::count_bodies(tx, std::iter::once((row.workspace_id, body)));
     let status = if attempt.succeeded() { Status::Succeeded } else { Status::Failed };
     let new = NewDelivery {
         id: delivery.clone(),

@@ -34,6 +34,7 @@ mod processes;
 mod program;
 mod redis;
 mod restore;
+mod retention;
 mod runs;
 mod schema;
 mod secrets;

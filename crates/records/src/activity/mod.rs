@@ -1,5 +1,10 @@
 //! The activity log: who did what to an item, from what to what.
 
+mod size;
+mod stored;
+
+pub use size::{BoundedActivity, delete};
+
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
@@ -62,8 +67,8 @@ struct NewActivity<'a> {
     item_id: Option<ItemId>,
     action: Action,
     changed: JsonText,
-    actor: &'a JsonText,
-    source: &'a JsonText,
+    actor: &'a str,
+    source: &'a str,
     operation_id: Option<&'a str>,
     created_at: Timestamp,
 }
@@ -85,9 +90,9 @@ pub fn record(
         collection_id: collection,
         item_id: item,
         action,
-        changed: JsonText::of(changed),
-        actor: &author.cause.actor,
-        source: &author.source,
+        changed: stored::short_changes(changed),
+        actor: stored::short_actor(&author.cause.actor),
+        source: stored::short_source(&author.source),
         operation_id: author.operation.as_deref(),
         created_at: tx.now(),
     };
@@ -106,8 +111,8 @@ pub struct ActivityRow {
     item_id: Option<ItemId>,
     action: Action,
     changed: JsonText,
-    actor: JsonText,
-    source: JsonText,
+    actor: String,
+    source: String,
     operation_id: Option<String>,
     created_at: Timestamp,
 }
@@ -150,9 +155,9 @@ impl ActivityRow {
             collection_id: self.collection_id,
             item_id: self.item_id,
             action: self.action,
-            changed: self.changed,
-            actor: self.actor.parse()?,
-            source: self.source.parse()?,
+            changed: stored::changes(self.changed)?,
+            actor: stored::actor(self.actor)?,
+            source: stored::source(self.source)?,
             operation_id: self.operation_id,
             created_at: self.created_at,
         })
