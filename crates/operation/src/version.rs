@@ -113,9 +113,12 @@ impl ExpectedVersion {
 }
 
 fn refusal(param: &str, details: Map<String, Value>) -> Error {
-    Error::new(Code::VersionConflict, "The object has changed since that version; read it again.")
-        .param(param)
-        .with("details", details)
+    Error::new(
+        Code::VersionConflict,
+        "The object was changed since that version. Get it and repeat the change.",
+    )
+    .param(param)
+    .with("details", details)
 }
 
 #[cfg(test)]
