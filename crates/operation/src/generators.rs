@@ -28,7 +28,7 @@ fn open_free_objects(value: &mut Value) {
     });
 }
 
-/// Makes a `const` of a string that is described as "Always `word`": by it clients tell the members of a union.
+/// Makes a `const` of a string that is described as "Always `word`": clients distinguish the members of a union by it.
 fn fix_constants(value: &mut Value) {
     each_object(value, &mut |parts| {
         let word = parts.get("description").and_then(Value::as_str).and_then(|text| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_told_in_words() {
+    fn defaults_move_into_descriptions() {
         let fields = json!({
             "default": { "type": "string", "description": "A field.", "default": "x" },
             "memory": { "oneOf": [{ "type": "null" }, { "$ref": "#/x", "description": "Two." }], "default": { "a": 1 } },

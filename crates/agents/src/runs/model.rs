@@ -241,7 +241,7 @@ pub struct Run {
     pub required_action: Option<RequiredAction>,
     /// Why it failed.
     pub error: Option<RunFailure>,
-    /// What it used.
+    /// The tokens and calls that were used.
     pub usage: RunUsage,
     /// The Energy that the run spent.
     pub energy: RunEnergy,

@@ -16,7 +16,7 @@ pub struct LedgerEntry {
     object: &'static str,
     /// The id.
     id: LedgerId,
-    /// What it is.
+    /// The type of entry.
     #[serde(rename = "type")]
     kind: EntryKind,
     /// The change of the balance. Negative for debits.

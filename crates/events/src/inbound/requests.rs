@@ -56,7 +56,7 @@ pub struct ReceivedRequest {
     result: Option<JsonText>,
     /// The event that was published for the request.
     event_id: Option<EventId>,
-    /// When it came.
+    /// When it was received.
     received_at: Timestamp,
 }
 

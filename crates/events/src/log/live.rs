@@ -121,7 +121,7 @@ impl Answer for LiveEvents {
     fn describe(describe: &mut Describe) {
         let event = describe.schema_json::<Event>();
         let pagination = describe.schema_json::<Pagination>();
-        let next = json!({ "type": "integer", "description": "Send it as `after` for what comes next." });
+        let next = json!({ "type": "integer", "description": "Send it as `after` to get the next events." });
         let data = json!({ "type": "array", "items": event });
         describe.success(200, json!({ "data": data, "pagination": pagination, "next_after": next }));
         describe.may_fail(410);

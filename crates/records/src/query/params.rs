@@ -28,15 +28,10 @@ pub struct QueryParams {
     pairs: Vec<(String, String)>,
 }
 
-/// All but `filter`, which no plain type describes.
+/// All but `filter_tree` and `filter`, which no plain type describes.
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct RecordQueryParams {
-    /// The filter as JSON text, the form for programs; `FilterTree` is its schema. A tree is a condition such as
-    /// `{"field": "price", "op": "gt", "value": 5}`, or `{"and": [...]}`, `{"or": [...]}` or `{"not": {...}}` of other
-    /// trees. At most 5 levels deep, with at most 100 conditions. Combined with `filter`, both must hold.
-    #[param(schema_with = filter_tree_text)]
-    filter_tree: Option<String>,
     /// Up to 4 fields, separated by commas, most significant first, with a leading `-` for descending order:
     /// `-price,name`. Items without a value come last. Newest first if not given.
     sort: Option<String>,
@@ -54,12 +49,21 @@ impl FromInput for QueryParams {
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
+        describe.schema::<FilterTree>();
+        let tree = ParameterBuilder::new()
+            .name("filter_tree")
+            .parameter_in(ParameterIn::Query)
+            .description(Some(
+                "The filter as JSON text, the form for programs; `FilterTree` is its schema. A tree is a condition such as \
+                 `{\"field\": \"price\", \"op\": \"gt\", \"value\": 5}`, or `{\"and\": [...]}`, `{\"or\": [...]}` or \
+                 `{\"not\": {...}}` of other trees. At most 5 levels deep, with at most 100 conditions. Combined with \
+                 `filter`, both must hold.",
+            ))
+            .schema(Some(filter_tree_text()));
+        describe.parameter(tree.build());
         // What generators of clients can send: they know no objects within objects.
-        let plain = ObjectBuilder::new().schema_type(SchemaType::from_iter([
-            Type::String,
-            Type::Number,
-            Type::Boolean,
-        ]));
+        let plain = [Type::String, Type::Number, Type::Boolean];
+        let plain = ObjectBuilder::new().schema_type(SchemaType::from_iter(plain));
         let values = ObjectBuilder::new().additional_properties(Some(Schema::from(plain)));
         let filter = ParameterBuilder::new()
             .name("filter")
@@ -71,11 +75,10 @@ impl FromInput for QueryParams {
                  `filter[<field>]=<value>` for equality: `filter[status]=open`. With an operator: \
                  `filter[price][gt]=5`, and `filter[tag][in][]=a&filter[tag][in][]=b` for a list. The operators are \
                  `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, `like`, `ilike` and `in`; `GET /items/filter-operators` lists \
-                 those of each field type. Generated clients can send the form without an operator only.",
+                 those of each field type. Generated clients can send only the form without an operator.",
             ))
             .schema(Some(values));
         describe.parameter(filter.build());
-        describe.schema::<FilterTree>();
         describe.query_parameters::<RecordQueryParams>();
     }
 }

@@ -220,7 +220,7 @@ pub struct RowError {
     pub row: i64,
     /// The column. `null` if the whole row is affected.
     pub column: Option<String>,
-    /// The reason as a word.
+    /// The reason as a code.
     pub code: String,
     /// The reason as a sentence.
     pub message: String,
