@@ -32,6 +32,7 @@ mod pages;
 mod positions;
 mod processes;
 mod program;
+mod published;
 mod redis;
 mod restore;
 mod retention;
