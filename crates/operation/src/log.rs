@@ -38,7 +38,7 @@ pub struct LogRow {
     pub livemode: Option<bool>,
     /// From the first byte to the answer, in microseconds.
     pub latency_us: i64,
-    /// Energy spent.
+    /// The Energy spent.
     pub energy: i64,
     /// Whether the answer was a stored one.
     pub replayed: bool,

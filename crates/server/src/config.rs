@@ -94,7 +94,7 @@ pub struct Config {
     )]
     pub openai_base_url: String,
 
-    /// Its key.
+    /// The key of the field.
     #[arg(long, env = "SVC_OPENAI_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
     pub openai_api_key: Option<String>,
 

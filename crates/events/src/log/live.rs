@@ -82,16 +82,16 @@ impl Feed {
 /// From where, and for how long.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct LiveQuery {
-    /// The `next_after` of the answer before; 0 for all that is kept. Without it the newest events are answered at
-    /// once.
+    /// The `next_after` of the previous response; 0 to start with the oldest event that is kept. Without it, the newest
+    /// events are returned at once.
     #[serde(default)]
     #[param(minimum = 0)]
     after: Option<i64>,
-    /// Only events of these types, separated by commas: names, or `contact.*` for all of a kind.
+    /// Only events of these types, separated by commas: names, or patterns such as `contact.*`.
     #[serde(default)]
     #[param(max_length = 1000)]
     types: Option<String>,
-    /// How long to wait for an event, in seconds; 20 unless said otherwise.
+    /// How long to wait for events, in seconds; 20 if not given.
     #[serde(default)]
     #[param(minimum = 0, maximum = 25)]
     wait_seconds: Option<i64>,
@@ -121,7 +121,7 @@ impl Answer for LiveEvents {
     fn describe(describe: &mut Describe) {
         let event = describe.schema_json::<Event>();
         let pagination = describe.schema_json::<Pagination>();
-        let next = json!({ "type": "integer", "description": "Send it as `after` for what comes next." });
+        let next = json!({ "type": "integer", "description": "Send it as `after` to get the next events." });
         let data = json!({ "type": "array", "items": event });
         describe.success(200, json!({ "data": data, "pagination": pagination, "next_after": next }));
         describe.may_fail(410);
@@ -130,9 +130,9 @@ impl Answer for LiveEvents {
 
 /// Events as they happen (long poll)
 ///
-/// Answers as soon as there are events behind `after`, oldest first, or with an empty list when the time is over. Ask
-/// again with `next_after`: no event is left out, whatever happened in between. Behind the 30 days that are kept the
-/// answer is 410 `cursor_expired`.
+/// Returns as soon as there are events after `after`, oldest first, or an empty list when `wait_seconds` have passed.
+/// Continue with `next_after`: no event is skipped. If the events after `after` are no longer kept, the response is 410
+/// `cursor_expired`.
 #[operation(get "/events/live", scope = "events:read")]
 pub async fn list_live_events(
     cx: &Cx,
@@ -183,7 +183,7 @@ fn ends(read: &mut store::Read, after: Option<i64>) -> Result<i64> {
     let Some((first, last)) = queries::ends(read)? else { return Ok(0) };
     match after {
         Some(after @ 1..) if after < first - 1 => {
-            let message = "The events behind `after` are no longer kept. Begin anew with `after=0`.";
+            let message = "The events after `after` are no longer kept. Restart with `after=0`.";
             Err(Error::new(Code::CursorExpired, message).param("after"))
         }
         _ => Ok(last),

@@ -102,7 +102,10 @@ fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static 
         let before = meant.len();
         meant.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
         if meant.len() == before {
-            return Err(Error::invalid(param, format_args!("names `{pattern}`, which is no type of event")));
+            return Err(Error::invalid(
+                param,
+                format_args!("contains `{pattern}`, which is not a type of event"),
+            ));
         }
     }
     Ok(meant)

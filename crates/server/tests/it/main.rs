@@ -28,6 +28,7 @@ mod operation_features;
 mod positions;
 mod processes;
 mod program;
+mod published;
 mod redis;
 mod runs;
 mod schema;
