@@ -178,7 +178,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
 fn reused() -> Error {
     Error::new(
         Code::IdempotencyKeyReused,
-        "This `Idempotency-Key` was used for another request (method, path, query or body differ).",
+        "This `Idempotency-Key` was used for a different request: the method, path, query or body differs.",
     )
     .param("Idempotency-Key")
 }

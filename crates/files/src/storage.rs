@@ -81,7 +81,7 @@ pub struct Files {
 /// A file to be stored.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The most bytes it may have, [`MOST_BYTES`] for what callers send.
     pub most_bytes: u64,

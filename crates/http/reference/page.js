@@ -19,8 +19,8 @@ Scalar.createApiReference("#reference", {
   ],
   servers: [{ url: `${location.origin}/api/v1` }],
   authentication: {
-    preferredSecurityScheme: "api_key",
-    securitySchemes: { api_key: { token: sessionStorage.getItem(KEY) ?? "" } },
+    preferredSecurityScheme: "bearerAuth",
+    securitySchemes: { bearerAuth: { token: sessionStorage.getItem(KEY) ?? "" } },
   },
   onBeforeRequest: keepKey,
   persistAuth: false,

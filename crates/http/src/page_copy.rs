@@ -1,5 +1,6 @@
 //! A contract as the reference page shows it: the error responses of an operation become one table, because a dozen of
-//! them would hide what the operation does, and each description ends with the scope that a key needs.
+//! them would hide what the operation does; each description ends with the scope that a key needs; and the page sends
+//! no optional parameter unless its reader switches it on.
 
 use model::{Error, Result};
 use operation::BASE;
@@ -14,10 +15,19 @@ pub(crate) fn page_copy(published: &str, name: &str) -> Result<String> {
         document.pointer_mut("/info/description"),
         &format!("Generate clients from the published document, [{name}]({BASE}/{name})."),
     );
+    let schemas = document.pointer("/components/schemas").cloned().unwrap_or_default();
+    let shared = document.pointer_mut("/components/parameters").and_then(Value::as_object_mut);
+    for parameter in shared.into_iter().flat_map(Map::values_mut) {
+        switch_off(parameter, &schemas);
+    }
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     let methods = paths.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut);
     for operation in methods.flat_map(Map::values_mut) {
         describe_scopes(operation);
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        for parameter in parameters.into_iter().flatten() {
+            switch_off(parameter, &schemas);
+        }
         if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
             fold(responses, &errors);
         }
@@ -38,6 +48,29 @@ fn describe_scopes(operation: &mut Value) {
     let scopes: Vec<String> = scopes.filter_map(Value::as_str).map(|scope| format!("`{scope}`")).collect();
     if !scopes.is_empty() {
         append(operation.get_mut("description"), &format!("Scope: {}.", scopes.join(", ")));
+    }
+}
+
+/// Offers the example of an optional parameter without sending it: the renderer would send any that has an example, a
+/// default or a list of values.
+fn switch_off(parameter: &mut Value, schemas: &Value) {
+    if parameter["required"] == true || parameter.get("$ref").is_some() {
+        return;
+    }
+    let schema = &parameter["schema"];
+    let name = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/components/schemas/"));
+    let schema = name.and_then(|name| schemas.get(name)).unwrap_or(schema);
+    let known = [
+        parameter.get("example"),
+        schema.pointer("/examples/0"),
+        schema.get("default"),
+        schema.pointer("/enum/0"),
+    ];
+    let Some(value) = known.into_iter().flatten().next().cloned() else { return };
+    if let Some(parameter) = parameter.as_object_mut() {
+        parameter.remove("example");
+        let example = json!({ "default": { "value": value, "x-disabled": true } });
+        parameter.insert("examples".to_owned(), example);
     }
 }
 
@@ -111,5 +144,37 @@ mod tests {
             })
         );
         assert_eq!(copy["components"], published["components"]);
+    }
+
+    #[test]
+    fn optional_parameters_are_offered_and_not_sent() {
+        let published = json!({
+            "paths": { "/a/{id}": { "get": { "parameters": [
+                { "name": "id", "required": true, "schema": {}, "example": 1 },
+                { "name": "sort", "schema": {}, "example": "-price" },
+                { "name": "limit", "schema": { "default": 20 } },
+                { "name": "status", "schema": { "$ref": "#/components/schemas/Status" } },
+                { "name": "q", "schema": {} },
+                { "$ref": "#/components/parameters/Key" },
+            ] } } },
+            "components": {
+                "parameters": { "Key": { "name": "Key", "schema": { "examples": ["k"] } } },
+                "schemas": { "Status": { "enum": ["open", "closed"] } },
+            },
+        });
+        let copy: Value = serde_json::from_str(&page_copy(&published.to_string(), "").unwrap()).unwrap();
+        let off = |value: Value| json!({ "default": { "value": value, "x-disabled": true } });
+        let parameters = &copy["paths"]["/a/{id}"]["get"]["parameters"];
+        let offered: Vec<&Value> =
+            parameters.as_array().unwrap().iter().map(|parameter| &parameter["examples"]).collect();
+        let none = Value::Null;
+        assert_eq!(
+            offered,
+            [&none, &off(json!("-price")), &off(json!(20)), &off(json!("open")), &none, &none]
+        );
+        assert_eq!(parameters[0]["example"], 1);
+        assert!(parameters[1].get("example").is_none());
+        assert_eq!(copy["components"]["parameters"]["Key"]["examples"], off(json!("k")));
+        assert_eq!(copy["components"]["schemas"], published["components"]["schemas"]);
     }
 }

@@ -42,7 +42,7 @@ impl Pipeline {
                 return Err(Error::new(Code::MethodNotAllowed, "The method is not allowed for this path."));
             }
             Found::Nothing => {
-                return Err(Error::new(Code::RouteNotFound, "There is no operation at this address."));
+                return Err(Error::new(Code::RouteNotFound, "There is no operation with this path."));
             }
         };
         progress.operation = Some(operation.meta());
@@ -50,7 +50,7 @@ impl Pipeline {
         if let Some(retiring) = &operation.retiring {
             retiring.check(progress.came_at)?;
         }
-        let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The address is not valid UTF-8."))?;
+        let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The path is not valid UTF-8."))?;
 
         progress.gate = Gate::Workspace;
         let workspace = workspace?;
@@ -67,7 +67,7 @@ impl Pipeline {
             progress.gate = Gate::TestMode;
             let caller_is_live = stored.key.env == model::Env::Live;
             if scope.is_test_restricted() && !caller_is_live {
-                let message = format!("A test key may not use `{scope}`, because its effects are real.");
+                let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
                 return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
             }
         }
@@ -147,13 +147,18 @@ impl Pipeline {
         stored: &StoredKey,
         path: &[(&'static str, String)],
     ) -> Result<Arc<Workspace>> {
-        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let unknown = || {
+            Error::new(
+                Code::WorkspaceNotFound,
+                "The workspace does not exist, or the key has no access to it.",
+            )
+        };
         let in_path = path.iter().find(|(name, _)| *name == "workspaceId").map(|(_, value)| value.as_str());
         let in_path = in_path.map(|text| text.parse().map_err(|()| unknown())).transpose()?;
         let in_header = self.workspace_in_header(head).await?;
         let named = match (in_path, in_header) {
             (Some(path), Some(header)) if path != header => {
-                return Err(Error::invalid("X-Svc-Workspace", "names another workspace than the path"));
+                return Err(Error::invalid("X-Svc-Workspace", "must be the workspace in the path"));
             }
             (path, header) => path.or(header),
         };
@@ -166,8 +171,7 @@ impl Pipeline {
                 None => match self.directory.first_clients(partner).await?.as_slice() {
                     [only] => *only,
                     _ => {
-                        let message =
-                            "Say which client workspace to operate, in the header `X-Svc-Workspace`.";
+                        let message = "Send the client workspace to operate in the header `X-Svc-Workspace`.";
                         return Err(Error::new(Code::WorkspaceRequired, message).param("X-Svc-Workspace"));
                     }
                 },
@@ -182,7 +186,12 @@ impl Pipeline {
 
     async fn workspace_in_header(&self, head: &Head<'_>) -> Result<Option<WorkspaceId>> {
         let Some(value) = head.header("x-svc-workspace") else { return Ok(None) };
-        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let unknown = || {
+            Error::new(
+                Code::WorkspaceNotFound,
+                "The workspace does not exist, or the key has no access to it.",
+            )
+        };
         let value = value.map_err(|_| unknown())?.trim();
         if value.len() > 64 {
             return Err(unknown());

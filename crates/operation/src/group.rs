@@ -1,14 +1,16 @@
 //! A group of areas: what it adds to the service, declared once.
 
+use crate::log::purge_request_logs;
 use crate::metrics::TableGauge;
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
-use jobs::Job;
+use jobs::{Job, JobError};
 use model::Result;
 use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
+use store::logs::{Logs, Retention};
 
 /// Adds a group's areas to a registry, in the order of the published documents.
 pub type Areas = fn(Registry) -> Result<Registry>;
@@ -88,8 +90,8 @@ impl Group {
     }
 }
 
-/// What the crates below the groups do in the background.
-pub fn foundation() -> Group {
+/// What the crates below the groups do in the background. `logs` are those of the whole service.
+pub fn foundation(request_log: Retention, logs: Logs) -> Group {
     let seconds = Duration::from_secs;
     Group::default()
         .job(Job::every(
@@ -104,10 +106,22 @@ pub fn foundation() -> Group {
         .job(Job::every(
             "request_logs.purge",
             seconds(3600),
-            "deletes rows after 30 days",
-            |job| async move {
-                while job.db.write(crate::purge_request_logs).await? > 0 {}
+            "deletes rows after their time",
+            move |job| async move {
+                while job.db.write(move |tx| purge_request_logs(tx, request_log)).await? > 0 {}
                 Ok(())
+            },
+        ))
+        .job(Job::every(
+            "logs.trim",
+            seconds(10),
+            "deletes the oldest rows of logs that are too large",
+            move |job| {
+                let logs = logs.clone();
+                async move {
+                    let done = logs.trim(&job.db, &job.soft).await?;
+                    if done { Ok(()) } else { Err(JobError::hand_back()) }
+                }
             },
         ))
         .job(Job::every(

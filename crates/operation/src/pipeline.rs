@@ -145,7 +145,7 @@ impl Pipeline {
                 }
             }
             if Instant::now() >= deadline {
-                let message = "The first request with this `Idempotency-Key` is still running.";
+                let message = "The first request with this `Idempotency-Key` is still executing.";
                 return Err(Error::new(Code::IdempotencyInProgress, message).retry_after(2));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -8,20 +8,22 @@ use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
-use events::{Deliveries, EventsParts};
+use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::LinkDirectory;
 use operation::{
-    Areas, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog, RequestMetrics, Services,
-    TableGauge,
+    Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
+    RequestMetrics, Services, TableGauge,
 };
 use prometheus::core::Collector;
+use records::activity::BoundedActivity;
 use rest::{Api, Contracts, Readiness};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use store::logs::{BoundedLog, Logs, Retention};
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
@@ -46,6 +48,33 @@ pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
     SEALED.into_iter().flatten().copied()
 }
 
+/// How long the logs of the service are kept, and up to which size.
+#[derive(Debug, Clone, Copy)]
+pub struct LogRetention {
+    /// The request log.
+    pub requests: Retention,
+    /// The activity of items. Collections may keep theirs for a shorter time.
+    pub activity: Retention,
+    /// Events, deliveries and received requests.
+    pub events: EventRetention,
+}
+
+impl LogRetention {
+    /// The logs themselves, for trimming them and for showing their sizes.
+    pub fn logs(self) -> Logs {
+        let own: [Arc<dyn BoundedLog>; 2] =
+            [Arc::new(BoundedRequestLog(self.requests)), Arc::new(BoundedActivity(self.activity))];
+        Logs::new(own.into_iter().chain(self.events.logs()))
+    }
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        let of_days = Retention::of_days;
+        Self { requests: of_days(30), activity: of_days(3_650), events: EventRetention::default() }
+    }
+}
+
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
 pub struct ServiceParts {
     /// The database, migrated.
@@ -64,6 +93,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
+    /// How long logs are kept.
+    pub retention: LogRetention,
     /// Where runs live. It outlives the HTTP server.
     pub runtime: tokio::runtime::Handle,
 }
@@ -86,6 +117,8 @@ pub struct Service {
     pub readiness: Arc<Readiness>,
     /// What operators watch.
     pub metrics: Arc<Metrics>,
+    /// The logs that have a size.
+    pub logs: Logs,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
 }
@@ -96,7 +129,8 @@ impl Service {
     /// # Errors
     /// When two operations claim the same address or id, or two jobs the same name.
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
+        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, retention, runtime } =
+            parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
@@ -128,12 +162,13 @@ impl Service {
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone())?;
         let outbound = connector.collectors();
+        let logs = retention.logs();
         let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
-            operation::foundation(),
+            operation::foundation(retention.requests, logs.clone()),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
-            data::group(&db, &files),
-            events.group(receiver),
+            data::group(&db, &files, retention.activity),
+            events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
@@ -171,6 +206,7 @@ impl Service {
             deliveries,
             readiness,
             metrics,
+            logs,
             stop,
             log_writer,
         })

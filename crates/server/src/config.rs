@@ -1,10 +1,13 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
-use crate::values::{http_url, whole};
+use crate::compose::LogRetention;
+use crate::values::{http_url, size, whole};
 use agents::providers::{Prices, Tiers};
 use clap::{Args, Command};
+use events::EventRetention;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use store::logs::Retention;
 
 /// What an installation sets. `svc serve --help` lists all of it, and docs/configuration.md explains it.
 #[derive(Debug, Clone, Args)]
@@ -108,7 +111,7 @@ pub struct Config {
     )]
     pub openai_base_url: String,
 
-    /// Its key.
+    /// The key of the field.
     #[arg(long, env = "SVC_OPENAI_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
     pub openai_api_key: Option<String>,
 
@@ -151,6 +154,121 @@ pub struct Config {
     )]
     pub default_rpm: i64,
 
+    /// Days after which rows of the request log are deleted.
+    #[arg(
+        long,
+        env = "SVC_REQUEST_LOG_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub request_log_days: i64,
+
+    /// The size of the request log, such as `512MiB`. The oldest rows are deleted when it is larger.
+    #[arg(
+        long,
+        env = "SVC_REQUEST_LOG_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub request_log_size: i64,
+
+    /// Days after which events are deleted.
+    #[arg(
+        long,
+        env = "SVC_EVENT_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub event_days: i64,
+
+    /// The size of the log of events.
+    #[arg(
+        long,
+        env = "SVC_EVENT_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub event_size: i64,
+
+    /// Days after which deliveries of events that have ended are deleted.
+    #[arg(
+        long,
+        env = "SVC_DELIVERY_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub delivery_days: i64,
+
+    /// The size of deliveries, with their attempts and bodies.
+    #[arg(
+        long,
+        env = "SVC_DELIVERY_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub delivery_size: i64,
+
+    /// Days after which requests that inbound webhooks received are deleted.
+    #[arg(
+        long,
+        env = "SVC_INBOUND_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "14",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub inbound_days: i64,
+
+    /// The size of the requests that inbound webhooks received.
+    #[arg(
+        long,
+        env = "SVC_INBOUND_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub inbound_size: i64,
+
+    /// Days after which the activity of items is deleted, where its collection does not say fewer.
+    #[arg(
+        long,
+        env = "SVC_ACTIVITY_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "3650",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub activity_days: i64,
+
+    /// The size of the activity of items.
+    #[arg(
+        long,
+        env = "SVC_ACTIVITY_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub activity_size: i64,
+
     /// What is logged, such as `info` or `info,svc_operation=debug`.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
@@ -174,6 +292,20 @@ impl Config {
         self.database_url
             .clone()
             .unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("svc.db").display()))
+    }
+
+    /// How long logs are kept, and up to which size.
+    pub fn log_retention(&self) -> LogRetention {
+        let retention = |days, bytes| Retention { days, bytes };
+        LogRetention {
+            requests: retention(self.request_log_days, self.request_log_size),
+            activity: retention(self.activity_days, self.activity_size),
+            events: EventRetention {
+                events: retention(self.event_days, self.event_size),
+                deliveries: retention(self.delivery_days, self.delivery_size),
+                inbound_requests: retention(self.inbound_days, self.inbound_size),
+            },
+        }
     }
 
     /// How the world reaches the service, without a slash at the end.

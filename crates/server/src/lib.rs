@@ -19,5 +19,5 @@ mod values;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-pub use compose::{Service, ServiceParts, VERSION, registry, sealed_tables};
+pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry, sealed_tables};
 pub use config::{Config, read_config};

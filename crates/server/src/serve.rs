@@ -82,6 +82,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         rates: settings.rates,
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
+        retention: config.log_retention(),
         runtime,
     })
     .map_err(cause)?;

@@ -15,6 +15,19 @@ pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &s
     })
 }
 
+/// A number of bytes: at least 1 MiB.
+pub(crate) fn size(text: &str) -> Result<i64, String> {
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match text.get(digits.len()..) {
+        Some("MiB") => Some(1 << 20),
+        Some("GiB") => Some(1 << 30),
+        Some("TiB") => Some(1 << 40),
+        _ => None,
+    };
+    let bytes = digits.parse::<i64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "must be a size such as 512MiB, 1GiB or 2TiB".to_owned())
+}
+
 /// An address that HTTP can be spoken to.
 pub(crate) fn http_url(text: &str) -> Result<String, String> {
     let url = egress::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -113,4 +126,31 @@ pub(crate) fn key_id(text: &str) -> Result<KeyId, String> {
 
 pub(crate) fn grant_id(text: &str) -> Result<GrantId, String> {
     GrantId::parse(text).ok_or_else(|| "must be the id of a grant".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!(size("1MiB"), Ok(1_048_576));
+        assert_eq!(size("20GiB"), Ok(20 << 30));
+        assert_eq!(size("2TiB"), Ok(2 << 40));
+        for text in [
+            "",
+            "0MiB",
+            "1",
+            "1024",
+            "1GB",
+            "1 GiB",
+            "-1GiB",
+            "1.5GiB",
+            "GiB",
+            "9223372036854775807TiB",
+            "1KiB",
+        ] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 }

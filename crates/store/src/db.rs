@@ -300,7 +300,7 @@ impl Inner {
     fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
         let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut tx)))
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tx.run(work)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         match result {
             Ok(value) => {

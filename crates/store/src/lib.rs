@@ -10,6 +10,7 @@ mod db;
 pub mod dialect;
 mod erased;
 mod lock_order;
+pub mod logs;
 mod metrics;
 mod migrations;
 mod one_row;

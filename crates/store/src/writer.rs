@@ -47,7 +47,7 @@ impl<T, F> Pending<T, F> {
 
 impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Work for Pending<T, F> {
     fn run(&mut self, tx: &mut Tx) -> bool {
-        let result = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
+        let result = catch_unwind(AssertUnwindSafe(|| tx.run(|tx| (self.work)(tx))))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         let keep = result.is_ok();
         self.result = Some(result);

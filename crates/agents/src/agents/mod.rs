@@ -34,6 +34,8 @@ pub struct Agents;
 
 impl Domain for Agents {
     const AREA: &'static str = "Agents";
+    const DESCRIPTION: &'static str = "Agents answer inputs with a language model, following their instructions and calling their tools. \
+         Every change of an agent creates a version, which can be read and restored.";
 
     fn operations() -> Operations {
         vec![

@@ -45,7 +45,7 @@ impl RunEngine {
         let busy = || {
             let age = (row.queued_at.millis() - holder.queued_at.millis()).max(0) / 1000;
             let message =
-                format!("The conversation is busy with {}, which began {age} seconds ago.", holder.id);
+                format!("The conversation is busy with {}, which started {age} seconds ago.", holder.id);
             Error::new(Code::ConversationBusy, message).with("run_id", holder.id.as_str()).retry_after(2)
         };
         let reason = match on_busy {

@@ -55,6 +55,8 @@ pub struct Runs;
 
 impl Domain for Runs {
     const AREA: &'static str = "Runs";
+    const DESCRIPTION: &'static str = "A run executes an agent on a text input and returns its output. It is made of steps, spends Energy \
+         with a live key, and can share the memory of a conversation with other runs.";
 
     fn operations() -> Operations {
         vec![

@@ -82,7 +82,7 @@ impl RunEngine {
             return self.end(tx, row, RunStatus::Expired, None);
         }
         if !is_active(tx, &row)? {
-            let message = "The agent was switched off while the run waited.";
+            let message = "The agent was deactivated while the run was queued.";
             return self.end(tx, row, RunStatus::Failed, Some(&Error::new(Code::AgentInactive, message)));
         }
         let active = queries::active_in_conversation(tx, &row)?;

@@ -235,7 +235,7 @@ fn room(
 ) -> Result<i64> {
     let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
-        let message = "The key's Energy budget of this month does not allow it.";
+        let message = "The key's Energy budget of this month is used up.";
         return Err(Error::new(Code::BudgetExceeded, message).resets_at(tx.now().next_month_start()));
     }
     let rooms = agent_rooms(tx, charge, held)?;
@@ -246,7 +246,7 @@ fn room(
         if lacks {
             return Err(depleted(recharge_url));
         }
-        let message = format!("{}, and what is left does not pay for an answer.", room.limited);
+        let message = format!("{}, and the rest does not cover an answer.", room.limited);
         return Err(refusal(&message, recharge_url).param(room.param));
     }
     Ok(rooms.iter().map(|room| room.energy).fold(budget, i64::min))

@@ -27,6 +27,7 @@ mod scheme;
 #[cfg(test)]
 mod scheme_tests;
 mod sealed;
+mod size;
 mod source;
 mod token;
 mod verification;
@@ -34,6 +35,7 @@ mod verification;
 pub(crate) use events::InboundEvent;
 pub use receiver::{Receiver, ReceiverParts};
 pub(crate) use sealed::SEALED;
+pub use size::BoundedRequests;
 
 use operation::Operations;
 

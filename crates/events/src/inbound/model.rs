@@ -15,25 +15,25 @@ use std::net::IpAddr;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Whether an inbound webhook takes requests.
+    /// The state of an inbound webhook.
     #[schema(as = InboundWebhookStatus)]
     pub enum Status {
-        /// It does.
+        /// The URL accepts requests.
         Enabled = "enabled",
-        /// Its URL answers 410.
+        /// The URL returns 410.
         Disabled = "disabled",
     }
 }
 
-/// How fast requests may come, over all senders. Each replica of the service counts for itself.
+/// The maximum rate of requests from all senders. Each replica of the service counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundRateLimit)]
 pub struct RateLimit {
-    /// Requests per minute in the long run.
+    /// The sustained number of requests per minute.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub per_minute: i64,
-    /// Requests that may come at once; twice `per_minute` if not given.
+    /// The number of requests that can arrive at once; twice `per_minute` if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub burst: Option<i64>,
@@ -53,35 +53,35 @@ impl RateLimit {
 }
 
 text_enum! {
-    /// What the sender is answered.
+    /// The type of response to the sender.
     #[derive(Default)]
     #[schema(as = InboundResponseType)]
     pub enum ResponseKind {
-        /// 202 with the request's id; 200 for a request that came before.
+        /// 202 with the id of the request, or 200 for a duplicate.
         #[default]
         Ack = "ack",
-        /// The status and body given here, for every request that is taken.
+        /// The given status and body for every accepted request.
         Static = "static",
     }
 }
 
-/// What the sender is answered. Refusals are not changed by it.
+/// The response to the sender. It does not apply to rejected requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundResponse)]
 pub struct ResponseSettings {
-    /// The kind of answer.
+    /// The type of response.
     #[serde(rename = "type")]
     pub kind: ResponseKind,
-    /// `static`: the status; 200 if not given.
+    /// For `static`: the status; 200 if not given.
     #[serde(default)]
     #[schema(minimum = 200, maximum = 299)]
     pub status: Option<u16>,
-    /// `static`: the body; empty if not given.
+    /// For `static`: the body; empty if not given.
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub body: Option<String>,
-    /// `static`: the body's type; `text/plain; charset=utf-8` if not given.
+    /// For `static`: the media type of the body; `text/plain; charset=utf-8` if not given.
     #[serde(default)]
     #[schema(max_length = 100)]
     pub content_type: Option<String>,
@@ -109,7 +109,7 @@ impl Settings {
     /// The networks that may send; empty where all may.
     pub(super) fn networks(&self) -> Result<Vec<IpNet>> {
         let network = |(place, text): (usize, &String)| {
-            let rule = "must be an address or a network such as 203.0.113.0/24";
+            let rule = "must be an IP address or a network such as 203.0.113.0/24";
             read_network(text).ok_or_else(|| Error::invalid(format!("allowed_ips[{place}]"), rule))
         };
         self.allowed_ips.iter().enumerate().map(network).collect()
@@ -130,7 +130,7 @@ impl Settings {
                 ("content_type", response.content_type.is_some()),
             ] {
                 if given {
-                    return Err(Error::invalid(format!("response.{name}"), "is only for `static`"));
+                    return Err(Error::invalid(format!("response.{name}"), "is allowed only for `static`"));
                 }
             }
         }
@@ -156,163 +156,167 @@ fn is_content_type(text: &str) -> bool {
         && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
-/// An inbound webhook: a URL of ours that outside systems post to.
+/// An inbound webhook: a URL that receives requests from other systems.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct InboundWebhook {
-    /// The webhook.
+    /// The id of the webhook.
     pub id: InboundWebhookId,
     /// Always `inbound_webhook`.
     pub object: &'static str,
-    /// The workspace it belongs to.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// For people.
+    /// A description for people.
     pub description: String,
-    /// Where to post. The last part is a secret: whoever has it may try.
+    /// The URL to post to. Its last part is a secret.
     pub url: String,
-    /// Until when the URL before the last rotation is taken too; `null` where it is not.
+    /// Until when the previous URL is accepted after a rotation. `null` if it is not.
     pub previous_url_until: Option<Timestamp>,
-    /// Whether it takes requests.
+    /// The state of the webhook.
     pub status: Status,
-    /// How it is checked who sends.
+    /// How senders are verified.
     pub verification: Verification,
-    /// Addresses and networks that may send; all where the list is empty.
+    /// Addresses and networks that may send requests. All if the list is empty.
     pub allowed_ips: Vec<String>,
-    /// How requests that come twice are told.
+    /// How duplicate requests are detected.
     pub dedupe: Dedupe,
-    /// What is made of a request; `null` passes the body on as it is.
+    /// How requests are mapped. `null` passes the body on unchanged.
     pub mapping: Option<Mapping>,
-    /// What the sender is answered.
+    /// The type of response to the sender.
     pub response: ResponseSettings,
-    /// How fast requests may come.
+    /// The maximum rate of requests.
     pub rate_limit: RateLimit,
-    /// Whether `sample` describes what came in.
+    /// Whether received requests are analysed for `sample`.
     pub capture: bool,
-    /// While `capture` is on, and in the answer for one webhook: what the last requests look like, and a proposal.
+    /// What recent requests look like, with a suggested mapping. Only while `capture` is on and when a single webhook
+    /// is requested.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sampled>,
-    /// In the answer to a dry run: what the mapping makes of the sample, or of the last requests.
+    /// The result of the mapping. Only for a dry run.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Vec<Preview>>,
-    /// Requests refused in a row of at most ten minutes for failing the verification.
+    /// The number of consecutive requests that failed verification within the last ten minutes.
     pub verification_failures: i64,
-    /// Since when; `null` where none was refused lately.
+    /// Since when requests have failed verification. `null` if none failed recently.
     pub failing_since: Option<Timestamp>,
-    /// Counts changes, from 1.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: Metadata,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// An inbound webhook to be created.
+/// An inbound webhook to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInboundWebhook {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub(super) name: String,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub(super) description: Option<String>,
-    /// `enabled` if not given.
+    /// The state; `enabled` if not given.
     #[serde(default)]
     pub(super) status: Option<Status>,
-    /// How it is checked who sends; nothing is checked if not given.
+    /// How senders are verified; not at all if not given.
     #[serde(default)]
     pub(super) verification: Option<NewVerification>,
-    /// Addresses and networks that may send; all if not given.
+    /// Addresses and networks that may send requests; all if not given.
     #[serde(default)]
     #[schema(max_items = 50)]
     pub(super) allowed_ips: Option<Vec<String>>,
-    /// How requests that come twice are told; the preset's rule if not given.
+    /// How duplicate requests are detected; the rule of the verification type if not given.
     #[serde(default)]
     pub(super) dedupe: Option<Dedupe>,
-    /// What is made of a request.
+    /// How requests are mapped.
     #[serde(default)]
     pub(super) mapping: Option<Mapping>,
-    /// What the sender is answered; `ack` if not given.
+    /// The response to senders; `ack` if not given.
     #[serde(default)]
     pub(super) response: Option<ResponseSettings>,
-    /// How fast requests may come; 60 per minute and 120 at once if not given.
+    /// The maximum rate of requests; 60 per minute and 120 at once if not given.
     #[serde(default)]
     pub(super) rate_limit: Option<RateLimit>,
-    /// Whether `sample` is to describe what comes in.
+    /// Whether to analyse received requests for `sample`.
     #[serde(default)]
     pub(super) capture: Option<bool>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[serde(default)]
     pub(super) metadata: Option<Metadata>,
 }
 
-/// A change of an inbound webhook. Fields that are not sent stay as they are.
+/// A change of an inbound webhook. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboundWebhookPatch {
-    /// Its name.
+    /// The name.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub(super) name: Option<String>,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub(super) description: Option<String>,
-    /// Whether it takes requests.
+    /// The state of the webhook.
     #[serde(default)]
     pub(super) status: Option<Status>,
-    /// How it is checked who sends. It replaces what is stored, but for secrets that are left out while the type stays.
+    /// How senders are verified. Replaces the stored settings. Secrets that are not sent are kept if the type stays the
+    /// same.
     #[serde(default)]
     pub(super) verification: Option<NewVerification>,
-    /// Addresses and networks that may send; an empty list lets all in.
+    /// Addresses and networks that may send requests. An empty list allows all.
     #[serde(default)]
     #[schema(max_items = 50)]
     pub(super) allowed_ips: Option<Vec<String>>,
-    /// How requests that come twice are told; `null` is the preset's rule.
+    /// How duplicate requests are detected. `null` uses the rule of the verification type.
     #[serde(default)]
     #[schema(value_type = Option<Dedupe>)]
     pub(super) dedupe: Patch<Dedupe>,
-    /// What is made of a request; `null` passes the body on as it is.
+    /// How requests are mapped. `null` passes the body on unchanged.
     #[serde(default)]
     #[schema(value_type = Option<Mapping>)]
     pub(super) mapping: Patch<Mapping>,
-    /// What the sender is answered.
+    /// The type of response to the sender.
     #[serde(default)]
     pub(super) response: Option<ResponseSettings>,
-    /// How fast requests may come.
+    /// The maximum rate of requests.
     #[serde(default)]
     pub(super) rate_limit: Option<RateLimit>,
-    /// Whether `sample` is to describe what comes in.
+    /// Whether to analyse received requests for `sample`.
     #[serde(default)]
     pub(super) capture: Option<bool>,
-    /// The caller's own notes; replaces those that are stored.
+    /// Your own key-value data. Replaces the stored metadata.
     #[serde(default)]
     pub(super) metadata: Option<Metadata>,
-    /// Maps the requests that have `failed` once more, with the mapping as it is after this change.
+    /// Whether to map the `failed` requests once more, with the mapping after this change.
     #[serde(default)]
     pub(super) reprocess_failed: Option<bool>,
-    /// With `dry_run=true`: what to try the mapping on, instead of the last requests.
+    /// With `dry_run=true`: a request to test the mapping with, instead of the recent requests.
     #[serde(default)]
     pub(super) sample: Option<Sample>,
-    /// The version that the change was made for: 409 `version_conflict` where the webhook has another by now.
+    /// The expected version. If the webhook has another version, the request is rejected with 409 `version_conflict`.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub(super) version: Option<i64>,
-    /// The same as `version`, under its old name.
+    /// Deprecated name of `version`.
     #[serde(default)]
     #[schema(deprecated, minimum = 1)]
     pub(super) expected_version: Option<i64>,
 }
 
-/// How the URL is to be replaced.
+/// How to replace the URL.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
-    /// How long the present URL goes on working, in seconds; 0 if not given, which ends it at once.
+    /// How long the previous URL is accepted, in seconds; 0 if not given.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 604_800)]
     pub(super) overlap_seconds: Option<i64>,

@@ -6,6 +6,7 @@ mod model;
 mod operations;
 mod queries;
 mod sequencer;
+mod size;
 mod types;
 
 pub use live::Feed;
@@ -14,7 +15,9 @@ pub use types::Catalogue;
 
 pub(crate) use announced::announced;
 pub(crate) use queries::{placed_between, placed_event, placed_since};
-pub(crate) use sequencer::{Place, Placed, hour, last_place};
+pub(crate) use sequencer::{Place, Placed, hour};
+pub use size::BoundedEvents;
+pub(crate) use size::purge_old;
 pub(crate) use types::matches;
 
 use serde_json::{Value, json};

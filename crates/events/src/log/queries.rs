@@ -1,10 +1,10 @@
 //! Events in the database.
 
 use super::model::{Event, EventCause, EventQuery, EventRequest};
-use super::sequencer::{Placed, last_place};
+use super::sequencer::Placed;
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
-use model::{Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
+use model::{ActorType, Cause, Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
 use operation::comma_list;
 use std::collections::BTreeSet;
 use store::schema::events;
@@ -32,6 +32,8 @@ struct EventRow {
 impl EventRow {
     /// As callers see it.
     fn event(self) -> Event {
+        let key = |id: &KeyId| Cause::actor(ActorType::ApiKey, id).actor;
+        let actor = self.actor.or_else(|| self.key_id.as_ref().map(key));
         let request = self.request_id.map(|id| EventRequest {
             id,
             key_id: self.key_id,
@@ -40,7 +42,7 @@ impl EventRow {
         let caused_by = EventCause {
             root_event_id: self.root_event_id.unwrap_or_else(|| self.id.clone()),
             depth: self.depth,
-            actor: self.actor,
+            actor,
         };
         Event {
             id: self.id,
@@ -102,7 +104,10 @@ fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static 
         let before = meant.len();
         meant.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
         if meant.len() == before {
-            return Err(Error::invalid(param, format_args!("names `{pattern}`, which is no type of event")));
+            return Err(Error::invalid(
+                param,
+                format_args!("contains `{pattern}`, which is not a type of event"),
+            ));
         }
     }
     Ok(meant)
@@ -229,14 +234,6 @@ pub(crate) fn placed_since(
         .limit(limit)
         .select(placed_columns())
         .load(read.connection())?)
-}
-
-/// The first and the last place that the log has.
-pub(super) fn ends(read: &mut Read) -> Result<Option<(i64, i64)>> {
-    let placed = events::table.filter(events::position.is_not_null());
-    let first: Option<i64> =
-        placed.select(diesel::dsl::min(events::position)).get_result(read.connection())?;
-    Ok(first.zip(last_place(read)?))
 }
 
 /// Places behind a place, and whose events stand there.

@@ -10,7 +10,7 @@
 //!
 //! Deliveries are made in the same transaction. SQLite has one writer and would not need this, but takes the same way.
 
-use super::{Catalogue, Feed};
+use super::{Catalogue, Feed, size};
 use crate::outbound::fan_out;
 use crate::schema::event_hours;
 use diesel::prelude::*;
@@ -52,6 +52,8 @@ pub(crate) struct Place {
     kind: String,
     #[diesel(sql_type = SqlTimestamp)]
     created_at: Timestamp,
+    #[diesel(sql_type = BigInt)]
+    pub(super) bytes: i64,
 }
 
 /// Gives events their places, and makes their deliveries. Every replica runs one; they take turns.
@@ -91,6 +93,7 @@ impl Sequencer {
                 return Ok(0);
             }
             count(tx, &places)?;
+            size::count_in(tx, &places);
             let (feed, news) =
                 (feed.clone(), places.iter().map(|place| (place.position, place.workspace_id)));
             let news: Vec<_> = news.collect();
@@ -133,12 +136,13 @@ pub(crate) fn last_place(read: &mut Read) -> Result<Option<i64>> {
 fn place(tx: &mut Tx) -> Result<Vec<Place>> {
     tx.lock("places of events")?;
     let last = last_place(tx)?;
+    let bytes = size::size_of_row(tx);
     let mut placed: Vec<Place> = diesel::sql_query(format!(
         "UPDATE events SET position = {} + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
             WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
         ) AS waiting WHERE sequence = waiting.written
-        RETURNING position, workspace_id, kind, created_at",
+        RETURNING position, workspace_id, kind, created_at, {bytes} AS bytes",
         last.unwrap_or(0)
     ))
     .load(tx.connection())?;

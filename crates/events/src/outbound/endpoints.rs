@@ -95,7 +95,7 @@ pub(crate) fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()>
         .count()
         .get_result(tx.connection())?;
     if count >= MOST_ENDPOINTS {
-        let message = format!("The workspace has {MOST_ENDPOINTS} webhook endpoints already.");
+        let message = format!("A workspace has at most {MOST_ENDPOINTS} webhook endpoints.");
         return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())

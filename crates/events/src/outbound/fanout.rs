@@ -7,6 +7,7 @@ use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
 use super::envelope;
 use super::filter::Filter;
 use super::model::{Ordering, Payload, StoredStatus};
+use super::size;
 use crate::log::{Catalogue, Place, Placed, matches, placed_between};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
@@ -198,22 +199,27 @@ pub(crate) fn store_bodies<'a>(
             created_at: now,
         })
         .collect();
-    match tx.connection() {
+    let new: Vec<&NewBody> = match tx.connection() {
         AnyConnection::Postgres(connection) => {
-            diesel::insert_into(webhook_bodies::table)
-                .values(&rows)
-                .on_conflict_do_nothing()
-                .execute(connection)?;
+            let key = (webhook_bodies::event_id, webhook_bodies::form);
+            let insert = diesel::insert_into(webhook_bodies::table).values(&rows).on_conflict_do_nothing();
+            let stored: HashSet<(String, String)> =
+                insert.returning(key).load(connection)?.into_iter().collect();
+            let is_new = |row: &&NewBody| stored.contains(&(row.event_id.clone(), row.form.to_owned()));
+            rows.iter().filter(is_new).collect()
         }
         AnyConnection::Sqlite(connection) => {
+            let mut new = Vec::with_capacity(rows.len());
             for row in &rows {
-                diesel::insert_into(webhook_bodies::table)
-                    .values(row)
-                    .on_conflict_do_nothing()
-                    .execute(connection)?;
+                let insert = diesel::insert_into(webhook_bodies::table).values(row).on_conflict_do_nothing();
+                if insert.execute(connection)? > 0 {
+                    new.push(row);
+                }
             }
+            new
         }
-    }
+    };
+    size::count_bodies(tx, new.into_iter().map(|row| (row.workspace_id, row.body.as_str())));
     Ok(())
 }
 

@@ -21,6 +21,7 @@ mod replay;
 mod rotate;
 mod sealed;
 pub mod signing;
+mod size;
 mod test_delivery;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
@@ -36,6 +37,7 @@ pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;
 pub(crate) use sealed::SEALED;
+pub use size::BoundedDeliveries;
 
 use operation::Operations;
 

@@ -46,23 +46,23 @@ impl CollectionRow {
     /// `invalid_state`.
     pub fn refuse_archived(&self) -> Result<()> {
         if self.status == ARCHIVED {
-            return Err(Error::new(Code::InvalidState, "The collection is archived; unarchive it first.")
+            return Err(Error::new(Code::InvalidState, "The collection is archived. Unarchive it first.")
                 .with("details", serde_json::json!({ "state": ARCHIVED })));
         }
         Ok(())
     }
 }
 
-/// What a collection can be told.
+/// The settings of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
-    /// Days after which activity is forgotten.
+    /// The number of days for which activities are kept.
     #[schema(minimum = 1, maximum = 3650)]
     pub activity_retention_days: i64,
-    /// Whether items may be commented on.
+    /// Whether items can be commented on.
     pub comments_enabled: bool,
-    /// Sets of up to 3 fields, by key, whose values together are unique.
+    /// Combinations of up to 3 fields, by key, whose values must be unique together.
     #[schema(max_items = 10)]
     pub unique_keys: Vec<Vec<String>>,
 }

@@ -145,6 +145,7 @@ struct Shelves;
 
 impl Domain for Shelves {
     const AREA: &'static str = "Shelves";
+    const DESCRIPTION: &'static str = "Shelves for tests.";
 
     fn operations() -> Operations {
         vec![

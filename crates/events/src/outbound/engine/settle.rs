@@ -1,6 +1,7 @@
 //! Writing down what attempts came to.
 
 use super::super::deliveries::Status;
+use super::super::size::count_attempts;
 use super::send::Attempt;
 use crate::log::hour;
 use crate::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
@@ -85,6 +86,7 @@ pub(crate) fn keep_attempt(
 ) -> Result<()> {
     let row = AttemptRow::new(id, n, workspace, attempt);
     diesel::insert_into(webhook_attempts::table).values(row).execute(tx.connection())?;
+    count_attempts(tx, std::iter::once((workspace, attempt)));
     Ok(())
 }
 
@@ -163,6 +165,7 @@ fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             }
         }
     }
+    count_attempts(tx, finished.iter().map(|done| (done.parcel.workspace_id, &done.attempt)));
     Ok(())
 }
 
