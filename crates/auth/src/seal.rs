@@ -40,6 +40,9 @@ pub struct Piece {
 
 impl Piece {
     /// A piece that ends with the row at `position`.
+    ///
+    /// # Errors
+    /// When the position cannot be written as JSON, which ids and texts can.
     pub fn ending<P: Serialize>(position: &P) -> Result<Self> {
         Ok(Self { last: serde_json::to_string(position).map_err(Error::internal)?, ..Self::default() })
     }

@@ -31,7 +31,7 @@ testkit::on_both! {
         assert!(is_success, "{findings:?}");
         let wrong: Vec<_> = findings.iter().filter(|(_, (status, _))| status == "fail").collect();
         assert!(wrong.is_empty(), "{wrong:?}");
-        for check in ["database", "secret key", "files", "clock", "redis", "model server"] {
+        for check in ["database", "secret key", "files", "logs", "clock", "redis", "model server"] {
             assert_eq!(findings[check].0, "ok", "{check}: {}", findings[check].1);
         }
         assert!(findings["listen address"].1.contains("running svc"), "{findings:?}");

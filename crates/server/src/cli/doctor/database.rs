@@ -10,6 +10,7 @@ use auth::installed_keys;
 use model::{Clock, SystemClock, Timestamp};
 use std::path::Path;
 use store::dialect::{database_time, size_bytes};
+use store::logs::LogSize;
 use store::{Backend, Db};
 
 /// From here on clocks differ by so much that leases and signed links end at the wrong time.
@@ -70,6 +71,28 @@ pub(super) async fn secret_key(config: &Config, opened: Option<Db>) -> anyhow::R
         ),
         (Some(_), None) => Finding::ok("The first start of `svc serve` ties it to this database."),
         (None, None) => Finding::ok("`svc serve` generates one in the data folder."),
+    })
+}
+
+/// Are the logs within their sizes?
+pub(super) async fn logs(config: &Config, opened: Option<Db>) -> anyhow::Result<Finding> {
+    let Some(db) = opened else {
+        return Ok(Finding::warn("Not measured, because the database is not ready."));
+    };
+    let logs = config.log_retention().logs();
+    let sizes = db.read(move |read| logs.sizes(read)).await.map_err(cause)?;
+    let size =
+        |log: &LogSize| format!("{} {} of {} MiB", log.log, log.size.bytes >> 20, log.most_bytes >> 20);
+    let message = sizes.iter().map(size).collect::<Vec<_>>().join(", ");
+    // Jobs trim the logs from time to time, so that they may be somewhat larger.
+    let is_over = |log: &LogSize| log.size.bytes > log.most_bytes.saturating_add(log.most_bytes / 4);
+    Ok(if sizes.iter().any(is_over) {
+        Finding::warn(format!(
+            "{message}. Those over their size are trimmed while `svc serve` runs; if they stay, look for failed jobs in \
+             its log."
+        ))
+    } else {
+        Finding::ok(format!("{message}."))
     })
 }
 

@@ -107,6 +107,7 @@ async fn run_checks(config: &Config) -> Report {
     let mut opened = None;
     report.check("database", database::database(config, &mut opened)).await;
     report.check("secret key", database::secret_key(config, opened.clone())).await;
+    report.check("logs", database::logs(config, opened.clone())).await;
     report.check("clock", database::clock(opened)).await;
     report.check("redis", environment::redis(config)).await;
     report.check("outbound", environment::outbound(config)).await;
