@@ -32,6 +32,9 @@ fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
 /// # Errors
 /// When the database fails.
 pub fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
+    if ids.is_empty() {
+        return Ok(Sizes::new());
+    }
     let mark = logs::locked_mark(tx, LOG)?;
     let bytes = size_column(tx);
     let counted: Vec<(WorkspaceId, i64)> = item_activity::table

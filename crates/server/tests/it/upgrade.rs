@@ -120,7 +120,7 @@ testkit::on_both! {
         let left: Vec<(String, i64, i64)> = test
             .db
             .read(|read| {
-                let left = log_sizes::table.filter(log_sizes::bytes.ne(0));
+                let left = log_sizes::table.filter(log_sizes::bytes.ne(0)).order(log_sizes::log);
                 Ok(left.select((log_sizes::log, log_sizes::row_count, log_sizes::workspace_id)).load(read.connection())?)
             })
             .await
