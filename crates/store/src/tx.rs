@@ -171,7 +171,7 @@ impl Tx {
     /// Does the work of a transaction, and at last writes what it changed of the sizes of logs.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let value = work(self)?;
-        std::mem::take(&mut self.log_changes).write(self)?;
+        std::mem::take(&mut self.log_changes).write(self.connection())?;
         Ok(value)
     }
 

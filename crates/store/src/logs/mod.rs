@@ -3,13 +3,13 @@
 //! What a log takes is counted in `log_sizes` as rows are written and deleted, so that nothing has to scan a log to know
 //! its size. The rows that go when a log is too large are chosen in [`trim`].
 
+mod changes;
 mod sizes;
 mod trim;
 
-pub(crate) use sizes::Changes;
-pub use sizes::{
-    Mark, PerRow, Size, Sizes, add, advance, locked_mark, note_purged, purged_to, sizes_of, subtract, sum,
-};
+pub(crate) use changes::Changes;
+pub use changes::{Size, Sizes, sum};
+pub use sizes::{Mark, PerRow, add, advance, locked_mark, note_purged, purged_to, sizes_of, subtract};
 pub use trim::{BoundedLog, LogSize, Logs, up_to};
 
 /// How long the rows of a log are kept, and how many bytes of them.

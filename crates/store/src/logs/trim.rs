@@ -7,7 +7,8 @@
 //! Trimming begins at nine tenths of the size and goes down to eight tenths, so that the log stays below its size between
 //! two runs. It deletes in pieces, each a transaction of its own, between which others write.
 
-use super::sizes::{Size, Sizes, sizes_of};
+use super::changes::{Size, Sizes};
+use super::sizes::sizes_of;
 use crate::{Db, Read, Tx};
 use model::{Result, Timestamp, WorkspaceId};
 use std::sync::Arc;
@@ -110,17 +111,18 @@ impl Logs {
     }
 }
 
+/// Bytes that one transaction deletes, about: it must not keep others waiting.
+const PIECE: i64 = 1 << 20;
+
 async fn trim_one(log: &Arc<dyn BoundedLog>, db: &Db, stop: &CancellationToken) -> Result<bool> {
-    let own = log.clone();
-    while db
-        .write({
-            let log = own.clone();
-            move |tx| log.count(tx)
-        })
-        .await?
-    {
+    loop {
+        let own = log.clone();
+        let has_more = db.write(move |tx| own.count(tx)).await?;
         if stop.is_cancelled() {
             return Ok(false);
+        }
+        if !has_more {
+            break;
         }
     }
     let name = log.name();
@@ -133,8 +135,8 @@ async fn trim_one(log: &Arc<dyn BoundedLog>, db: &Db, stop: &CancellationToken) 
     for (workspace, size) in sizes {
         let mut excess = size.bytes - level;
         while excess > 0 {
-            let log = own.clone();
-            let gone = db.write(move |tx| log.evict(tx, workspace, excess)).await?;
+            let own = log.clone();
+            let gone = db.write(move |tx| own.evict(tx, workspace, excess.min(PIECE))).await?;
             if stop.is_cancelled() {
                 return Ok(false);
             }
