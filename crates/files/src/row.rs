@@ -33,7 +33,7 @@ pub struct FileRow {
 /// A file.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct File {
-    /// The file.
+    /// The id of the file.
     pub id: FileId,
     /// Always `file`.
     pub object: &'static str,

@@ -37,7 +37,7 @@ text_enum! {
 /// A request that led to something, as far as it is told later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRef {
-    /// The request.
+    /// The id of the request.
     pub id: RequestId,
     /// The key that asked.
     pub key_id: KeyId,

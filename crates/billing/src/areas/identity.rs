@@ -12,7 +12,7 @@ pub struct KeyIdentity {
     object: &'static str,
     /// Whether actions have real effects.
     livemode: bool,
-    /// The id of the key.
+    /// The key of the request.
     api_key: IdentityKey,
     /// The workspace of the request.
     workspace: IdentityWorkspace,

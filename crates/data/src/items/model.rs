@@ -194,7 +194,7 @@ pub struct CommentPatch {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAttachment {
-    /// The file.
+    /// The id of the file.
     pub file_id: FileId,
 }
 
@@ -299,7 +299,7 @@ pub struct ItemComment {
 /// A file attached to an item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ItemFile {
-    /// The file.
+    /// The id of the file.
     pub id: FileId,
     /// Always `item_file`.
     pub object: &'static str,

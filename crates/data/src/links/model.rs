@@ -141,7 +141,7 @@ pub struct LinkedObject {
 /// A link from an item to another object.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ItemLink {
-    /// The link.
+    /// The id of the link.
     pub id: LinkId,
     /// Always `item_link`.
     pub object: &'static str,
@@ -330,7 +330,7 @@ pub struct ReplacedLink {
     pub index: i64,
     /// The result.
     pub status: ReplacedLinkStatus,
-    /// The link.
+    /// The id of the link.
     pub id: LinkId,
 }
 

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 /// The request that caused an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventRequest {
-    /// The request.
+    /// The id of the request.
     pub id: RequestId,
     /// The key of the request. `null` for events that an older version of the service recorded without it.
     pub key_id: Option<KeyId>,

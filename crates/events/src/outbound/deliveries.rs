@@ -125,7 +125,7 @@ pub struct DeliveryResponse {
 /// A delivery with its request and the last response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookDeliveryDetail {
-    /// The id of the delivery.
+    /// The delivery.
     #[serde(flatten)]
     delivery: WebhookDelivery,
     /// The request.

@@ -119,7 +119,7 @@ pub struct WebhookEndpoint {
 /// An endpoint with its secret, which is shown only once.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookEndpointWithSecret {
-    /// The id of the endpoint.
+    /// The endpoint.
     #[serde(flatten)]
     pub endpoint: WebhookEndpoint,
     /// The secret for verifying signatures: `whsec_` and base64. `null` for `ed25519`, which uses `public_key`.

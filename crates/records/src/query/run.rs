@@ -30,7 +30,7 @@ const RETRY_AFTER_SECONDS: i64 = 10;
 pub struct PlacedRow {
     /// Its place in the order.
     pub place: Vec<u8>,
-    /// The id of the item.
+    /// The item.
     pub row: ItemRow,
 }
 
