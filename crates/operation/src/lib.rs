@@ -10,6 +10,7 @@ mod deprecation;
 mod describe;
 mod events;
 mod gate;
+mod gates;
 mod generators;
 mod group;
 mod input;
