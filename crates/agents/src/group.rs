@@ -1,4 +1,4 @@
-//! What this group adds to the service.
+//! Group of agents and runs: its jobs, routes and services.
 
 use crate::providers::Tiers;
 use crate::runs::{ApprovalRoute, RunDirectory};

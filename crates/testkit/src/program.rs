@@ -70,9 +70,9 @@ impl Program {
 
     fn failure(command: &mut Command) -> String {
         let output = command.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{told}");
-        told
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{message}");
+        message
     }
 
     /// A live key of a fresh workspace on the plan `scale`, made on the command line.

@@ -1,4 +1,4 @@
-//! What runs need to run, and what is published of their ends.
+//! Run engine: its services, and the events of finished runs.
 
 use super::active::ActiveRuns;
 use super::events::RunEvent;

@@ -1,20 +1,22 @@
-//! The event log: what is kept of an event, in which order, and how it is read.
+//! Event log: what is stored of an event, in which order, and how it is read.
 
 mod announced;
+mod feed;
 mod live;
 mod model;
 mod operations;
 mod queries;
+mod rows;
 mod sequencer;
 mod types;
 
-pub use live::Feed;
+pub use feed::Feed;
 pub use sequencer::Sequencer;
 pub use types::Catalogue;
 
 pub(crate) use announced::announced;
-pub(crate) use queries::{placed_between, placed_event, placed_since};
-pub(crate) use sequencer::{Place, Placed, hour, last_place};
+pub(crate) use queries::{last_place, placed_between, placed_event, placed_since};
+pub(crate) use rows::{LoggedEvent, NewPosition, hour};
 pub(crate) use types::matches;
 
 use serde_json::{Value, json};

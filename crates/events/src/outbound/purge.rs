@@ -1,7 +1,7 @@
-//! What is done about deliveries in the background: marking what is not sent any more, and forgetting what is old.
+//! Background jobs for deliveries: skipping what is not sent any more, and deleting what is old.
 
-use super::deliveries::Status;
 use super::endpoints::SkipPayload;
+use super::rows::Status;
 use crate::log::last_place;
 use crate::schema::{event_hours, webhook_attempts, webhook_bodies, webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
