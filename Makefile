@@ -24,7 +24,7 @@ endif
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## install what is missing, fetch the model, build, and serve with demo data
+run: ## install missing packages, download the model, build, and serve demo data
 	scripts/setup
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo build --release --locked -p svc
@@ -35,7 +35,7 @@ build: ## build everything, for development
 	cargo build --workspace --all-targets --locked
 
 # Documentation examples first: the tests' own last line is then the last line.
-test: ## run every test, beside a PostgreSQL and a Redis started for it
+test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/setup --test
 	scripts/webhook-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
@@ -45,7 +45,7 @@ test: ## run every test, beside a PostgreSQL and a Redis started for it
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
-check: ## formatting, lints, layers, licences, the published contracts
+check: ## check formatting, lints, layers, licences, the OpenAPI documents and clients generated from them
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -53,8 +53,11 @@ check: ## formatting, lints, layers, licences, the published contracts
 	scripts/check-cycles
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
+	scripts/vendor-scalar --check
+	cargo build --locked -p svc
+	scripts/check-clients
 
-openapi: ## write the published contracts and the tables of operations and events anew
+openapi: ## regenerate the OpenAPI documents and the tables of operations and events
 	@mkdir -p target
 	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
 	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
@@ -63,11 +66,11 @@ openapi: ## write the published contracts and the tables of operations and event
 	mv target/openapi.public.json target/openapi.partner.json .
 	mv target/operations.txt target/events.md docs/
 
-bench: ## measure
+bench: ## run the benchmarks and write docs/benchmarks.md
 	scripts/bench
 
 fmt: ## format the code
 	cargo fmt --all
 
-clean-data: ## delete ./data, where `make run` keeps its data unless told otherwise
+clean-data: ## delete ./data, where `make run` keeps its data by default
 	rm -rf ./data

@@ -1,8 +1,10 @@
 //! Group of agents and runs: its jobs, routes and services.
 
+use crate::agents::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::providers::Tiers;
-use crate::runs::{ApprovalRoute, RunDirectory};
+use crate::runs::{ApprovalRoute, OPEN_RUNS, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
+use auth::SealedTable;
 use egress::Connector;
 use jobs::Job;
 use model::Result;
@@ -18,6 +20,9 @@ pub fn areas(registry: Registry) -> Result<Registry> {
     registry.with::<Runs>()?.with::<Agents>()
 }
 
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&SEALED_TOOLS, &SEALED_VERSIONS];
+
 /// Agents and runs. Others may read traces through [`RunDirectory`].
 pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -> Group {
     let (resuming, purging) = (engine.clone(), engine.clone());
@@ -25,7 +30,7 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .job(Job::every(
             "runs.resume",
             Duration::from_secs(5),
-            "takes over runs whose workers fell silent",
+            "resumes runs whose lease has expired",
             move |_| {
                 let engine = resuming.clone();
                 async move {
@@ -37,7 +42,7 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .job(Job::every(
             "runs.purge",
             Duration::from_secs(600),
-            "forgets the texts of ephemeral conversations",
+            "deletes the texts of ephemeral conversations",
             move |_| {
                 let engine = purging.clone();
                 async move {
@@ -46,6 +51,8 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
                 }
             },
         ))
+        .metrics(engine.collectors())
+        .table_gauge(OPEN_RUNS)
         .raw_route(ApprovalRoute::new(engine.clone()))
         .shared_service(tiers)
         .shared_service(connector)

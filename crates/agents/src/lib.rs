@@ -8,5 +8,5 @@ pub mod runs;
 pub mod schema;
 
 pub use agents::Agents;
-pub use group::{areas, group};
+pub use group::{SEALED, areas, group};
 pub use runs::{RunEngine, Runs};

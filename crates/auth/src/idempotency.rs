@@ -6,8 +6,9 @@
 //!
 //! Stored answers are sealed: some show a secret that is shown this once.
 
-use crate::Seal;
+use crate::reseal::{PIECE, position};
 use crate::schema::idempotency_keys;
+use crate::seal::{Piece, Seal, SealedTable};
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp, text_enum};
 use std::sync::Arc;
@@ -177,7 +178,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
 fn reused() -> Error {
     Error::new(
         Code::IdempotencyKeyReused,
-        "This `Idempotency-Key` was used for another request (method, path, query or body differ).",
+        "This `Idempotency-Key` was used for a different request: the method, path, query or body differs.",
     )
     .param("Idempotency-Key")
 }
@@ -286,7 +287,7 @@ pub fn finish(
 ) -> Result<()> {
     let expires = tx.now().plus_seconds(KEPT_SECONDS);
     let place = place(&claim.lineage, &claim.key);
-    let sealed = claim.seal.seal(&place, &written_down(headers, body), &*tx.random())?;
+    let sealed = claim.seal.seal(&SEALED, &place, &written_down(headers, body), &*tx.random())?;
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set((
@@ -363,6 +364,35 @@ pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
         .set(idempotency_keys::lease_until.eq(now))
         .execute(tx.connection())?;
     Ok(())
+}
+
+/// The stored answers.
+pub const SEALED: SealedTable = SealedTable { table: "idempotency_keys", columns: &["body"], reseal };
+
+fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
+    use idempotency_keys::{body, key, lineage_id};
+    let mut rows = idempotency_keys::table
+        .filter(body.is_not_null())
+        // Answers that were stored before there was a seal are JSON.
+        .filter(body.not_like("{%"))
+        .select((lineage_id, key, body.assume_not_null()))
+        .order((lineage_id, key))
+        .limit(PIECE)
+        .into_boxed();
+    if let Some((lineage, last)) = position::<(KeyId, String)>(after)? {
+        rows = rows.filter(lineage_id.gt(lineage.clone()).or(lineage_id.eq(lineage).and(key.gt(last))));
+    }
+    let rows: Vec<(KeyId, String, String)> = rows.load(tx.connection())?;
+    let Some((lineage, last, _)) = rows.last() else { return Ok(None) };
+    let mut piece = Piece::ending(&(lineage, last))?;
+    for (lineage, key_text, old) in &rows {
+        let place = place(lineage, key_text);
+        if let Some(new) = piece.count(seal.reseal(&SEALED, &place, old, &*tx.random())) {
+            let row = idempotency_keys::table.find((lineage, key_text)).filter(body.eq(old));
+            diesel::update(row).set(body.eq(new)).execute(tx.connection())?;
+        }
+    }
+    Ok(Some(piece))
 }
 
 /// How many outcomes a transaction forgets, about: it must not keep others waiting.

@@ -65,7 +65,7 @@ impl NewKey {
 pub struct StoredKey {
     /// What the rest of the service knows of it.
     pub key: ApiKey,
-    /// What people call it.
+    /// The name for people.
     pub name: String,
     /// Rises when the budget's amount changes, which re-arms its thresholds.
     pub budget_version: i64,
@@ -73,7 +73,7 @@ pub struct StoredKey {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the object was created.
     pub created_at: Timestamp,
 }
 
@@ -177,7 +177,7 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
     for id in workspace.iter().chain(&new.default_workspace) {
         let known: Option<WorkspaceId> =
             workspaces::table.find(*id).select(workspaces::id).first(tx.connection()).optional()?;
-        known.ok_or_else(|| Error::new(Code::WorkspaceNotFound, "There is no such workspace."))?;
+        known.ok_or_else(|| Error::new(Code::WorkspaceNotFound, "The workspace does not exist."))?;
     }
     let secret = KeySecret::generate(new.env, &*tx.random());
     let id = KeyId::new(tx.now(), &*tx.random());

@@ -4,11 +4,13 @@
 mod cache;
 mod directory;
 pub mod idempotency;
+mod installation;
 pub mod keys;
 pub mod partners;
 pub mod plans;
 mod quota;
 mod rate;
+pub mod reseal;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod seal;
@@ -19,8 +21,12 @@ pub mod workspaces;
 
 pub use cache::Cache;
 pub use directory::Directory;
+pub use installation::{InstalledKeys, adopt_key, begin_rotation, end_rotation, installed_keys};
 pub use quota::{Quotas, requests_by_day, requests_by_lineage};
-pub use rate::{RateWindows, Window};
-pub use seal::{Seal, is_sealed_under};
+pub use rate::{RateWindows, Window, ping as ping_redis};
+pub use seal::{Piece, Seal, SealedTable, SecretKey};
 pub use secret::{KeySecret, SecretHash};
 pub use spending::{Spending, SpentMicros};
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&idempotency::SEALED];

@@ -10,11 +10,11 @@ use store::{Read, Tx, each};
 pub struct PartnerRecord {
     /// The partner.
     pub id: PartnerId,
-    /// What people call it.
+    /// The name for people.
     pub name: String,
     /// How many workspaces are attributed to it.
     pub workspaces: i64,
-    /// When it was made.
+    /// When the object was created.
     pub created_at: Timestamp,
 }
 

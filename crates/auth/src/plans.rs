@@ -11,25 +11,25 @@ use store::{Read, Tx, each};
 pub struct PlanRecord {
     /// Its name in requests, such as `starter`.
     pub id: String,
-    /// Its name for people.
+    /// The name for people.
     pub name: String,
     /// One sentence.
     pub description: String,
-    /// The fixed fee of a month, in cents.
+    /// The monthly fee in cents.
     pub price_cents: i64,
-    /// ISO 4217.
+    /// The ISO 4217 currency code.
     pub currency: String,
     /// Requests per minute of each key; `None` is no cap.
     pub rate_limit_rpm: Option<i64>,
     /// Requests per month of each key; `None` is no cap.
     pub monthly_quota: Option<i64>,
-    /// Test runs per workspace and day.
+    /// The maximum number of test runs per workspace and day.
     pub test_runs_per_day: i64,
     /// Contacts of the workspace; `None` is no cap.
     pub contacts_limit: Option<i64>,
     /// Energy that a period brings.
     pub included_energy: i64,
-    /// What 1,000 Energy cost, in millionths of a dollar.
+    /// The price of 1,000 Energy in millionths of a US dollar.
     pub usd_micros_per_1000_energy: i64,
     /// Given by the service only.
     pub restricted: bool,

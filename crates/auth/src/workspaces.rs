@@ -23,11 +23,11 @@ pub struct NewWorkspace {
 /// A workspace as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct WorkspaceRecord {
-    /// The workspace.
+    /// The id of the workspace.
     pub id: WorkspaceId,
-    /// Its name in addresses.
+    /// The name used in URLs.
     pub slug: String,
-    /// What people call it.
+    /// The name for people.
     pub name: String,
     /// The partner that it is attributed to.
     pub partner: Option<PartnerId>,
@@ -35,15 +35,15 @@ pub struct WorkspaceRecord {
     pub plan: Option<String>,
     /// Its subscription.
     pub subscription: SubscriptionStatus,
-    /// When the period began.
+    /// When the period started.
     pub period_start: Option<Timestamp>,
     /// When the period ends.
     pub period_end: Option<Timestamp>,
-    /// Whether the period is the last.
+    /// Whether the subscription ends with this period.
     pub cancel_at_period_end: bool,
     /// Why the service cut it off.
     pub blocked_reason: Option<String>,
-    /// When it was made.
+    /// When the object was created.
     pub created_at: Timestamp,
 }
 
@@ -54,7 +54,7 @@ pub struct Subscription<'a> {
     pub plan: &'a str,
     /// Its state, which is not `energy_depleted`.
     pub status: SubscriptionStatus,
-    /// When the period began.
+    /// When the period started.
     pub period_start: Timestamp,
     /// When the period ends.
     pub period_end: Option<Timestamp>,
@@ -129,9 +129,7 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
             .filter(workspaces::slug.eq(&new.slug))
             .select(workspaces::id)
             .first(tx.connection())?;
-        return Err(Error::new(Code::DuplicateValue, "Another workspace has this slug.")
-            .param("slug")
-            .with("details", serde_json::json!({ "existing_id": holder })));
+        return Err(Error::duplicate("slug", "Another workspace has this slug.", holder));
     };
     by_id(tx, id)
 }
@@ -181,7 +179,7 @@ pub fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
 }
 
 fn unknown() -> Error {
-    Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
+    Error::new(Code::WorkspaceNotFound, "The workspace does not exist.")
 }
 
 /// The workspace with this id or slug. A number is an id first.

@@ -27,7 +27,7 @@ use model::{
 };
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
-use server::{Service, ServiceParts};
+use server::{LogRetention, Service, ServiceParts};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +90,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
+        retention: LogRetention::default(),
         runtime,
     })
     .map_err(described)?;

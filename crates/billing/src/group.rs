@@ -32,7 +32,7 @@ pub fn group(settings: BillingSettings, traces: Arc<dyn RunTraces>) -> Group {
         .job(Job::every(
             "energy.sweep",
             Duration::from_secs(60),
-            "frees holds of dead runs, ends expired grants, gives those whose time has come",
+            "releases holds of dead runs, expires grants, starts grants that are due",
             |job| async move {
                 while job.db.write(ledger::sweep_expired_holds).await? > 0 {}
                 while job.db.write(ledger::sweep_expired_grants).await? > 0 {}
@@ -43,7 +43,7 @@ pub fn group(settings: BillingSettings, traces: Arc<dyn RunTraces>) -> Group {
         .job(Job::every(
             "plans.renew",
             Duration::from_secs(60),
-            "begins the next periods of plans, with their Energy, and ends the last ones",
+            "starts the next periods of plans, with their Energy, and ends cancelled plans",
             |job| async move {
                 while job.db.write(plans::renew).await? > 0 {}
                 Ok(())
@@ -52,12 +52,13 @@ pub fn group(settings: BillingSettings, traces: Arc<dyn RunTraces>) -> Group {
         .job(Job::every(
             "energy.check",
             Duration::from_secs(24 * 3600),
-            "checks the books, and says at level `ERROR` what is wrong in them",
+            "checks the ledger, and logs what is wrong at level `ERROR`",
             |job| async move {
                 ledger::check_all(&job.db).await?;
                 Ok(())
             },
         ))
+        .table_gauge(ledger::HELD_ENERGY)
         .service(settings)
         .service(Traces(traces))
 }

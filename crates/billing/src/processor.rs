@@ -80,17 +80,17 @@ pub enum Charged {
 }
 
 text_enum! {
-    /// Where an invoice stands.
+    /// The status of an invoice.
     pub enum InvoiceStatus {
-        /// Still being written.
+        /// Not issued yet.
         Draft = "draft",
-        /// To be paid.
+        /// Issued and not paid.
         Open = "open",
         /// Paid.
         Paid = "paid",
-        /// Taken back.
+        /// Cancelled.
         Void = "void",
-        /// Given up.
+        /// Written off.
         Uncollectible = "uncollectible",
     }
 }
@@ -98,11 +98,11 @@ text_enum! {
 /// A line of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct InvoiceLine {
-    /// What is charged for.
+    /// What is charged.
     pub description: String,
-    /// How many.
+    /// The quantity.
     pub quantity: i64,
-    /// The line's amount in cents; negative for a credit.
+    /// The amount of the line in cents. Negative for a credit.
     pub amount_cents: i64,
 }
 
@@ -111,9 +111,9 @@ pub struct InvoiceLine {
 pub struct NewInvoice {
     /// The processor's own id.
     pub processor_id: String,
-    /// The number printed on it.
+    /// The invoice number.
     pub number: String,
-    /// Where it stands.
+    /// The status.
     pub status: InvoiceStatus,
     /// The total in cents.
     pub total_cents: i64,
@@ -121,7 +121,7 @@ pub struct NewInvoice {
     pub currency: String,
     /// Where its PDF is.
     pub pdf_url: Option<String>,
-    /// Its lines.
+    /// The lines of the invoice.
     pub lines: Vec<InvoiceLine>,
     /// When it is due.
     pub due_at: Option<Timestamp>,

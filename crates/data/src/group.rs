@@ -12,6 +12,7 @@ use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use store::logs::Retention;
 use transfer::exports::Exporter;
 use transfer::imports::{self, Importer, Target};
 
@@ -24,19 +25,19 @@ pub fn areas(registry: Registry) -> Result<Registry> {
 }
 
 /// Collections, items and links, with the engine and the files that they stand on.
-pub fn group(db: &Db, files: &Arc<Files>) -> Group {
+pub fn group(db: &Db, files: &Arc<Files>, activity: Retention) -> Group {
     let shapes = Arc::new(Shapes::new([&ITEMS]));
     let targets: Vec<Arc<dyn Target>> = vec![Arc::new(ItemImports)];
     let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
     let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone()));
     let sweeping = files.clone();
     Group::default()
-        .jobs(records::jobs(&shapes))
+        .jobs(records::jobs(&shapes, activity))
         .jobs(collections::jobs(&shapes))
         .job(Job::every(
             "files.sweep",
             Duration::from_secs(3600),
-            "gives up uploads that did not end within a day",
+            "deletes uploads that were not completed within a day",
             move |job| {
                 let files = sweeping.clone();
                 async move {

@@ -22,6 +22,8 @@ pub struct Collections;
 
 impl Domain for Collections {
     const AREA: &'static str = "Collections";
+    const DESCRIPTION: &'static str = "Collections are tables of items with their own fields. This area manages collections, their fields, \
+         choices, views, groups, indexes and imports.";
 
     fn operations() -> Operations {
         let mut all = collections::operations();
@@ -43,6 +45,8 @@ pub struct Items;
 
 impl Domain for Items {
     const AREA: &'static str = "Items";
+    const DESCRIPTION: &'static str = "Items are the records of a collection. List, filter, search and aggregate them, write them one by \
+         one or in bulk, and manage their comments, files, locks and trash.";
 
     fn operations() -> Operations {
         let mut all = query::operations();
@@ -66,6 +70,8 @@ pub struct ItemLinks;
 
 impl Domain for ItemLinks {
     const AREA: &'static str = "Item Links";
+    const DESCRIPTION: &'static str = "Links connect items with other items, files and runs: as values of relation fields, or as free links \
+         with a role of your own.";
 
     fn operations() -> Operations {
         links::operations()

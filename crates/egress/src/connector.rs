@@ -12,6 +12,8 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use prometheus::core::Collector;
+use prometheus::{IntCounterVec, Opts};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -44,6 +46,8 @@ type Https = Client<Bounded<HttpsConnector<Dial>>, Full<Bytes>>;
 pub struct Connector {
     policy: Arc<Policy>,
     client: Https,
+    /// By outcome.
+    requests: IntCounterVec,
 }
 
 impl std::fmt::Debug for Connector {
@@ -66,6 +70,30 @@ impl Connector {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn with_resolver(policy: Policy, resolver: Arc<dyn Resolver>) -> Result<Self, Error> {
+        let requests = Opts::new(
+            "svc_outbound_requests_total",
+            "Outbound requests (webhook deliveries, tools, model servers), by outcome: the class of the response's \
+             status, such as `2xx`, or why there was no response.",
+        );
+        let requests = IntCounterVec::new(requests, &["outcome"])
+            .map_err(|_| Error::Config { reason: "its metrics cannot be made" })?;
+        Self::build(policy, resolver, requests)
+    }
+
+    /// A connector under another policy, which counts its requests with those of this one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn under(&self, policy: Policy) -> Result<Self, Error> {
+        Self::build(policy, Arc::new(SystemResolver::default()), self.requests.clone())
+    }
+
+    /// What is exported.
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        vec![Box::new(self.requests.clone())]
+    }
+
+    fn build(policy: Policy, resolver: Arc<dyn Resolver>, requests: IntCounterVec) -> Result<Self, Error> {
         let tls = tls(&policy)?;
         let policy = Arc::new(policy);
         let dial = Dial { policy: Arc::clone(&policy), resolver };
@@ -85,7 +113,7 @@ impl Connector {
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(Bounded { inner: https, limit: MAX_CONNECT });
-        Ok(Self { policy, client })
+        Ok(Self { policy, client, requests })
     }
 
     /// Checks a URL as far as that is possible without the network: for validating URLs before they are stored.
@@ -115,7 +143,9 @@ impl Connector {
         let now = Instant::now();
         // A limit beyond the clock's range is as good as a day.
         let deadline = now.checked_add(request.limits.total).unwrap_or(now + Duration::from_hours(24));
-        timeout_at(deadline, self.follow(request, deadline)).await.unwrap_or(Err(TOTAL))
+        let result = timeout_at(deadline, self.follow(request, deadline)).await.unwrap_or(Err(TOTAL));
+        self.requests.with_label_values(&[outcome(&result)]).inc();
+        result
     }
 
     async fn follow(&self, request: Request, deadline: Instant) -> Result<Streaming, Error> {
@@ -176,6 +206,19 @@ impl Connector {
             return Err(Error::TooLarge { reason: "the response's headers are too large" });
         }
         Ok(response)
+    }
+}
+
+/// How a request ended, for the metrics.
+fn outcome(result: &Result<Streaming, Error>) -> &'static str {
+    match result {
+        Err(error) => error.kind(),
+        Ok(response) => match response.status {
+            200..300 => "2xx",
+            300..400 => "3xx",
+            400..500 => "4xx",
+            _ => "5xx",
+        },
     }
 }
 

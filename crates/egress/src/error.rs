@@ -77,6 +77,22 @@ impl Error {
         !unsent && !self.is_refusal() && *self != Self::Timeout { reason: NO_CONNECTION }
     }
 
+    /// The kind in one word, for the metrics.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::InvalidUrl { .. } | Self::InvalidRequest { .. } => "invalid",
+            Self::Forbidden { .. } => "forbidden",
+            Self::Resolve => "resolve",
+            Self::Connect { .. } => "connect",
+            Self::Timeout { .. } => "timeout",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooManyRedirects => "redirects",
+            Self::Tls { .. } => "tls",
+            Self::Http { .. } => "http",
+            Self::Config { .. } => "config",
+        }
+    }
+
     /// Finds the reason in the client's error chain.
     pub(crate) fn from_client(error: &hyper_util::client::legacy::Error) -> Self {
         let mut cause = error.source();

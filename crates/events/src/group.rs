@@ -1,10 +1,10 @@
 //! Group of events and webhooks: its jobs, routes and services.
 
-use crate::inbound::{self, Receiver};
-use crate::log::{Catalogue, Feed, Sequencer};
-use crate::outbound::{self, Deliveries};
+use crate::inbound::{self, BoundedRequests, Receiver};
+use crate::log::{BoundedEvents, Catalogue, Feed, Sequencer};
+use crate::outbound::{self, BoundedDeliveries, Deliveries};
 use crate::{Events, Webhooks};
-use auth::Seal;
+use auth::{Seal, SealedTable};
 use egress::Connector;
 use jobs::Job;
 use model::Result;
@@ -12,6 +12,7 @@ use operation::{EventType, Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use store::logs::{BoundedLog, Retention};
 
 /// Adds the areas.
 ///
@@ -19,6 +20,38 @@ use store::Db;
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
     registry.with::<Events>()?.with::<Webhooks>()
+}
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&outbound::SEALED, &inbound::SEALED];
+
+/// How long the logs of this group are kept, and up to which size.
+#[derive(Debug, Clone, Copy)]
+pub struct EventRetention {
+    /// Events.
+    pub events: Retention,
+    /// Deliveries with their attempts and bodies.
+    pub deliveries: Retention,
+    /// Requests that inbound webhooks received.
+    pub inbound_requests: Retention,
+}
+
+impl EventRetention {
+    /// The logs themselves.
+    pub fn logs(self) -> [Arc<dyn BoundedLog>; 3] {
+        [
+            Arc::new(BoundedEvents(self.events)),
+            Arc::new(BoundedDeliveries(self.deliveries)),
+            Arc::new(BoundedRequests(self.inbound_requests)),
+        ]
+    }
+}
+
+impl Default for EventRetention {
+    fn default() -> Self {
+        let of_days = Retention::of_days;
+        Self { events: of_days(30), deliveries: of_days(30), inbound_requests: of_days(14) }
+    }
 }
 
 /// What the binary wires together of events: what operations ask for, and what works in the background.
@@ -33,16 +66,19 @@ pub struct EventsParts {
 
 impl EventsParts {
     /// All of it, on this database.
-    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Self {
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
+    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Result<Self> {
         let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
         let wake = Arc::new(tokio::sync::Notify::new());
         let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
         let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
-        Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer) }
+        Ok(Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer)? })
     }
 
     /// Events and webhooks, with what receives webhooks from outside.
-    pub fn group(&self, receiver: Receiver) -> Group {
+    pub fn group(&self, receiver: Receiver, kept: EventRetention) -> Group {
         let (deliveries, catalogue, processing) =
             (self.deliveries.clone(), self.catalogue.clone(), receiver.clone());
         let hourly = Duration::from_secs(3600);
@@ -51,7 +87,7 @@ impl EventsParts {
                 "events.purge",
                 hourly,
                 "deletes events and deliveries after their time",
-                outbound::purge,
+                move |job| outbound::purge(job, kept.events, kept.deliveries),
             ))
             .job(Job::every(
                 outbound::CHECK,
@@ -71,8 +107,8 @@ impl EventsParts {
             .job(Job::every(
                 "inbound.purge",
                 hourly,
-                "deletes received requests after 14 days, and the keys that detect duplicates after their time",
-                inbound::jobs::purge,
+                "deletes received requests, and the keys that detect duplicates, after their time",
+                move |job| inbound::jobs::purge(job, kept.inbound_requests),
             ))
             .job(Job::after(
                 inbound::jobs::FORGET,
@@ -86,6 +122,8 @@ impl EventsParts {
                 "does it in pieces",
                 move |job| inbound::jobs::reprocess(job, processing.clone()),
             ))
+            .metrics(self.deliveries.collectors())
+            .table_gauge(outbound::OPEN_DELIVERIES)
             .raw_route(receiver.clone())
             .shared_service(self.catalogue.clone())
             .shared_service(self.feed.clone())

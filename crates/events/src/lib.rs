@@ -11,7 +11,7 @@ pub mod outbound;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 
-pub use group::{EventsParts, areas};
+pub use group::{EventRetention, EventsParts, SEALED, areas};
 pub use log::{Catalogue, Feed, Sequencer};
 pub use outbound::{Deliveries, Delivering, signing};
 
@@ -22,6 +22,8 @@ pub struct Events;
 
 impl Domain for Events {
     const AREA: &'static str = "Events";
+    const DESCRIPTION: &'static str = "The log of everything that happened in the workspace, kept for 30 days. Read it page by page, or \
+         follow it with a long poll.";
 
     fn operations() -> Operations {
         log::operations()
@@ -37,6 +39,8 @@ pub struct Webhooks;
 
 impl Domain for Webhooks {
     const AREA: &'static str = "Webhooks";
+    const DESCRIPTION: &'static str = "Outbound webhooks send events to your HTTPS endpoints, signed and with retries. Inbound webhooks are \
+         URLs that receive requests from other systems, verify them and publish them as events.";
 
     fn operations() -> Operations {
         let mut all = outbound::operations();

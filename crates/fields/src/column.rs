@@ -7,15 +7,15 @@ use crate::kind::Family;
 pub enum SystemColumn {
     /// The record's id.
     Id,
-    /// When it was created.
+    /// When the object was created.
     CreatedAt,
-    /// When it was last changed.
+    /// When the object was last changed.
     UpdatedAt,
     /// Who created it, as `type:id`.
     CreatedBy,
     /// Its place in the manual order.
     Position,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     Version,
     /// The caller's own key.
     ExternalKey,

@@ -6,7 +6,7 @@ use crate::{Field, FieldOptions, FieldType};
 use bigdecimal::RoundingMode;
 use serde_json::Value;
 
-/// What becomes of a value.
+/// The result of converting a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Converted {
     /// It fits as it is.

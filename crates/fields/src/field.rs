@@ -11,15 +11,15 @@ use std::sync::OnceLock;
 /// A field, ready for use.
 #[derive(Debug)]
 pub struct Field {
-    /// The field.
+    /// The id of the field.
     pub id: FieldId,
     /// What records call it.
     pub key: String,
-    /// What people read.
+    /// The label for people.
     pub label: String,
-    /// Its type.
+    /// The type.
     pub kind: FieldType,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
     /// Whether a record must have a value.
     pub required: bool,
@@ -27,17 +27,17 @@ pub struct Field {
     pub unique: bool,
     /// What a new record gets when it says nothing.
     pub default: Option<Value>,
-    /// What its type was told.
+    /// The options of the field's type.
     pub options: FieldOptions,
     /// Its place among the fields.
     pub position: i64,
-    /// Whether it is kept for what it holds only.
+    /// Whether the object is archived: existing values are kept, but it is not used for new ones.
     pub archived: bool,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
     /// What is compiled of its options.
     pub compiled: Compiled,

@@ -61,7 +61,7 @@ pub fn read_json<T: DeserializeOwned>(value: Value, path: &str, whole: &str) -> 
         // Types of ours say what they want in words of ours, which begin so; everything else is for programmers.
         let said = error.inner().to_string();
         let is_ours = said.starts_with("must ");
-        Error::invalid(param, if is_ours { &said } else { "does not have the form that the contract shows" })
+        Error::invalid(param, if is_ours { &said } else { "does not match the schema" })
     })
 }
 
@@ -147,7 +147,7 @@ fn rule(error: &ValidationError<'_>) -> String {
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
         Kind::PropertyNames { error } => format!("has a name that {}", rule(error)),
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => alternatives(context),
-        _ => "does not have the form that the contract shows".to_owned(),
+        _ => "does not match the schema".to_owned(),
     }
 }
 
@@ -159,7 +159,7 @@ fn alternatives(choices: &[Vec<ValidationError<'static>>]) -> String {
     });
     match rules.collect::<Option<Vec<_>>>() {
         Some(rules) if !rules.is_empty() => format!("must be {}", rules.join(" or ")),
-        _ => "does not have any of the forms that the contract shows".to_owned(),
+        _ => "does not match any form of the schema".to_owned(),
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
             (
                 json!({ "oneOf": [{ "required": ["a", "b"] }, { "type": "string" }] }),
                 json!({}),
-                "does not have any of the forms that the contract shows",
+                "does not match any form of the schema",
             ),
         ] {
             let schema = json!({ "properties": { "f": schema } });
@@ -277,7 +277,7 @@ mod tests {
         }
         let error = read_json::<Of>(json!({ "number": 1e300 }), "options", "body").unwrap_err();
         assert_eq!(error.param_name(), Some("options.number"));
-        assert_eq!(error.message(), "`options.number` does not have the form that the contract shows");
+        assert_eq!(error.message(), "`options.number` does not match the schema");
         let error = read_json::<Of>(json!({}), "", "body").unwrap_err();
         assert_eq!(error.param_name(), Some("body"));
     }

@@ -25,7 +25,7 @@ pub fn check(schema: &Value, param: &str) -> Result<()> {
         return Err(Error::invalid(param, format_args!("must not be nested deeper than {DEEPEST} levels")));
     }
     if has_remote_reference(schema) {
-        return Err(Error::invalid(param, "must not refer to schemas elsewhere: `$ref` must begin with `#`"));
+        return Err(Error::invalid(param, "must not refer to external schemas: `$ref` must start with `#`"));
     }
     jsonschema::draft202012::new(schema).map(drop).map_err(|error| {
         Error::invalid(param, format_args!("is not a valid JSON Schema: {}", sentence(&error)))

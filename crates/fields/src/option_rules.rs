@@ -146,11 +146,11 @@ fn choice_mistakes(options: &FieldOptions, path: &str) -> Vec<FieldError> {
     for (place, choice) in choices.iter().enumerate() {
         if !choice.key.is_empty() && !keys.insert(choice.key.as_str()) {
             let param = format!("{path}.choices[{place}].key");
-            found.push(FieldError::new(param, "is the key of another choice too"));
+            found.push(FieldError::new(param, "is also the key of another choice"));
         }
         if !labels.insert(text::fold(choice.label.trim())) {
             let param = format!("{path}.choices[{place}].label");
-            found.push(FieldError::new(param, "is the label of another choice too"));
+            found.push(FieldError::new(param, "is also the label of another choice"));
         }
     }
     found
@@ -181,7 +181,7 @@ pub fn settle_choices(
         if let Some(old) = known {
             if !choice.key.is_empty() && choice.key != old.key {
                 let param = format!("{path}.choices[{place}].key");
-                return Err(FieldError::new(param, "of a choice never changes"));
+                return Err(FieldError::new(param, "of a choice cannot be changed"));
             }
             choice.id = old.id;
             choice.key.clone_from(&old.key);

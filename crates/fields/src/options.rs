@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
-/// The options of a field. Which of them a type takes stands at each.
+/// The options of a field. Each option states the types that it applies to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FieldOptions {
-    /// Text types: the most characters, up to 1,000 for `text`, `email`, `url` and `phone`, 100,000 for `long_text`.
+    /// Text types: the maximum number of characters, up to 1,000 for `text`, `email`, `url` and `phone`, and 100,000
+    /// for `long_text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100_000)]
     pub max_length: Option<i64>,
@@ -18,74 +19,74 @@ pub struct FieldOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 500)]
     pub pattern: Option<String>,
-    /// `phone`: the country of numbers without `+`, as an ISO 3166 code of two letters.
+    /// For `phone`: the country of numbers without `+`, as a two-letter ISO 3166 code.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Z]{2}$")]
     pub default_country: Option<String>,
-    /// Decimal numbers: the most places after the point, 0 to 8.
+    /// Decimal numbers: the maximum number of decimal places, 0 to 8.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 8)]
     pub precision: Option<i64>,
-    /// Numbers: the least value.
+    /// Numbers: the minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>)]
     pub min: Option<Number>,
-    /// Numbers: the greatest value. For `rating` the number of stars, 1 to 10 (5).
+    /// Numbers: the maximum. For `rating`, the number of stars, 1 to 10; 5 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>)]
     pub max: Option<Number>,
-    /// `currency`: the ISO 4217 code.
+    /// For `currency`: the ISO 4217 code.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Z]{3}$")]
     pub currency: Option<String>,
-    /// `datetime`: the time zone of input without an offset, such as `Europe/Madrid`.
+    /// For `datetime`: the time zone of input without an offset, such as `Europe/Madrid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 64)]
     pub time_zone: Option<String>,
-    /// `select`, `multi_select`: the choices, in order.
+    /// For `select` and `multi_select`: the choices, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 200)]
     pub choices: Option<Vec<Choice>>,
-    /// `relation`: the collection whose items are pointed to.
+    /// For `relation`: the id of the collection that the field refers to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_collection_id: Option<CollectionId>,
-    /// `relation`: how many items may be pointed to (`many`).
+    /// For `relation`: how many items a value can contain; `many` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cardinality: Option<Cardinality>,
-    /// `relation`: the field of the target collection that points back.
+    /// For `relation`: the id of the reverse field in the target collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reverse_field_id: Option<FieldId>,
-    /// `relation`, when it is created: the key of a field to be made in the target collection that points back.
+    /// For `relation`, on creation: the key of a reverse field to create in the target collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(write_only, pattern = "^[a-z][a-z0-9_]{0,62}$")]
     pub reverse_field_key: Option<String>,
-    /// `relation`: what becomes of an item that points to one that is deleted (`detach`).
+    /// For `relation`: what happens to items that refer to a deleted item; `detach` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_delete: Option<OnDelete>,
-    /// `contact`, `user`, `file`: the most ids.
+    /// For `contact`, `user` and `file`: the maximum number of ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100)]
     pub max_items: Option<i64>,
-    /// `json`: a JSON Schema that values must fit.
+    /// For `json`: a JSON Schema that values must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub json_schema: Option<Value>,
-    /// `formula`: the expression.
+    /// For `formula`: the expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 2000)]
     pub expression: Option<String>,
-    /// `rollup`, `lookup`: the relation field, by key, of this collection.
+    /// For `rollup` and `lookup`: the key of the relation field in this collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 63)]
     pub relation: Option<String>,
-    /// `rollup`, `lookup`: the field, by key, of the target collection.
+    /// For `rollup` and `lookup`: the key of the field in the target collection.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 63)]
     pub field: Option<String>,
-    /// `rollup`: how the values become one.
+    /// For `rollup`: how the values are aggregated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<RollupAggregate>,
-    /// Computed fields: the type of the result, found by the service.
+    /// Computed fields: the type of the result, determined by the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     pub result_type: Option<FieldType>,
@@ -95,21 +96,21 @@ pub struct FieldOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// The choice; given by the service.
+    /// The id of the choice, assigned by the service.
     #[serde(default = "unnumbered")]
     pub id: OptionId,
-    /// What items hold. It never changes; made of the label if not given.
+    /// The key that items store. It never changes. Derived from the label if not given.
     #[serde(default)]
     #[schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$")]
     pub key: String,
-    /// What people read.
+    /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub label: String,
     /// A colour for the label, such as `#ff8800` or `green`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     pub color: Option<String>,
-    /// Whether it is kept for old items only.
+    /// Whether the choice is archived: items keep it, but new values cannot use it.
     #[serde(default)]
     pub archived: bool,
 }
@@ -119,7 +120,7 @@ fn unnumbered() -> OptionId {
     OptionId(0)
 }
 
-/// How many items a relation field may point to.
+/// How many items a relation field can contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cardinality {
@@ -129,7 +130,7 @@ pub enum Cardinality {
     Many,
 }
 
-/// What becomes of an item that points to one that is deleted.
+/// What happens to an item that refers to a deleted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDelete {
@@ -141,7 +142,7 @@ pub enum OnDelete {
     Cascade,
 }
 
-/// How the values of a rollup become one.
+/// How the values of a rollup are aggregated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RollupAggregate {
@@ -181,7 +182,7 @@ impl FieldOptions {
         self.reverse_field_key.as_ref().and(self.target_collection_id)
     }
 
-    /// How many items a relation field may point to.
+    /// How many items a relation field can contain.
     pub fn cardinality(&self) -> Cardinality {
         self.cardinality.unwrap_or(Cardinality::Many)
     }

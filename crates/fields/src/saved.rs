@@ -19,16 +19,16 @@ pub struct SavedQueryText {
     /// 5 levels deep and 100 conditions in all.
     #[schema(value_type = Option<Object>)]
     pub filter_tree: Option<Value>,
-    /// The order: field keys, the most important first, with `-` before those whose greater values come first.
+    /// The order: field keys, most significant first, with a leading `-` for descending order.
     #[schema(max_items = 4)]
     pub sort: Vec<String>,
-    /// The fields that are shown, by key, in order; `null` for all.
+    /// The keys of the visible fields, in order. `null` means all fields.
     #[schema(max_items = 500)]
     pub visible_fields: Option<Vec<String>>,
-    /// The fields whose equal values are shown together, by key.
+    /// The keys of the fields by which items are grouped.
     #[schema(max_items = 2)]
     pub group_by: Vec<String>,
-    /// Text that items must contain.
+    /// Text that the items contain.
     #[schema(min_length = 1, max_length = 500)]
     pub search: Option<String>,
 }
@@ -45,7 +45,7 @@ pub struct SavedQuery {
     pub visible: Option<Vec<Subject>>,
     /// The fields to group by.
     pub group_by: Vec<Subject>,
-    /// Text that items must contain.
+    /// Text that the items contain.
     pub search: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl SavedQuery {
         if problems.is_empty() {
             return Ok(());
         }
-        let message = "The view names fields or choices that have changed; correct it first.";
+        let message = "The view uses fields or choices that no longer exist. Change the view first.";
         Err(Error::new(Code::ViewInvalid, message).with("details", json!({ "reasons": problems })))
     }
 
@@ -161,7 +161,7 @@ pub fn refuse_ungroupable(fields: &FieldSet, subject: Subject, param: &str) -> R
             format_args!("cannot be grouped by: `{}` has no single value", name_of(subject, fields)),
         )),
         Some(_) => Ok(()),
-        None => Err(Error::invalid(param, "is about a field that is gone")),
+        None => Err(Error::invalid(param, "uses a field that no longer exists")),
     }
 }
 

@@ -77,7 +77,7 @@ impl Sort {
 pub fn read_list(fields: &FieldSet, text: &str, param: &str) -> Result<Vec<Part>> {
     let parts = comma_list(text, param)?;
     if parts.len() > MOST_PARTS {
-        return Err(Error::invalid(param, format_args!("must name at most {MOST_PARTS} fields")));
+        return Err(Error::invalid(param, format_args!("must have at most {MOST_PARTS} fields")));
     }
     parts.into_iter().map(|part| read(fields, part, param)).collect()
 }
@@ -93,7 +93,7 @@ pub fn read(fields: &FieldSet, text: &str, param: &str) -> Result<Part> {
     };
     let subject = subject(fields, name, param)?;
     if !subject.family(fields).is_some_and(Family::is_ordered) {
-        return Err(Error::invalid(param, format_args!("names `{name}`, whose values have no order")));
+        return Err(Error::invalid(param, format_args!("contains `{name}`, whose values have no order")));
     }
     Ok(Part { subject, desc })
 }

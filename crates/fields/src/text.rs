@@ -37,7 +37,7 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
 pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.iter().any(|part| part.is_empty()) {
-        return Err(Error::invalid(param, "must not have an empty part before, between or behind commas"));
+        return Err(Error::invalid(param, "must not have an empty part before, between or after commas"));
     }
     Ok(parts)
 }

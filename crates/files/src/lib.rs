@@ -18,6 +18,6 @@ pub use links::Link;
 pub use row::FileKind;
 pub use row::{File, FileRow, among, find, live};
 pub use storage::{
-    Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, sweep,
+    Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, probe, sweep,
 };
 pub use targets::FileTargets;

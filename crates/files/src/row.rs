@@ -37,33 +37,33 @@ pub struct File {
     pub id: FileId,
     /// Always `file`.
     pub object: &'static str,
-    /// Its name, such as `price list.pdf`.
+    /// The file name, such as `price list.pdf`.
     pub name: String,
-    /// What it is, found by looking at its bytes.
+    /// The media type, detected from the content.
     pub mime_type: String,
-    /// What it is, roughly.
+    /// The general type of the content.
     pub kind: FileKind,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// The SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 digest of the content, in hexadecimal.
     pub sha256: String,
-    /// Where everybody who knows this address can read it, for as long as it exists.
+    /// A permanent link. Everyone who knows it can read the file.
     pub url: String,
-    /// Where it can be read until `signed_url_expires_at`.
+    /// A link that works until `signed_url_expires_at`.
     pub signed_url: String,
-    /// When `signed_url` stops working.
+    /// When `signed_url` expires.
     pub signed_url_expires_at: Timestamp,
-    /// Who uploaded it.
+    /// Who uploaded the file.
     pub uploaded_by: Actor,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was uploaded.
+    /// When the file was uploaded.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a file is, roughly.
+/// The general type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]

@@ -52,6 +52,25 @@ pub fn objects_in_memory() -> Objects {
     Arc::new(InMemory::new())
 }
 
+/// Writes, reads and deletes an object, to see whether storage works.
+///
+/// # Errors
+/// The storage's, or when other bytes come back than were written.
+pub async fn probe(objects: &Objects, random: &dyn Random) -> Result<()> {
+    let path = path(&format!("probe/{}", URL_SAFE_NO_PAD.encode(bits(random))))?;
+    let written = Bytes::from_static(b"svc doctor");
+    objects.put(&path, written.clone().into()).await.map_err(Error::internal)?;
+    let read = match objects.get(&path).await {
+        Ok(found) => found.bytes().await,
+        Err(error) => Err(error),
+    };
+    objects.delete(&path).await.map_err(Error::internal)?;
+    if read.map_err(Error::internal)? == written {
+        return Ok(());
+    }
+    Err(Error::internal("other bytes came back than were written"))
+}
+
 /// Keeps files, and knows their addresses.
 pub struct Files {
     pub(super) objects: Objects,
@@ -62,7 +81,7 @@ pub struct Files {
 /// A file to be stored.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The most bytes it may have, [`MOST_BYTES`] for what callers send.
     pub most_bytes: u64,

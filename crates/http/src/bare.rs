@@ -98,10 +98,10 @@ impl Wire {
         match ended {
             Err(DispatchError::Parse(error)) if is_held => Some(refusal(error)),
             // The first bytes that go out are a head, and not part of a body that looks like one.
-            Ok(()) if self.is_silent() && is_held => Some(Error::invalid("head", "did not arrive in time")),
+            Ok(()) if self.is_silent() && is_held => Some(Error::invalid("head", "was not received in time")),
             // It hangs up on a body whose chunks it cannot read, where the request has no answer yet.
             Ok(()) if self.is_silent() && !self.is_shut => {
-                Some(Error::invalid("body", "must be in chunks as HTTP/1.1 defines them"))
+                Some(Error::invalid("body", "must have valid HTTP/1.1 chunks"))
             }
             Ok(()) if self.is_silent() && self.is_at_end => Some(Error::invalid("head", "must be complete")),
             _ => None,
@@ -188,10 +188,9 @@ fn bare_answer(bytes: &[u8]) -> Option<usize> {
 
 fn refusal(error: &ParseError) -> Error {
     match error {
-        ParseError::TooLarge => Error::invalid(
-            "headers",
-            format_args!("must not be more than 96 or larger than {HEADER_BYTES} bytes"),
-        ),
+        ParseError::TooLarge => {
+            Error::invalid("headers", format_args!("must have at most 96 lines and {HEADER_BYTES} bytes"))
+        }
         ParseError::Uri(_) => Error::invalid("path", "must be a path and a query as RFC 3986 defines them"),
         ParseError::Method => Error::invalid("method", "must be a method of HTTP"),
         ParseError::Version => Error::invalid("version", "must be HTTP/1.1 or HTTP/1.0"),

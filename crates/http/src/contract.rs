@@ -1,100 +1,82 @@
-//! The published documents and the reference page.
+//! The published documents, and the copies of them that the reference page shows.
 
-use actix_web::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, LOCATION};
-use actix_web::web::{Bytes, Data};
+use crate::file::File;
+use crate::page_copy::page_copy;
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use operation::{Contract, Pipeline, Registry, document};
+use operation::{Contract, Registry, document};
 use std::sync::{Arc, OnceLock};
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
-/// The two documents, made when they are first asked for.
+/// The documents, made when they are first asked for.
 pub struct Contracts {
     registry: Arc<Registry>,
     version: &'static str,
-    public: OnceLock<Document>,
-    partner: OnceLock<Document>,
+    public: Copies,
+    partner: Copies,
 }
 
-struct Document {
-    text: Bytes,
-    etag: String,
+#[derive(Default)]
+struct Copies {
+    published: OnceLock<File>,
+    page: OnceLock<File>,
+}
+
+#[derive(Clone, Copy)]
+enum Reader {
+    Program,
+    Page,
 }
 
 impl Contracts {
     /// The documents of what is registered, in this version (as `v0.1.0`).
     pub fn new(registry: Arc<Registry>, version: &'static str) -> Self {
-        Self { registry, version, public: OnceLock::new(), partner: OnceLock::new() }
+        Self { registry, version, public: Copies::default(), partner: Copies::default() }
     }
 
-    fn answer(&self, request: &HttpRequest, contract: Contract) -> HttpResponse {
-        let place = match contract {
-            Contract::Public => &self.public,
-            Contract::Partner => &self.partner,
-        };
-        if let Some(document) = place.get() {
-            return document.answer(request);
-        }
-        match document(&self.registry, contract, self.version) {
-            Ok(text) => place.get_or_init(|| Document::new(text)).answer(request),
+    fn answer(&self, request: &HttpRequest, contract: Contract, reader: Reader) -> HttpResponse {
+        match self.file(contract, reader) {
+            Ok(file) => file.answer(request),
             Err(error) => {
-                // A test makes both documents.
+                // A test makes all of them.
                 tracing::error!(?error, "the contract cannot be made");
                 HttpResponse::InternalServerError().finish()
             }
         }
     }
-}
 
-impl Document {
-    fn new(text: String) -> Self {
-        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-        let etag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest.as_ref().get(..12).unwrap_or_default()));
-        Self { text: Bytes::from(text), etag }
-    }
-
-    fn answer(&self, request: &HttpRequest) -> HttpResponse {
-        let known =
-            request.headers().get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let unchanged = known
-            .split(',')
-            .any(|tag| matches!(tag.trim(), tag if tag == "*" || tag.trim_start_matches("W/") == self.etag));
-        let mut response = if unchanged { HttpResponse::NotModified() } else { HttpResponse::Ok() };
-        response.insert_header((ETAG, self.etag.as_str())).insert_header((CACHE_CONTROL, "no-cache"));
-        if unchanged {
-            return response.finish();
+    fn file(&self, contract: Contract, reader: Reader) -> model::Result<&File> {
+        let (copies, name) = match contract {
+            Contract::Public => (&self.public, "openapi.public.json"),
+            Contract::Partner => (&self.partner, "openapi.partner.json"),
+        };
+        let place = match reader {
+            Reader::Program => &copies.published,
+            Reader::Page => &copies.page,
+        };
+        if let Some(file) = place.get() {
+            return Ok(file);
         }
-        response.content_type("application/json").body(self.text.clone())
+        let published = document(&self.registry, contract, self.version)?;
+        let text = match reader {
+            Reader::Program => published,
+            Reader::Page => page_copy(&published, name)?,
+        };
+        Ok(place.get_or_init(|| File::new(text, "application/json")))
     }
 }
 
 pub(crate) async fn public(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
-    contracts.answer(&request, Contract::Public)
+    contracts.answer(&request, Contract::Public, Reader::Program)
 }
 
 pub(crate) async fn partner(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
-    contracts.answer(&request, Contract::Partner)
+    contracts.answer(&request, Contract::Partner, Reader::Program)
 }
 
-/// Says that the process serves, and whether it counts requests together with the other replicas. It asks nothing of
-/// the database, so that a slow one does not get it restarted.
-pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
-    let body = match pipeline.rates.redis_answers() {
-        None => "{\"status\":\"ok\"}",
-        Some(true) => "{\"status\":\"ok\",\"redis\":\"ok\"}",
-        Some(false) => "{\"status\":\"ok\",\"redis\":\"down\"}",
-    };
-    HttpResponse::Ok().content_type("application/json").body(body)
+pub(crate) async fn public_page(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
+    contracts.answer(&request, Contract::Public, Reader::Page)
 }
 
-pub(crate) async fn to_docs() -> HttpResponse {
-    HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish()
-}
-
-/// The reference page, from files inside the program: nothing is loaded from elsewhere.
-pub(crate) fn reference_page() -> SwaggerUi {
-    let documents = ["/api/v1/openapi.public.json", "/api/v1/openapi.partner.json"];
-    SwaggerUi::new("/docs/{_:.*}")
-        .config(Config::new(documents).persist_authorization(false).doc_expansion("none"))
+pub(crate) async fn partner_page(request: HttpRequest, contracts: Data<Contracts>) -> HttpResponse {
+    contracts.answer(&request, Contract::Partner, Reader::Page)
 }

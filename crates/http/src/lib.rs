@@ -1,20 +1,27 @@
 //! REST interface: HTTP in, the pipeline called, HTTP out. It knows no operation.
 
+mod admin;
 mod bare;
 mod contract;
+mod file;
+mod page_copy;
+mod probes;
 mod raw;
+mod reference;
 mod request_id;
 mod rest;
 mod server;
 
+pub use admin::admin_server;
 pub use contract::Contracts;
 pub use operation::BASE;
+pub use probes::Readiness;
 pub use server::server;
 
 use actix_web::guard;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-use operation::{Pipeline, RawRoute};
+use operation::{Metrics, Pipeline, RawRoute};
 use std::sync::Arc;
 
 /// The largest header block (decision 14).
@@ -29,16 +36,21 @@ pub struct Api {
     pub contracts: Arc<Contracts>,
     /// What is beside the API.
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
+    /// Whether requests should come here.
+    pub readiness: Arc<Readiness>,
+    /// What operators watch.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Adds the API to an actix application: the API, its documents, the reference page, and what is beside them.
 pub fn configure(config: &mut ServiceConfig, api: &Api) {
-    let Api { pipeline, contracts, raw_routes } = api.clone();
+    let Api { pipeline, contracts, raw_routes, readiness, .. } = api.clone();
     let document = |name: &str| web::resource(name).guard(guard::Get());
     let beside = raw_routes.iter().fold(web::scope(""), raw::mount);
     config
         .app_data(Data::from(pipeline))
         .app_data(Data::from(contracts))
+        .app_data(Data::from(readiness))
         .service(
             web::scope(BASE)
                 .service(document("/openapi.public.json").to(contract::public).wrap(from_fn(request_id::set)))
@@ -47,12 +59,16 @@ pub fn configure(config: &mut ServiceConfig, api: &Api) {
                 )
                 .default_service(web::to(rest::handle)),
         )
-        // Behind the API, because routes are tried in their order, and the reference page's is a regular expression.
+        // Behind the API, because routes are tried in their order, and this scope takes every path.
         .service(
             beside
-                .route("/health", web::get().to(contract::health))
-                .route("/docs", web::get().to(contract::to_docs))
-                .service(contract::reference_page())
+                .route("/health", web::get().to(probes::health))
+                .route("/ready", web::get().to(probes::ready))
+                .route("/docs", web::get().to(reference::to_page))
+                .route("/docs/", web::get().to(reference::page))
+                .route("/docs/openapi.public.json", web::get().to(contract::public_page))
+                .route("/docs/openapi.partner.json", web::get().to(contract::partner_page))
+                .route("/docs/{asset}", web::get().to(reference::asset))
                 .default_service(web::to(rest::handle))
                 .wrap(from_fn(request_id::set)),
         );

@@ -62,7 +62,7 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
         }
     }
     if !path.starts_with(BASE) {
-        return Err(Error::new(Code::RouteNotFound, "The API lives under /api/v1."));
+        return Err(Error::new(Code::RouteNotFound, "The API is at /api/v1."));
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ where
     loop {
         let silent_until = (Instant::now() + SILENCE).min(deadline);
         let Ok(chunk) = timeout_at(silent_until, payload.next()).await else {
-            return Err(Error::invalid("body", "did not arrive in time"));
+            return Err(Error::invalid("body", "was not received in time"));
         };
         let Some(chunk) = chunk else { return Ok(body.freeze()) };
         let chunk =
@@ -101,10 +101,7 @@ where
 }
 
 fn too_large(limit: impl std::fmt::Display) -> Error {
-    Error::new(
-        Code::PayloadTooLarge,
-        format!("The body is larger than the {limit} bytes that are allowed here."),
-    )
+    Error::new(Code::PayloadTooLarge, format!("The body exceeds the limit of {limit} bytes."))
 }
 
 fn to_http(response: Response) -> HttpResponse {

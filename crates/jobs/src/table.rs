@@ -5,7 +5,7 @@ use model::{JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use std::time::Duration;
 use store::schema::jobs;
-use store::{AnyConnection, Tx, each};
+use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
 
 /// A job that is ours until its lease runs out or somebody else's epoch is newer.
 #[derive(Debug, Clone, Queryable)]
@@ -142,6 +142,28 @@ fn due(
         // changes this job must see: both are better left alone.
         AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
     })
+}
+
+/// How many jobs were due at this time and are not running, as far as metrics count.
+///
+/// # Errors
+/// When the database fails.
+pub fn due_before(read: &mut Read, time: Timestamp) -> Result<i64> {
+    #[derive(QueryableByName)]
+    struct Due {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        jobs: i64,
+    }
+    let sql = format!(
+        "SELECT COUNT(*) AS jobs FROM (SELECT lease_until FROM jobs WHERE failed_at IS NULL AND run_at <= $1
+            ORDER BY run_at LIMIT {MOST_COUNTED}) AS due WHERE lease_until IS NULL OR lease_until <= $2"
+    );
+    let now = read.now();
+    let due: Due = each!(read.connection(), |connection| diesel::sql_query(sql)
+        .bind::<diesel::sql_types::Timestamp, _>(time)
+        .bind::<diesel::sql_types::Timestamp, _>(now)
+        .get_result(connection))?;
+    Ok(due.jobs)
 }
 
 /// Holds on to a job. `false` where it is no longer ours.

@@ -7,17 +7,17 @@ use crate::{
 use std::sync::Arc;
 
 text_enum! {
-    /// Whether a key's actions are real. Fixed when the key is made.
+    /// Whether a key's actions are real. It is fixed when the key is created.
     #[derive(Hash)]
     pub enum Env {
-        /// Effects are real and Energy is spent.
+        /// Effects are real, and Energy is spent.
         Live = "live",
-        /// Effects outside are refused or simulated, and Energy is not spent.
+        /// External effects are rejected or simulated, and no Energy is spent.
         Test = "test",
     }
 }
 
-/// Whose key it is.
+/// The type of owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
     /// A customer's key, for its own workspace.
@@ -35,7 +35,7 @@ pub struct ApiKey {
     pub lineage: KeyId,
     /// Whose it is.
     pub owner: KeyOwner,
-    /// Live or test.
+    /// `live` or `test`.
     pub env: Env,
     /// The scopes that count: stored, still known, and allowed for this kind of owner.
     pub scopes: ScopeSet,
@@ -99,21 +99,21 @@ impl Plan {
 }
 
 text_enum! {
-    /// Where a subscription stands (platform-billing.md B.5).
+    /// The status of a subscription.
     pub enum SubscriptionStatus {
         /// Paid.
         Active = "active",
-        /// In a trial that ends.
+        /// In a trial period.
         Trialing = "trialing",
-        /// Paid by somebody else.
+        /// Paid by a sponsor.
         Sponsored = "sponsored",
-        /// A payment is late; operation goes on for the grace period.
+        /// A payment is overdue. The workspace can be used during the grace period.
         PastDue = "past_due",
-        /// Ended by the owner.
+        /// Cancelled by the owner.
         Canceled = "canceled",
         /// No plan.
         Inactive = "inactive",
-        /// A healthy plan without Energy.
+        /// Active, but without Energy.
         EnergyDepleted = "energy_depleted",
     }
 }
@@ -121,9 +121,9 @@ text_enum! {
 /// The tenant that a request operates, with the plan in force.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// The workspace.
+    /// The id of the workspace.
     pub id: WorkspaceId,
-    /// Its name in addresses.
+    /// The name used in URLs.
     pub slug: String,
     /// The partner that it is attributed to.
     pub partner: Option<PartnerId>,
@@ -140,9 +140,9 @@ pub struct Workspace {
 pub struct Caller {
     /// The request.
     pub request: RequestId,
-    /// The key that asks.
+    /// The key of the request.
     pub key: Arc<ApiKey>,
-    /// The workspace that it operates.
+    /// The workspace of the request.
     pub workspace: Arc<Workspace>,
     /// The request's `Idempotency-Key`.
     pub idempotency_key: Option<String>,

@@ -4,22 +4,22 @@ use crate::text_enum;
 use crate::{EventId, JsonText, KeyId, RequestId};
 use serde::{Deserialize, Serialize};
 
-/// Who did something.
+/// Who performed an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Actor {
-    /// What it is.
+    /// The type of actor.
     #[serde(rename = "type")]
     pub kind: ActorType,
-    /// Its id, such as `key_…`.
+    /// The id, such as `key_…`.
     pub id: String,
 }
 
 text_enum! {
-    /// What can do something.
+    /// The type of actor.
     pub enum ActorType {
         /// A request with an API key.
         ApiKey = "api_key",
-        /// A person at the dashboard.
+        /// A user of the dashboard.
         User = "user",
         /// An AI agent.
         Agent = "agent",
@@ -27,7 +27,7 @@ text_enum! {
         Flow = "flow",
         /// An import.
         Import = "import",
-        /// Whoever sends to an inbound webhook.
+        /// A sender of an inbound webhook.
         InboundWebhook = "inbound_webhook",
         /// The service itself.
         System = "system",

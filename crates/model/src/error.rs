@@ -87,8 +87,6 @@ codes! {
     InvalidState = 409 "invalid_state";
     /// A value that must be unique is taken.
     DuplicateValue = 409 "duplicate_value";
-    /// A name is taken.
-    NameTaken = 409 "name_taken";
     /// The object was changed meanwhile.
     VersionConflict = 409 "version_conflict";
     /// Something else still uses the object.
@@ -251,14 +249,24 @@ impl Error {
 
     /// 404 `not_found` for a kind of object: the same for ids that never were and ids of other workspaces.
     pub fn not_found(kind: &str) -> Self {
-        Self::new(Code::NotFound, format!("There is no such {kind} in this workspace."))
+        Self::new(Code::NotFound, format!("The {kind} does not exist in this workspace."))
+    }
+
+    /// 409 `duplicate_value`: what `param` holds must be unique, and `existing_id` is the id of the object that has it.
+    pub fn duplicate(
+        param: impl Into<String>,
+        message: impl Into<String>,
+        existing_id: impl Serialize,
+    ) -> Self {
+        let details = json!({ "existing_id": serde_json::to_value(existing_id).unwrap_or_default() });
+        Self::new(Code::DuplicateValue, message).param(param).with("details", details)
     }
 
     /// 500 `internal_error` with a cause for the log.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let mut error = Self::new(
             Code::InternalError,
-            "Something failed on our side. The request id leads us to the cause.",
+            "An internal error occurred. Contact support with the request id.",
         );
         error.0.cause = Some(cause.into());
         error

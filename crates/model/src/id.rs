@@ -139,7 +139,7 @@ integer_id! {
     ViewId
 }
 integer_id! {
-    /// An index of a collection's items.
+    /// An index on fields of a collection.
     IndexId
 }
 integer_id! {
@@ -212,7 +212,7 @@ string_id! {
     WebhookEndpointId, "we_"
 }
 string_id! {
-    /// One event on its way to one endpoint.
+    /// The delivery of one event to one endpoint.
     DeliveryId, "whd_"
 }
 string_id! {

@@ -12,7 +12,8 @@ pub use {diesel, serde, utoipa};
 ///
 /// It gives `ALL`, `as_str` and `parse`, and implements serde's traits, `ToSchema`, and diesel's for `Text`, so that rows
 /// hold the enum itself. A stored word that is none is an error of the query, so a 500. More is derived, and another name
-/// given in the contract, by attributes in this order, after the doc comment that describes it there:
+/// given in the contract, by attributes in this order, after the doc comment that describes it there. The doc comments of
+/// the variants are in the contract too:
 ///
 /// ```
 /// # extern crate svc_model as model;
@@ -38,7 +39,7 @@ macro_rules! text_enum {
         $(#[derive($($derive:ident),+)])?
         $(#[schema(as = $schema:ident)])?
         $vis:vis enum $name:ident {
-            $($(#[$meta:meta])* $variant:ident = $word:literal),+ $(,)?
+            $($(#[doc = $meaning:literal])* $(#[default $($never:tt)*])? $variant:ident = $word:literal),+ $(,)?
         }
     ) => {
         $(#[doc = $doc])*
@@ -46,7 +47,7 @@ macro_rules! text_enum {
         $(#[derive($($derive),+)])?
         #[diesel(sql_type = diesel::sql_types::Text)]
         $vis enum $name {
-            $($(#[$meta])* $variant),+
+            $($(#[doc = $meaning])* $(#[default $($never)*])? $variant),+
         }
 
         impl $name {
@@ -83,7 +84,7 @@ macro_rules! text_enum {
 
         impl $crate::text_enum::utoipa::PartialSchema for $name {
             fn schema() -> $crate::text_enum::utoipa::openapi::RefOr<$crate::text_enum::utoipa::openapi::Schema> {
-                $crate::text_enum::schema(concat!($($doc, "\n"),*), &[$($word),+])
+                $crate::text_enum::schema(concat!($($doc, "\n"),*), &[$(($word, concat!($($meaning),*))),+])
             }
         }
 
@@ -144,15 +145,19 @@ impl<T> Visitor<'_> for Word<T> {
     }
 }
 
-/// A string that is one of `words`, described by a doc comment.
+/// A string that is one of `words`, which come with their meanings, described by a doc comment.
 #[doc(hidden)]
-pub fn schema(comment: &str, words: &[&str]) -> RefOr<Schema> {
-    let lines: Vec<&str> = comment.lines().map(str::trim).collect();
+pub fn schema(comment: &str, words: &[(&str, &str)]) -> RefOr<Schema> {
+    let mut lines: Vec<String> = comment.lines().map(|line| line.trim().to_owned()).collect();
+    if words.iter().any(|(_, meaning)| !meaning.is_empty()) {
+        lines.push(String::new());
+        lines.extend(words.iter().map(|(word, meaning)| format!("- `{word}`: {}", meaning.trim())));
+    }
     let description = Some(lines.join("\n")).filter(|text| !text.is_empty());
     ObjectBuilder::new()
         .schema_type(Type::String)
         .description(description)
-        .enum_values(Some(words.iter().copied()))
+        .enum_values(Some(words.iter().map(|(word, _)| *word)))
         .into()
 }
 
@@ -199,7 +204,9 @@ mod tests {
     fn the_contract_lists_the_words() {
         let schema = serde_json::to_value(<Place as utoipa::PartialSchema>::schema()).unwrap();
         let expected = serde_json::json!({
-            "type": "string", "description": "Where it is.\n\nOr was.", "enum": ["here", "over_there"],
+            "type": "string",
+            "description": "Where it is.\n\nOr was.\n\n- `here`: Here.\n- `over_there`: There.",
+            "enum": ["here", "over_there"],
         });
         assert_eq!(schema, expected);
         assert_eq!(Place::name(), "Location");

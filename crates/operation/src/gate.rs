@@ -1,6 +1,6 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
-use crate::progress::{Pipeline, Progress};
+use crate::progress::{Gate, Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use auth::keys::StoredKey;
@@ -18,11 +18,11 @@ pub(crate) struct Passed {
 impl Pipeline {
     /// Gates 1 to 8. Nothing of the body is looked at.
     pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
-        progress.gate = "credential";
+        progress.gate = Gate::Credential;
         let stored = self.credential(head, progress).await?;
         progress.key = Some(stored.clone());
 
-        progress.gate = "rate";
+        progress.gate = Gate::Rate;
         let route = self.registry.find(head.method, head.path);
         let path = match &route {
             Found::Operation(operation, _, values) => decoded(operation, values),
@@ -33,7 +33,7 @@ impl Pipeline {
         let workspace = self.workspace(head, &stored, path.as_deref().unwrap_or_default()).await;
         self.rate(&stored, workspace.as_ref().ok(), progress).await?;
 
-        progress.gate = "route";
+        progress.gate = Gate::Route;
         let (operation, place) = match route {
             Found::Operation(operation, place, _) => (operation, place),
             Found::OtherMethods(methods) => {
@@ -42,31 +42,32 @@ impl Pipeline {
                 return Err(Error::new(Code::MethodNotAllowed, "The method is not allowed for this path."));
             }
             Found::Nothing => {
-                return Err(Error::new(Code::RouteNotFound, "There is no operation at this address."));
+                return Err(Error::new(Code::RouteNotFound, "There is no operation with this path."));
             }
         };
         progress.operation = Some(operation.meta());
+        progress.place = Some(place);
         if let Some(retiring) = &operation.retiring {
             retiring.check(progress.came_at)?;
         }
-        let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The address is not valid UTF-8."))?;
+        let path = path.ok_or_else(|| Error::new(Code::RouteNotFound, "The path is not valid UTF-8."))?;
 
-        progress.gate = "workspace";
+        progress.gate = Gate::Workspace;
         let workspace = workspace?;
         progress.workspace = Some(workspace.id);
 
-        progress.gate = "plan";
+        progress.gate = Gate::Plan;
         if let Some(reason) = &workspace.blocked_reason {
             return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
         }
 
-        progress.gate = "scope";
+        progress.gate = Gate::Scope;
         if let Some(scope) = operation.meta().scope {
             stored.key.expect_scope(scope)?;
-            progress.gate = "test_mode";
+            progress.gate = Gate::TestMode;
             let caller_is_live = stored.key.env == model::Env::Live;
             if scope.is_test_restricted() && !caller_is_live {
-                let message = format!("A test key may not use `{scope}`, because its effects are real.");
+                let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
                 return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
             }
         }
@@ -146,13 +147,18 @@ impl Pipeline {
         stored: &StoredKey,
         path: &[(&'static str, String)],
     ) -> Result<Arc<Workspace>> {
-        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let unknown = || {
+            Error::new(
+                Code::WorkspaceNotFound,
+                "The workspace does not exist, or the key has no access to it.",
+            )
+        };
         let in_path = path.iter().find(|(name, _)| *name == "workspaceId").map(|(_, value)| value.as_str());
         let in_path = in_path.map(|text| text.parse().map_err(|()| unknown())).transpose()?;
         let in_header = self.workspace_in_header(head).await?;
         let named = match (in_path, in_header) {
             (Some(path), Some(header)) if path != header => {
-                return Err(Error::invalid("X-Svc-Workspace", "names another workspace than the path"));
+                return Err(Error::invalid("X-Svc-Workspace", "must be the workspace in the path"));
             }
             (path, header) => path.or(header),
         };
@@ -165,8 +171,7 @@ impl Pipeline {
                 None => match self.directory.first_clients(partner).await?.as_slice() {
                     [only] => *only,
                     _ => {
-                        let message =
-                            "Say which client workspace to operate, in the header `X-Svc-Workspace`.";
+                        let message = "Send the client workspace to operate in the header `X-Svc-Workspace`.";
                         return Err(Error::new(Code::WorkspaceRequired, message).param("X-Svc-Workspace"));
                     }
                 },
@@ -181,7 +186,12 @@ impl Pipeline {
 
     async fn workspace_in_header(&self, head: &Head<'_>) -> Result<Option<WorkspaceId>> {
         let Some(value) = head.header("x-svc-workspace") else { return Ok(None) };
-        let unknown = || Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.");
+        let unknown = || {
+            Error::new(
+                Code::WorkspaceNotFound,
+                "The workspace does not exist, or the key has no access to it.",
+            )
+        };
         let value = value.map_err(|_| unknown())?.trim();
         if value.len() > 64 {
             return Err(unknown());
@@ -194,7 +204,7 @@ impl Pipeline {
 
     /// Gate 10: requests that pass it count against the month.
     pub(crate) async fn quota(&self, caller: &Caller, progress: &mut Progress) -> Result<()> {
-        progress.gate = "quota";
+        progress.gate = Gate::Quota;
         let (lineage, now) = (&caller.key.lineage, self.now());
         let quota = caller.monthly_quota();
         if let Some(quota) = quota
@@ -202,7 +212,7 @@ impl Pipeline {
         {
             return Err(over_quota(quota, now));
         }
-        progress.gate = "budget";
+        progress.gate = Gate::Budget;
         if let Some(cap) = caller.key.budget_cents.filter(|_| caller.key.budget_cutoff) {
             let spent = self.spending.spent_micros(lineage, now).await?;
             if spent >= cap.saturating_mul(10_000) {
@@ -211,7 +221,7 @@ impl Pipeline {
                 return Err(error.resets_at(now.next_month_start()));
             }
         }
-        progress.gate = "quota";
+        progress.gate = Gate::Quota;
         let counted = self.quotas.count(lineage, caller.workspace_id(), quota, now).await?;
         // Others may have taken the last request meanwhile.
         counted.then_some(()).ok_or_else(|| over_quota(quota.unwrap_or_default(), now))

@@ -1,12 +1,16 @@
 //! A group of areas: what it adds to the service, declared once.
 
+use crate::log::purge_request_logs;
+use crate::metrics::TableGauge;
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
-use jobs::Job;
+use jobs::{Job, JobError};
 use model::Result;
+use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
+use store::logs::{Logs, Retention};
 
 /// Adds a group's areas to a registry, in the order of the published documents.
 pub type Areas = fn(Registry) -> Result<Registry>;
@@ -23,6 +27,10 @@ pub struct Group {
     pub services: Services,
     /// Its objects that links may point at.
     pub link_targets: Vec<Arc<dyn LinkTargets>>,
+    /// What it counts while it works.
+    pub metrics: Vec<Box<dyn Collector>>,
+    /// What of its tables is counted for the metrics.
+    pub table_gauges: Vec<TableGauge>,
 }
 
 impl Group {
@@ -66,16 +74,30 @@ impl Group {
         self.link_targets.push(Arc::new(targets));
         self
     }
+
+    /// Adds metrics.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl IntoIterator<Item = Box<dyn Collector>>) -> Self {
+        self.metrics.extend(metrics);
+        self
+    }
+
+    /// Adds a metric of what is in the database.
+    #[must_use]
+    pub fn table_gauge(mut self, gauge: TableGauge) -> Self {
+        self.table_gauges.push(gauge);
+        self
+    }
 }
 
-/// What the crates below the groups do in the background.
-pub fn foundation() -> Group {
+/// What the crates below the groups do in the background. `logs` are those of the whole service.
+pub fn foundation(request_log: Retention, logs: Logs) -> Group {
     let seconds = Duration::from_secs;
     Group::default()
         .job(Job::every(
             "idempotency.purge",
             seconds(600),
-            "forgets outcomes after 24 hours",
+            "deletes stored responses after 24 hours",
             |job| async move {
                 while job.db.write(auth::idempotency::purge).await? > 0 {}
                 Ok(())
@@ -84,14 +106,39 @@ pub fn foundation() -> Group {
         .job(Job::every(
             "request_logs.purge",
             seconds(3600),
-            "deletes rows after 30 days",
-            |job| async move {
-                while job.db.write(crate::purge_request_logs).await? > 0 {}
+            "deletes rows after their time",
+            move |job| async move {
+                while job.db.write(move |tx| purge_request_logs(tx, request_log)).await? > 0 {}
                 Ok(())
             },
         ))
-        .job(Job::every("database.tidy", seconds(3600), "SQLite: folds the log back", |job| async move {
-            job.db.tidy().await?;
-            Ok(())
+        .job(Job::every(
+            "logs.trim",
+            seconds(10),
+            "deletes the oldest rows of logs that are too large",
+            move |job| {
+                let logs = logs.clone();
+                async move {
+                    let done = logs.trim(&job.db, &job.soft).await?;
+                    if done { Ok(()) } else { Err(JobError::hand_back()) }
+                }
+            },
+        ))
+        .job(Job::every(
+            "database.tidy",
+            seconds(3600),
+            "SQLite: checkpoints the write-ahead log",
+            |job| async move {
+                job.db.tidy().await?;
+                Ok(())
+            },
+        ))
+        .table_gauge(TableGauge::new("svc_jobs_due", "Jobs that are due and not running.", |read| {
+            Ok(vec![("", jobs::due_before(read, read.now())?)])
         }))
+        .table_gauge(TableGauge::new(
+            "svc_jobs_late",
+            "Jobs that have been due for more than a minute and are not running.",
+            |read| Ok(vec![("", jobs::due_before(read, read.now().plus_seconds(-60))?)]),
+        ))
 }

@@ -12,8 +12,10 @@ use utoipa::ToSchema;
 pub struct CursorList<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// Whether there are more behind the last.
+    /// Whether more rows follow.
     pub has_more: bool,
+    /// What to send as `starting_after` for the next page; `None` at the end.
+    pub next_cursor: Option<String>,
 }
 
 impl<T: Serialize + ToSchema> Answer for CursorList<T> {
@@ -22,22 +24,35 @@ impl<T: Serialize + ToSchema> Answer for CursorList<T> {
     }
 
     fn describe(describe: &mut Describe) {
-        let row = describe.schema_json::<T>();
-        let array = json!({ "type": "array", "items": row });
-        describe.success(200, json!({ "data": array, "has_more": { "type": "boolean" } }));
+        describe_cursor_page::<T>(describe);
     }
 }
 
-/// Where an offset or page list stands.
+pub(crate) fn describe_cursor_page<T: ToSchema>(describe: &mut Describe) {
+    let row = describe.schema_json::<T>();
+    describe.success(
+        200,
+        json!({
+            "data": { "type": "array", "items": row },
+            "has_more": { "type": "boolean", "description": "Whether more rows follow." },
+            "next_cursor": {
+                "type": ["string", "null"],
+                "description": "Send it as `starting_after` to get the next page. `null` on the last page.",
+            },
+        }),
+    );
+}
+
+/// The position in an offset or page list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Pagination {
-    /// The page, from 1.
+    /// The number of the page, from 1.
     pub page: i64,
-    /// Rows per page.
+    /// The number of rows per page.
     pub limit: i64,
-    /// Rows in all.
+    /// The total number of rows.
     pub total: i64,
-    /// Pages in all.
+    /// The total number of pages.
     pub pages: i64,
 }
 
@@ -46,7 +61,7 @@ pub struct Pagination {
 pub struct OffsetList<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// Where it stands.
+    /// The status.
     pub pagination: Pagination,
 }
 
@@ -68,7 +83,7 @@ impl<T: Serialize + ToSchema> Answer for OffsetList<T> {
 pub struct PageList<T, E = Nothing> {
     /// The rows.
     pub data: Vec<T>,
-    /// Where it stands.
+    /// The status.
     pub pagination: Pagination,
     /// Fields beside `data`: an object.
     #[serde(flatten)]
@@ -139,8 +154,12 @@ impl<T: Serialize + ToSchema> Answer for OptInList<T> {
         let row = describe.schema_json::<T>();
         let array = json!({ "type": "array", "items": row });
         let optional = json!({
-            "has_more": { "type": "boolean", "description": "With `paginate=true` only." },
-            "next_cursor": { "type": ["string", "null"], "description": "With `paginate=true` only." },
+            "has_more": { "type": "boolean", "description": "Whether more rows follow. Only with `paginate=true` or `starting_after`." },
+            "next_cursor": {
+                "type": ["string", "null"],
+                "description": "Send it as `starting_after` to get the next page. `null` on the last page. Only with \
+                                `paginate=true` or `starting_after`.",
+            },
         });
         describe.success(200, json!({ "data": array, "$optional": optional }));
     }

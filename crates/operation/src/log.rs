@@ -2,12 +2,18 @@
 
 use crate::schema::request_logs;
 use auth::Quotas;
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use model::{KeyId, Result, Timestamp, WorkspaceId};
+use diesel::sql_types::BigInt;
+use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
+use prometheus::IntCounter;
+use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use store::{AnyConnection, Db, Tx};
+use store::logs::{BoundedLog, PerRow, Retention, Size, add, subtract, sum, up_to};
+use store::{AnyConnection, Db, Read, Tx};
 use tokio::sync::{Notify, mpsc, watch};
 
 /// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
@@ -38,7 +44,7 @@ pub struct LogRow {
     pub livemode: Option<bool>,
     /// From the first byte to the answer, in microseconds.
     pub latency_us: i64,
-    /// Energy spent.
+    /// The Energy spent.
     pub energy: i64,
     /// Whether the answer was a stored one.
     pub replayed: bool,
@@ -57,7 +63,7 @@ const REPORTED_EVERY: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct RequestLog {
     sender: mpsc::Sender<LogRow>,
-    dropped: Arc<AtomicU64>,
+    dropped: IntCounter,
     transactions: Arc<AtomicU64>,
     /// Wakes the writer before its time.
     hurry: Arc<Notify>,
@@ -65,22 +71,34 @@ pub struct RequestLog {
 
 impl RequestLog {
     /// A log, and the task that writes it. The task ends, with everything written, once `stop` turns true.
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
     pub fn start(
         db: Db,
         quotas: Arc<Quotas>,
         stop: watch::Receiver<bool>,
-    ) -> (Self, tokio::task::JoinHandle<()>) {
+    ) -> Result<(Self, tokio::task::JoinHandle<()>)> {
         let (sender, receiver) = mpsc::channel(WAITING);
-        let log =
-            Self { sender, dropped: Arc::default(), transactions: Arc::default(), hurry: Arc::default() };
+        let dropped = IntCounter::new(
+            "svc_request_log_dropped_total",
+            "Rows that the request log lost, because too many were waiting to be written.",
+        );
+        let dropped = dropped.map_err(Error::internal)?;
+        let log = Self { sender, dropped, transactions: Arc::default(), hurry: Arc::default() };
         let writing = tokio::spawn(write_behind(db, quotas, log.clone(), receiver, stop));
-        (log, writing)
+        Ok((log, writing))
+    }
+
+    /// What is exported.
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        vec![Box::new(self.dropped.clone())]
     }
 
     /// Takes a row, or drops it when too many wait.
     pub fn push(&self, row: LogRow) {
         if self.sender.try_send(row).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.inc();
         }
         if self.sender.capacity() < WAITING / 2 {
             self.hurry.notify_one();
@@ -89,7 +107,7 @@ impl RequestLog {
 
     /// How many rows were dropped.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.dropped.get()
     }
 
     /// How many transactions the log has asked for so far, those of the monthly counts included.
@@ -124,6 +142,8 @@ async fn write_behind(
                 break;
             }
             let count = rows.len();
+            // In the order in which they are stored, which fills the pages of the database better.
+            rows.sort_unstable_by(|one, other| one.id.cmp(&other.id));
             transactions.fetch_add(1, Ordering::Relaxed);
             if let Err(error) = db.write(move |tx| insert(tx, &rows)).await {
                 tracing::error!(?error, count, "request log rows were lost");
@@ -181,31 +201,109 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
             }
         }
     }
+    let fixed = ROW_BYTES.on(tx);
+    let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
+    add(tx, LOG, &sum(sizes));
     Ok(())
 }
 
-/// How long rows are kept, in seconds.
-const KEPT_SECONDS: i64 = 30 * 24 * 3600;
+/// Its name among the logs that have a size.
+const LOG: &str = "request_logs";
+
+/// What a row takes beside [`LogRow::text_bytes`].
+const ROW_BYTES: PerRow = PerRow { sqlite: 134, postgres: 284 };
+
+impl LogRow {
+    /// Whose row it is; 0 stands for nobody.
+    fn workspace(&self) -> WorkspaceId {
+        self.workspace_id.unwrap_or(WorkspaceId(0))
+    }
+
+    /// The bytes of its texts, as [`size_column`] counts them.
+    fn text_bytes(&self) -> i64 {
+        let texts = [
+            self.operation,
+            Some(self.path.as_str()),
+            self.code,
+            self.gate,
+            self.client_request_id.as_deref(),
+            self.key_id.as_ref().map(KeyId::as_str),
+        ];
+        texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
+    }
+}
+
+/// The bytes of a row that is stored.
+fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
+    sql(&format!(
+        "CAST({} + octet_length(path) + coalesce(octet_length(operation), 0) + coalesce(octet_length(code), 0) \
+         + coalesce(octet_length(gate), 0) + coalesce(octet_length(client_request_id), 0) \
+         + coalesce(octet_length(key_id), 0) AS BIGINT)",
+        ROW_BYTES.on(read)
+    ))
+}
 
 /// How many rows a transaction deletes: it must not keep others waiting.
-const PURGED_AT_ONCE: i64 = 1_000;
+const PIECE: i64 = 500;
 
-/// Deletes rows older than 30 days, some at a time. Gives their number; zero when there are none left.
+/// The request log, as something that has a size.
+pub struct BoundedRequestLog(pub Retention);
+
+impl BoundedLog for BoundedRequestLog {
+    fn name(&self) -> &'static str {
+        LOG
+    }
+
+    fn most_bytes(&self) -> i64 {
+        self.0.bytes
+    }
+
+    fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
+        let bytes = size_column(tx);
+        let own = || {
+            let rows = request_logs::table.into_boxed();
+            match workspace {
+                WorkspaceId(0) => rows.filter(request_logs::workspace_id.is_null()),
+                workspace => rows.filter(request_logs::workspace_id.eq(workspace)),
+            }
+        };
+        let oldest: Vec<(String, i64)> = own()
+            .order(request_logs::id.asc())
+            .limit(PIECE)
+            .select((request_logs::id, bytes))
+            .load(tx.connection())?;
+        let gone = up_to(oldest, excess, |(_, bytes)| *bytes);
+        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
+        diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+        let sizes = sum(gone.iter().map(|(_, bytes)| (workspace, Size::row(*bytes))));
+        subtract(tx, LOG, &sizes);
+        Ok(sizes.get(&workspace).copied().unwrap_or_default())
+    }
+
+    fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {
+        let first = request_logs::table.order(request_logs::id.asc()).select(request_logs::created_at);
+        Ok(first.first(read.connection()).optional()?)
+    }
+}
+
+/// Deletes rows that are older than their time, some at a time; ids begin with the time. Gives their number; zero when
+/// there are none left.
 ///
 /// # Errors
 /// When the database fails.
-pub fn purge_request_logs(tx: &mut Tx) -> Result<usize> {
-    let before = tx.now().plus_seconds(-KEPT_SECONDS);
-    let old: Vec<String> = request_logs::table
-        .filter(request_logs::created_at.lt(before))
-        .order(request_logs::created_at.asc())
-        .limit(PURGED_AT_ONCE)
-        .select(request_logs::id)
+pub(crate) fn purge_request_logs(tx: &mut Tx, retention: Retention) -> Result<usize> {
+    let before = tx.now().plus_seconds(-retention.seconds());
+    let bytes = size_column(tx);
+    let oldest: Vec<(String, Timestamp, Option<WorkspaceId>, i64)> = request_logs::table
+        .order(request_logs::id.asc())
+        .limit(PIECE)
+        .select((request_logs::id, request_logs::created_at, request_logs::workspace_id, bytes))
         .load(tx.connection())?;
-    let mut deleted = 0;
-    for ids in old.chunks(500) {
-        deleted += diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids)))
-            .execute(tx.connection())?;
-    }
-    Ok(deleted)
+    let old: Vec<_> = oldest.into_iter().take_while(|(_, created, ..)| *created < before).collect();
+    let ids: Vec<&str> = old.iter().map(|(id, ..)| id.as_str()).collect();
+    diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+    let sizes =
+        old.iter().map(|(.., workspace, bytes)| (workspace.unwrap_or(WorkspaceId(0)), Size::row(*bytes)));
+    subtract(tx, LOG, &sum(sizes));
+    Ok(old.len())
 }

@@ -73,7 +73,7 @@ impl Paging {
 pub struct Meta {
     /// The operation id, such as `createRun`.
     pub id: &'static str,
-    /// The method.
+    /// The HTTP method.
     pub method: Method,
     /// The path below `/api/v1`, with `{parameters}`.
     pub path: &'static str,

@@ -2,12 +2,18 @@
 
 use crate::BASE;
 use crate::describe::{Describe, as_json};
-use crate::meta::Meta;
+use crate::generators::complete;
+use crate::meta::{Meta, Paging};
 use crate::registry::{Registered, Registry};
 use model::{Code, Error, LONGEST_RETRY_AFTER, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use utoipa::openapi::path::Parameter;
+
+/// The name of the one way to authenticate. OpenAPI 3.1 lets a requirement of any scheme list what is needed: the scopes.
+const SECURITY_SCHEME: &str = "bearerAuth";
+
+const DESCRIPTION: &str = "Every response is a JSON object with `success`, and with `data` or `error`. Clients must ignore unknown response fields and tolerate unknown enum values, because new ones can be added at any time. An unknown query parameter or body field is an error.\n\nLists come in pages. `x-svc-pagination` states the mode of a list:\n\n- `cursor`: send `limit`, and the `next_cursor` of the previous page as `starting_after`.\n- `offset`: send `limit` and `offset`; `pagination` has the total.\n- `page`: send `limit` and `page`; `pagination` has the total.\n- `opt_in`: send `paginate=true` for pages as in the mode `cursor`. Without it, `data` has all rows up to a ceiling.\n\nLists without `x-svc-pagination` return all rows at once.";
 
 /// Which of the two documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +44,13 @@ impl Contract {
 pub fn document(registry: &Registry, contract: Contract, version: &str) -> Result<String> {
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
-    let mut tags: Vec<&str> = Vec::new();
+    let mut tags: Vec<(&str, &str)> = Vec::new();
     for registered in registry.operations().iter().filter(|registered| contract.holds(registered.meta())) {
         let meta = registered.meta();
         let describe = registered.describe();
-        if !tags.contains(&registered.area) {
-            tags.push(registered.area);
+        let tag = (registered.area, registered.area_description);
+        if !tags.contains(&tag) {
+            tags.push(tag);
         }
         for (name, schema) in &describe.schemas {
             let schema = as_json(schema);
@@ -57,57 +64,43 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
             path.insert(meta.method.as_str().to_lowercase(), operation(registered, &describe));
         }
     }
-    schemas.insert("Error".to_owned(), error_schema());
+    schemas.insert("ErrorResponse".to_owned(), error_schema());
     let mut document = json!({
         "openapi": "3.1.0",
-        "info": {
-            "title": contract.title(),
-            "version": version,
-            "description": "Every answer is wrapped in an envelope: `success` first, then `data` or `error`. Unknown response fields must be ignored and unknown enum values tolerated.",
-            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-        },
+        "info": info(contract, version),
         "servers": [{ "url": BASE }],
-        "tags": tags.iter().map(|tag| json!({ "name": tag })).collect::<Vec<_>>(),
+        "tags": tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
-            "securitySchemes": {
-                "api_key": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "A secret key: `svc_live_…` or `svc_test_…`. The names listed with an operation are the scopes that the key needs.",
-                },
-            },
+            "securitySchemes": { SECURITY_SCHEME: security_scheme() },
             "parameters": shared_parameters(),
             "headers": headers(),
             "responses": responses(),
             "schemas": schemas,
         },
     });
-    open_free_objects(&mut document);
+    complete(&mut document);
     let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
     text.push('\n');
     Ok(text)
 }
 
-/// Says of objects whose fields the contract does not know that they may have any: generators read a bare `object` as an
-/// empty one.
-fn open_free_objects(value: &mut Value) {
-    const FIELDS: [&str; 6] =
-        ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
-    match value {
-        Value::Array(parts) => parts.iter_mut().for_each(open_free_objects),
-        Value::Object(parts) => {
-            let is_object = parts.get("type").is_some_and(|kind| {
-                kind == "object"
-                    || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
-            });
-            if is_object && !FIELDS.iter().any(|name| parts.contains_key(*name)) {
-                parts.insert("additionalProperties".into(), true.into());
-            }
-            parts.values_mut().for_each(open_free_objects);
-        }
-        _ => {}
-    }
+fn info(contract: Contract, version: &str) -> Value {
+    json!({
+        "title": contract.title(),
+        "version": version,
+        "description": DESCRIPTION,
+        "contact": { "name": "The operator of the service" },
+        "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+    })
+}
+
+fn security_scheme() -> Value {
+    json!({
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A secret API key: `svc_live_…` or `svc_test_…`. The names in the security requirement of an operation are the scopes that the key needs.",
+    })
 }
 
 fn operation(registered: &Registered, describe: &Describe) -> Value {
@@ -120,7 +113,7 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         operation.insert("description".into(), meta.description.into());
     }
     let scopes: Vec<&str> = meta.scope.iter().map(|scope| scope.as_str()).collect();
-    operation.insert("security".into(), json!([{ "api_key": scopes }]));
+    operation.insert("security".into(), json!([{ SECURITY_SCHEME: scopes }]));
     if let Some(paging) = meta.paging {
         operation.insert("x-svc-pagination".into(), paging.as_str().into());
     }
@@ -206,12 +199,12 @@ fn shared_parameters() -> Value {
     json!({
         "IdempotencyKey": {
             "name": "Idempotency-Key", "in": "header", "required": false,
-            "description": "A resend with the same value returns the first result without executing again.",
+            "description": "A unique key of your choice. Resending the request with the same key returns the first result without executing it again.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         },
         "Workspace": {
             "name": "X-Svc-Workspace", "in": "header", "required": false,
-            "description": "Partner keys: the client workspace to operate, by id or slug. Not needed where the key has a default client, or the partner only one.",
+            "description": "For partner keys: the id or slug of the client workspace. Not needed if the key has a default client or the partner has only one.",
             "schema": { "type": "string", "maxLength": 64 },
         },
     })
@@ -229,10 +222,13 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
         responses.insert(
             status.to_string(),
             json!({
-                "description": match status {
-                    201 => "Stored.",
-                    202 => "Begun; it goes on.",
-                    _ => "Done.",
+                "description": match (status, meta.paging) {
+                    (201, _) => "Created.",
+                    (202, _) => "Accepted. The work continues in the background.",
+                    (_, Some(Paging::Cursor)) => "A page of the list. Continue with `next_cursor`.",
+                    (_, Some(Paging::Offset | Paging::Page)) => "A page of the list.",
+                    (_, Some(Paging::OptIn)) => "The list, or with `paginate=true` a page of it.",
+                    _ => "Success.",
                 },
                 "headers": header_references(),
                 "content": content,
@@ -294,12 +290,12 @@ fn header_references() -> Value {
 fn headers() -> Value {
     let integer = json!({ "type": "integer" });
     json!({
-        "X-Request-Id": { "description": "Names the request in logs and to support.", "schema": { "type": "string" } },
-        "X-RateLimit-Limit": { "description": "The ceiling of the current window. Absent without a cap.", "schema": integer },
-        "X-RateLimit-Remaining": { "description": "Requests left in the window.", "schema": integer },
-        "X-RateLimit-Reset": { "description": "Seconds until the window resets.", "schema": integer },
+        "X-Request-Id": { "description": "The id of the request, for logs and support.", "schema": { "type": "string" } },
+        "X-RateLimit-Limit": { "description": "The maximum number of requests in the current window. Absent without a limit.", "schema": integer },
+        "X-RateLimit-Remaining": { "description": "The number of requests left in the window.", "schema": integer },
+        "X-RateLimit-Reset": { "description": "The number of seconds until the window resets.", "schema": integer },
         "Retry-After": {
-            "description": "Seconds after which a retry makes sense. Absent where it takes longer, as with a month's quota.",
+            "description": "The number of seconds to wait before a retry. Absent if the wait is longer than an hour, as for a monthly quota.",
             "schema": { "type": "integer", "minimum": 1, "maximum": LONGEST_RETRY_AFTER },
         },
     })
@@ -321,7 +317,7 @@ fn responses() -> Value {
             let response = json!({
                 "description": format!("`error.code` is one of: {}.", codes.join(", ")),
                 "headers": headers,
-                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorResponse" } } },
             });
             (format!("Error{status}"), response)
         })
@@ -336,6 +332,7 @@ fn error_schema() -> Value {
     let text = json!({ "type": "string" });
     json!({
         "type": "object",
+        "description": "The response to a request that failed.",
         "required": ["success", "error", "request_id"],
         "properties": {
             "success": { "type": "boolean", "const": false },
@@ -343,36 +340,39 @@ fn error_schema() -> Value {
                 "type": "object",
                 "required": ["type", "code", "message"],
                 "properties": {
-                    "type": { "type": "string", "enum": types, "description": "A closed set." },
-                    "code": { "type": "string", "x-extensible-enum": codes, "description": "Grows: handle unknown codes by their type." },
-                    "message": text,
-                    "param": { "type": "string", "description": "The dotted path of what is wrong, or the missing scope." },
+                    "type": { "type": "string", "enum": types, "description": "The type of error. No types will be added." },
+                    "code": { "type": "string", "x-extensible-enum": codes, "description": "The reason for the error. More codes can be added: handle unknown ones by `type`." },
+                    "message": { "type": "string", "description": "An explanation for people. Its wording can change." },
+                    "param": { "type": "string", "description": "The path of the invalid parameter or field, or the missing scope." },
                     "errors": {
                         "type": "array",
+                        "description": "All invalid fields, if there are several.",
                         "items": {
                             "type": "object",
                             "required": ["param", "message"],
                             "properties": {
                                 "param": text,
                                 "message": text,
-                                "code": { "type": "string", "description": "The same for machines. Grows." },
+                                "code": { "type": "string", "description": "The reason as a code. More codes can be added." },
                             },
                         },
                     },
-                    "recharge_url": { "type": "string", "format": "uri" },
-                    "run_id": text,
+                    "recharge_url": { "type": "string", "format": "uri", "description": "With `energy_depleted`: the page for buying Energy." },
+                    "run_id": { "type": "string", "description": "The id of the run that the error is about." },
                     "details": {
                         "type": "object",
+                        "additionalProperties": true,
+                        "description": "More about the error, depending on its code.",
                         "properties": {
                             "current_version": {
                                 "type": "integer",
-                                "description": "With `version_conflict`: the version that the object has now.",
+                                "description": "With `version_conflict`: the current version of the object.",
                             },
                         },
                     },
                 },
             },
-            "request_id": text,
+            "request_id": { "type": "string", "description": "The id of the request, also in the header `X-Request-Id`." },
         },
     })
 }

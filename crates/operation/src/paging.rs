@@ -15,20 +15,20 @@ const MOST: i64 = 100;
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct CursorQuery {
-    /// Rows per page. Above 100 it is lowered to 100.
+    /// Rows per page. Values above 100 count as 100.
     #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
-    /// The id of the last row of the page before.
+    /// Where to continue: the `next_cursor` of the previous page, or the id of its last row.
     starting_after: Option<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct OffsetQuery {
-    /// Rows per page. Above 100 it is lowered to 100.
+    /// Rows per page. Values above 100 count as 100.
     #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
-    /// Rows to skip.
+    /// How many rows to skip.
     #[param(minimum = 0, default = 0)]
     offset: Option<i64>,
 }
@@ -36,10 +36,10 @@ struct OffsetQuery {
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct PageQuery {
-    /// Rows per page. Above 100 it is lowered to 100.
+    /// Rows per page. Values above 100 count as 100.
     #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
-    /// The page. Behind the last one pages are empty.
+    /// The number of the page, from 1. Pages after the last one are empty.
     #[param(minimum = 1, default = 1)]
     page: Option<i64>,
 }
@@ -47,13 +47,12 @@ struct PageQuery {
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct OptInQuery {
-    /// `true` asks for pages with `has_more` and `next_cursor` instead of a plain array.
+    /// `true` returns pages with `has_more` and `next_cursor`. Without it, all rows up to the list's ceiling are returned.
     paginate: Option<bool>,
-    /// Rows per page: 20 if not given. For a plain array the most rows: if not given, as many as the list has, up to its
-    /// ceiling.
+    /// Rows per page; 20 if not given. Without `paginate=true`, the maximum number of rows; the list's ceiling if not given.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<i64>,
-    /// The `next_cursor` of the page before, unchanged.
+    /// Where to continue: the `next_cursor` of the previous page, unchanged.
     starting_after: Option<String>,
 }
 
@@ -201,12 +200,14 @@ fn filters(input: &Input<'_>) -> String {
 }
 
 impl<T> CursorList<T> {
-    /// The answer for `rows`, which were fetched with [`CursorPage::fetch`].
-    pub fn of(page: &CursorPage, mut rows: Vec<T>) -> Self {
+    /// The answer for `rows`, which were fetched with [`CursorPage::fetch`]; `cursor` gives what to send as
+    /// `starting_after` to continue after a row.
+    pub fn of(page: &CursorPage, mut rows: Vec<T>, cursor: impl FnOnce(&T) -> String) -> Self {
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
         rows.truncate(limit);
-        Self { data: rows, has_more }
+        let next_cursor = rows.last().filter(|_| has_more).map(cursor);
+        Self { data: rows, has_more, next_cursor }
     }
 }
 

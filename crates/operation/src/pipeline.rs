@@ -8,7 +8,7 @@ use crate::gate::Passed;
 use crate::input::Input;
 use crate::meta::Meta;
 use crate::panics::catch_panic;
-use crate::progress::{Pipeline, Progress};
+use crate::progress::{Gate, Pipeline, Progress};
 use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
@@ -90,14 +90,14 @@ impl Pipeline {
     /// operation takes.
     pub fn reject(&self, head: &Head<'_>, error: Error) -> Response {
         let mut progress = self.begin(head);
-        progress.gate = "size";
+        progress.gate = Gate::Size;
         self.refuse(progress, error)
     }
 
     /// The response for an admitted request whose body could not be read.
     pub fn reject_body(&self, admitted: Admitted, error: Error) -> Response {
         let mut progress = admitted.progress;
-        progress.gate = "size";
+        progress.gate = Gate::Size;
         self.refuse(progress, error)
     }
 
@@ -118,11 +118,11 @@ impl Pipeline {
         body: &[u8],
         progress: &mut Progress,
     ) -> Result<Reply> {
-        progress.gate = "idempotency";
+        progress.gate = Gate::Idempotency;
         request.passed.caller.idempotency_key = idempotency_key.transpose()?;
         let Some(ask) = request.ask(body, self.seal.clone()) else {
             let call = self.prepare(&request, body, progress).await?;
-            progress.gate = "operation";
+            progress.gate = Gate::Operation;
             return self.call(call, request.caller(), progress).await;
         };
         let deadline = Instant::now() + self.limits.duplicate_wait;
@@ -135,7 +135,7 @@ impl Pipeline {
                 Some(_) => {}
                 None => {
                     let call = self.prepare(&request, body, progress).await?;
-                    progress.gate = "operation";
+                    progress.gate = Gate::Operation;
                     match self.call_once(call, request.caller(), &ask, progress).await? {
                         Once::Reply(reply) => return Ok(reply),
                         Once::Failed(error) => return Err(error),
@@ -145,7 +145,7 @@ impl Pipeline {
                 }
             }
             if Instant::now() >= deadline {
-                let message = "The first request with this `Idempotency-Key` is still running.";
+                let message = "The first request with this `Idempotency-Key` is still executing.";
                 return Err(Error::new(Code::IdempotencyInProgress, message).retry_after(2));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -155,7 +155,7 @@ impl Pipeline {
     /// Quota, budget, then the input.
     async fn prepare(&self, request: &Request, body: &[u8], progress: &mut Progress) -> Result<Call> {
         self.quota(request.caller(), progress).await?;
-        progress.gate = "body";
+        progress.gate = Gate::Body;
         let registered = self
             .registry
             .operations()
@@ -271,6 +271,8 @@ impl Pipeline {
     }
 
     fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
+        let latency = progress.began.elapsed();
+        self.metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
         let mut headers = reply.headers;
         headers.push(("x-request-id", progress.request.as_str().to_owned()));
         if let Some(window) = progress.window {
@@ -300,20 +302,20 @@ impl Pipeline {
         let status = reply.status;
         let body = match reply.body {
             ReplyBody::Whole(text) => {
-                self.log.push(progress.row(status));
+                self.log.push(progress.row(status, latency));
                 ResponseBody::Json(text)
             }
             ReplyBody::Events(events) => {
                 headers.push(("cache-control", "no-store".to_owned()));
                 // Proxies would otherwise collect the events.
                 headers.push(("x-accel-buffering", "no".to_owned()));
-                ResponseBody::Events(self.send_events(events, progress))
+                ResponseBody::Events(self.send_events(events, progress, latency))
             }
         };
         Response { status, headers, body }
     }
 
-    fn send_events(&self, events: EventStream, progress: Progress) -> Chunks {
+    fn send_events(&self, events: EventStream, progress: Progress, latency: Duration) -> Chunks {
         let request = progress.request.clone();
         let scope = progress.operation.and_then(|meta| meta.scope);
         let key = progress.key.as_ref().map(|stored| KeyWatch {
@@ -323,7 +325,7 @@ impl Pipeline {
             workspace: progress.workspace,
             scope,
         });
-        let row = LastingRow::new(self.log.clone(), progress.row(200));
+        let row = LastingRow::new(self.log.clone(), progress.row(200, latency));
         Sending::new(events, request, key, row, &self.limits).chunks()
     }
 }
@@ -418,7 +420,7 @@ fn worth_retrying(code: Code) -> bool {
 
 /// The stored answer as this request's: an error names the request that it answers, which is in `X-Request-Id` too.
 fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
-    progress.gate = "idempotency";
+    progress.gate = Gate::Idempotency;
     let mut text = outcome.body;
     if outcome.status >= 400 {
         let mut body: Map<String, Value> = serde_json::from_str(&text).map_err(Error::internal)?;

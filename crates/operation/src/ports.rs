@@ -8,7 +8,7 @@ use store::{Read, Tx};
 /// What a piece of work is charged to.
 #[derive(Debug, Clone)]
 pub struct Charge {
-    /// Who asked for it.
+    /// What created the index.
     pub caller: Caller,
     /// The run that spends.
     pub run: RunId,
@@ -110,23 +110,23 @@ pub trait EnergyMeter: Send + Sync {
 /// A step of a run, as bills show it; a query selects its columns in this order.
 #[derive(Debug, Clone, PartialEq, Eq, diesel::Queryable)]
 pub struct TraceStep {
-    /// Its id.
+    /// The id.
     pub id: StepId,
     /// Its place in the run.
     pub position: i64,
-    /// What it was, such as a call of the model or of a tool.
+    /// The type of step, such as a model call or a tool call.
     pub kind: String,
-    /// The model or the tool.
+    /// The name of the model or tool.
     pub name: String,
-    /// How it ended.
+    /// The final status.
     pub status: String,
-    /// Tokens that went in.
+    /// The number of input tokens.
     pub input_tokens: i64,
-    /// Tokens that came out.
+    /// The number of output tokens.
     pub output_tokens: i64,
-    /// Energy that it cost.
+    /// The Energy spent, after refunds.
     pub energy: i64,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
     /// When it ended; `None` while it has not.
     pub completed_at: Option<Timestamp>,

@@ -4,13 +4,14 @@ use crate::Services;
 use crate::deprecation::Retiring;
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
+use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Code, RequestId, Timestamp, WorkspaceId};
+use model::{Code, RequestId, Timestamp, WorkspaceId, text_enum};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store::Db;
 
 /// The pipeline and all that it asks.
@@ -31,19 +32,55 @@ pub struct Pipeline {
     pub seal: Arc<Seal>,
     /// The request log.
     pub log: RequestLog,
+    /// Counts requests.
+    pub metrics: RequestMetrics,
     /// What operations ask for.
     pub services: Arc<Services>,
     /// What the installation set.
     pub limits: Limits,
 }
 
+text_enum! {
+    /// The checks of a request, in their order (docs/architecture.md).
+    pub enum Gate {
+        /// The sizes of headers and body.
+        Size = "size",
+        /// The key.
+        Credential = "credential",
+        /// Requests per minute.
+        Rate = "rate",
+        /// The address.
+        Route = "route",
+        /// The workspace.
+        Workspace = "workspace",
+        /// The workspace's plan.
+        Plan = "plan",
+        /// The key's scopes.
+        Scope = "scope",
+        /// What test keys may do.
+        TestMode = "test_mode",
+        /// The `Idempotency-Key`.
+        Idempotency = "idempotency",
+        /// Requests per month.
+        Quota = "quota",
+        /// The key's budget.
+        Budget = "budget",
+        /// The input.
+        Body = "body",
+        /// The operation itself.
+        Operation = "operation",
+    }
+}
+
 /// How far a request has come: all that its headers and its log row need.
 pub(crate) struct Progress {
     pub(crate) request: RequestId,
-    pub(crate) gate: &'static str,
+    pub(crate) gate: Gate,
     pub(crate) key: Option<Arc<StoredKey>>,
     pub(crate) window: Option<Window>,
     pub(crate) operation: Option<&'static Meta>,
+    /// The operation's place in the registry.
+    pub(crate) place: Option<usize>,
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) allow: Option<String>,
     pub(crate) came_at: Timestamp,
@@ -69,10 +106,11 @@ impl Pipeline {
         let came_at = self.now();
         Progress {
             request: RequestId::new(came_at, &*self.db.random()),
-            gate: "size",
+            gate: Gate::Size,
             key: None,
             window: None,
             operation: None,
+            place: None,
             workspace: None,
             allow: None,
             retiring: self.registry.retiring(head.method, head.path),
@@ -89,8 +127,14 @@ impl Pipeline {
 }
 
 impl Progress {
+    /// The gate that rejected the request; `None` where all let it through.
+    pub(crate) fn rejected_by(&self) -> Option<Gate> {
+        self.code.map(|_| self.gate)
+    }
+
     /// Its row of the request log.
-    pub(crate) fn row(self, status: u16) -> LogRow {
+    pub(crate) fn row(self, status: u16, latency: Duration) -> LogRow {
+        let gate = self.rejected_by().map(Gate::as_str);
         LogRow {
             id: self.request.as_str().to_owned(),
             created_at: self.came_at,
@@ -101,9 +145,9 @@ impl Progress {
             path: self.path,
             status: i64::from(status),
             code: self.code.map(Code::as_str),
-            gate: self.code.map(|_| self.gate),
+            gate,
             livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
-            latency_us: i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX),
+            latency_us: i64::try_from(latency.as_micros()).unwrap_or(i64::MAX),
             energy: self.energy,
             replayed: self.original_request.is_some(),
             client_request_id: self.client_request_id,

@@ -2,11 +2,10 @@
 //! again. The contract shows `T`; a test of the area must hold the text against it.
 
 use crate::answer::{Answer, Reply};
-use crate::lists::{Pagination, describe_pages};
+use crate::lists::{Pagination, describe_cursor_page, describe_pages};
 use crate::{Describe, Json};
 use model::{Error, Result};
 use serde::Serialize;
-use serde_json::json;
 use std::marker::PhantomData;
 use store::{CursorPage, PageNumber};
 use utoipa::ToSchema;
@@ -142,18 +141,7 @@ impl<T: Serialize + ToSchema> Answer for RawCursorList<T> {
     }
 
     fn describe(describe: &mut Describe) {
-        let row = describe.schema_json::<T>();
-        describe.success(
-            200,
-            json!({
-                "data": { "type": "array", "items": row },
-                "has_more": { "type": "boolean" },
-                "next_cursor": {
-                    "type": ["string", "null"],
-                    "description": "What to send as `starting_after` for the next page; `null` at the end.",
-                },
-            }),
-        );
+        describe_cursor_page::<T>(describe);
     }
 }
 
@@ -200,7 +188,7 @@ impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawPageList<T,
 mod tests {
     use super::*;
     use crate::{Created, CursorList, PageList, With};
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     #[derive(Debug, Clone, Serialize, ToSchema)]
     struct Note {
@@ -257,8 +245,8 @@ mod tests {
         );
         let all = of(2);
         assert_eq!(all["next_cursor"], Value::Null);
-        let typed = sent(CursorList { data: notes(), has_more: false });
-        assert_eq!(all["data"], serde_json::from_str::<Value>(&typed.1).unwrap()["data"]);
+        let typed = sent(CursorList { data: notes(), has_more: false, next_cursor: None });
+        assert_eq!(all, serde_json::from_str::<Value>(&typed.1).unwrap());
     }
 
     #[test]

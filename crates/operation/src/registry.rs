@@ -13,6 +13,9 @@ pub trait Domain {
     /// The area's name in the contract.
     const AREA: &'static str;
 
+    /// What the area is about, in a few sentences for the contract.
+    const DESCRIPTION: &'static str;
+
     /// Its operations, in the contract's order.
     fn operations() -> Operations;
 
@@ -31,6 +34,7 @@ pub struct Registered {
     pub operation: Box<dyn Operation>,
     /// The area it belongs to.
     pub area: &'static str,
+    pub(crate) area_description: &'static str,
     checks: OnceLock<Checks>,
     pub(crate) retiring: Option<Arc<Retiring>>,
 }
@@ -88,7 +92,7 @@ impl Registry {
             self.add_event_type(kind)?;
         }
         for operation in D::operations() {
-            self.add(operation, D::AREA)?;
+            self.add(operation, D::AREA, D::DESCRIPTION)?;
         }
         Ok(self)
     }
@@ -107,7 +111,12 @@ impl Registry {
         Ok(())
     }
 
-    fn add(&mut self, operation: Box<dyn Operation>, area: &'static str) -> Result<()> {
+    fn add(
+        &mut self,
+        operation: Box<dyn Operation>,
+        area: &'static str,
+        area_description: &'static str,
+    ) -> Result<()> {
         let meta = operation.meta();
         if self.operations.iter().any(|other| other.meta().id == meta.id) {
             return Err(Error::internal(format!("two operations are called {}", meta.id)));
@@ -115,7 +124,8 @@ impl Registry {
         let place = self.operations.len();
         let retiring = Retiring::of(meta)?.map(Arc::new);
         self.any_retiring |= retiring.is_some();
-        self.operations.push(Registered { operation, area, checks: OnceLock::new(), retiring });
+        let checks = OnceLock::new();
+        self.operations.push(Registered { operation, area, area_description, checks, retiring });
         let pattern = positional(meta.path);
         if let Ok(found) = self.router.at_mut(&pattern)
             && let Some(first) = found.value.first().and_then(|first| self.operations.get(*first))

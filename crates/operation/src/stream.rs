@@ -167,7 +167,10 @@ impl KeyWatch {
             let workspace = self.directory.workspace(id).await?;
             let workspace =
                 workspace.filter(|workspace| stored.key.operates(workspace)).ok_or_else(|| {
-                    Error::new(Code::WorkspaceNotFound, "There is no such workspace for this key.")
+                    Error::new(
+                        Code::WorkspaceNotFound,
+                        "The workspace does not exist, or the key has no access to it.",
+                    )
                 })?;
             if let Some(reason) = &workspace.blocked_reason {
                 return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));

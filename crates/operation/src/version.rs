@@ -25,7 +25,7 @@ impl FromInput for IfMatch {
             .name(HEADER)
             .parameter_in(ParameterIn::Header)
             .description(Some(
-                "The version that is meant, such as `\"7\"`; another one is a 409 `version_conflict`.",
+                "The expected version, such as `\"7\"`. If the object has another version, the request is rejected with 409 `version_conflict`.",
             ))
             .schema(Some(String::schema()));
         describe.parameter(parameter.build());
@@ -113,9 +113,12 @@ impl ExpectedVersion {
 }
 
 fn refusal(param: &str, details: Map<String, Value>) -> Error {
-    Error::new(Code::VersionConflict, "The object has changed since that version; read it again.")
-        .param(param)
-        .with("details", details)
+    Error::new(
+        Code::VersionConflict,
+        "The object was changed since that version. Get it and repeat the change.",
+    )
+    .param(param)
+    .with("details", details)
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Source {
     /// The request.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The import.
+    /// The id of the import.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import_id: Option<String>,
 }

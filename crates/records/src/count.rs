@@ -16,7 +16,7 @@ pub const EXACT_IN_LISTS: i64 = 10_000;
 /// How many items a collection has, and when that was so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemCount {
-    /// Live items.
+    /// The number of live items.
     pub items: i64,
     /// When there were exactly so many.
     pub exact_at: Option<Timestamp>,

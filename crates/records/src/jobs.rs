@@ -8,6 +8,7 @@ use ::jobs::{Job, JobError};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
+use store::logs::Retention;
 
 #[derive(Deserialize)]
 struct Rewrite {
@@ -18,13 +19,13 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The engine's jobs.
-pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
+pub fn jobs(shapes: &Arc<Shapes>, activity: Retention) -> Vec<Job> {
     let [recomputing, cascading, emptying, purging, rewriting] = std::array::from_fn(|_| shapes.clone());
     let mut jobs = vec![
         Job::after(
             rewrite::JOB,
             "a field changes its type, its choices or goes",
-            "brings the items after it",
+            "converts the items",
             move |job| {
                 let shapes = rewriting.clone();
                 async move {
@@ -50,19 +51,22 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
         Job::after(
             links::CASCADE,
             "an item with many links is trashed",
-            "takes its links along",
+            "moves the items that follow it to the trash",
             move |job| {
                 let shapes = cascading.clone();
                 async move { Ok(links::cascade(&shapes, job).await?) }
             },
         ),
-        Job::after(purge::EMPTY, "the trash is emptied", "deletes its items for good", move |job| {
+        Job::after(purge::EMPTY, "the trash is emptied", "deletes its items permanently", move |job| {
             purge::empty(emptying.clone(), job)
         }),
-        Job::every(purge::PURGE, HOUR, "deletes for good what was in the trash for its time", move |job| {
-            purge::purge_old(purging.clone(), job)
-        }),
-        Job::every(purge::FORGET, DAY, "forgets old activity", purge::forget),
+        Job::every(
+            purge::PURGE,
+            HOUR,
+            "permanently deletes what has been in the trash for 30 days",
+            move |job| purge::purge_old(purging.clone(), job),
+        ),
+        Job::every(purge::FORGET, DAY, "deletes old activity", move |job| purge::forget(job, activity)),
     ];
     jobs.extend(indexes::jobs::jobs(shapes));
     jobs

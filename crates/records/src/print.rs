@@ -29,12 +29,12 @@ pub struct Selection {
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct SelectionParams {
-    /// The fields that `data` has, by key, with commas between. Without it all of them, or those of the view.
+    /// The keys of the fields in `data`, separated by commas; all fields, or those of the view, if not given.
     fields: Option<String>,
-    /// Relation fields, by key, with commas between, at most 10: the items that they point to come along in `expanded`,
-    /// at most 25 each.
+    /// The keys of up to 10 relation fields, separated by commas. The items that they refer to are returned in
+    /// `expanded`, at most 25 each.
     expand: Option<String>,
-    /// What to add to items: `comment_count`, which they have anyway.
+    /// What to add to items. `comment_count` is always included.
     #[param(inline, style = Form, explode = false, min_items = 1)]
     include: Option<Vec<ItemPart>>,
 }
@@ -55,7 +55,7 @@ impl FromInput for Selection {
         };
         if let Some(name) = list("include")?.into_iter().flatten().find(|name| name != "comment_count") {
             let name: String = name.chars().take(63).collect();
-            let rule = format!("has no part `{name}`: there is `comment_count`");
+            let rule = format!("does not support `{name}`, only `comment_count`");
             return Err(Error::invalid("include", rule));
         }
         Ok(Self { fields: list("fields")?, expand: list("expand")?.unwrap_or_default() })
@@ -102,7 +102,7 @@ impl Selection {
                 let name: String = name.chars().take(63).collect();
                 Error::invalid(
                     param,
-                    format_args!("names `{name}`, which is not a field of this {}{hint}", shape.noun()),
+                    format_args!("contains `{name}`, which is not a field of this {}{hint}", shape.noun()),
                 )
             })
         };
@@ -116,13 +116,13 @@ impl Selection {
         let mut expanded = Vec::new();
         let relations: BTreeSet<&str> = self.expand.iter().map(String::as_str).collect();
         if relations.len() > MOST_EXPANDED {
-            return Err(Error::invalid("expand", format_args!("must name at most {MOST_EXPANDED} fields")));
+            return Err(Error::invalid("expand", format_args!("must have at most {MOST_EXPANDED} fields")));
         }
         for name in relations {
             let field = field("expand", name)?;
             let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);
             let target = target.ok_or_else(|| {
-                Error::invalid("expand", format_args!("names `{name}`, which is no relation field"))
+                Error::invalid("expand", format_args!("contains `{name}`, which is not a relation field"))
             })?;
             expanded.extend(expand(read, shapes, shape, &field.key, target, found)?);
         }

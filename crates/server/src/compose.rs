@@ -1,22 +1,29 @@
 //! The composition: which areas there are, and what they are handed.
 
+use crate::process;
 use agents::RunEngine;
 use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
-use auth::{Directory, Quotas, RateWindows, Seal, Spending};
+use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
-use events::{Deliveries, EventsParts};
+use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::LinkDirectory;
-use operation::{Areas, Group, Limits, Pipeline, RawRoute, Registry, RequestLog, Services};
-use rest::{Api, Contracts};
+use operation::{
+    Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
+    RequestMetrics, Services, TableGauge,
+};
+use prometheus::core::Collector;
+use records::activity::BoundedActivity;
+use rest::{Api, Contracts, Readiness};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use store::logs::{BoundedLog, Logs, Retention};
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
@@ -31,6 +38,41 @@ const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, dat
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
     AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
+}
+
+/// The tables of all groups with sealed values. Nothing can be sealed for others.
+const SEALED: [&[&SealedTable]; 3] = [auth::SEALED, agents::SEALED, events::SEALED];
+
+/// The tables of all groups with sealed values.
+pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
+    SEALED.into_iter().flatten().copied()
+}
+
+/// How long the logs of the service are kept, and up to which size.
+#[derive(Debug, Clone, Copy)]
+pub struct LogRetention {
+    /// The request log.
+    pub requests: Retention,
+    /// The activity of items. Collections may keep theirs for a shorter time.
+    pub activity: Retention,
+    /// Events, deliveries and received requests.
+    pub events: EventRetention,
+}
+
+impl LogRetention {
+    /// The logs themselves, for trimming them and for showing their sizes.
+    pub fn logs(self) -> Logs {
+        let own: [Arc<dyn BoundedLog>; 2] =
+            [Arc::new(BoundedRequestLog(self.requests)), Arc::new(BoundedActivity(self.activity))];
+        Logs::new(own.into_iter().chain(self.events.logs()))
+    }
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        let of_days = Retention::of_days;
+        Self { requests: of_days(30), activity: of_days(3_650), events: EventRetention::default() }
+    }
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
@@ -51,6 +93,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
+    /// How long logs are kept.
+    pub retention: LogRetention,
     /// Where runs live. It outlives the HTTP server.
     pub runtime: tokio::runtime::Handle,
 }
@@ -69,6 +113,12 @@ pub struct Service {
     pub jobs: Runner,
     /// Places events in the log and delivers them. Not started either.
     pub deliveries: Deliveries,
+    /// Whether requests should come here.
+    pub readiness: Arc<Readiness>,
+    /// What operators watch.
+    pub metrics: Arc<Metrics>,
+    /// The logs that have a size.
+    pub logs: Logs,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
 }
@@ -78,8 +128,10 @@ impl Service {
     ///
     /// # Errors
     /// When two operations claim the same address or id, or two jobs the same name.
+    #[expect(clippy::too_many_lines, reason = "one list of everything that the service is made of")]
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, runtime } = parts;
+        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, retention, runtime } =
+            parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
@@ -99,7 +151,7 @@ impl Service {
             base_url: base_url.clone(),
             spending: spending.clone(),
             runtime,
-        });
+        })?;
         let receiver = Receiver::new(ReceiverParts {
             db: db.clone(),
             seal: seal.clone(),
@@ -109,18 +161,27 @@ impl Service {
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
-        let events = EventsParts::new(&db, types, connector.clone(), seal.clone());
-        let Joined { services, jobs, raw_routes } = join([
-            operation::foundation(),
+        let events = EventsParts::new(&db, types, connector.clone(), seal.clone())?;
+        let outbound = connector.collectors();
+        let logs = retention.logs();
+        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
+            operation::foundation(retention.requests, logs.clone()),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
-            data::group(&db, &files),
-            events.group(receiver),
+            data::group(&db, &files, retention.activity),
+            events.group(receiver, retention.events),
         ])?;
+        seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
         let services = services.with_shared(seal.clone());
         let (stop, stopping) = watch::channel(false);
-        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping);
+        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;
+        let requests = RequestMetrics::new(&registry)?;
+        metrics.extend(db.metrics()?);
+        metrics.extend(process::collectors(db.now(), VERSION)?);
+        metrics.extend(outbound.into_iter().chain(log.collectors()).chain(requests.collectors()));
+        let metrics = Arc::new(Metrics::new(db.clone(), metrics, table_gauges)?);
+        let readiness = Arc::new(Readiness::new(db.clone()));
         let pipeline = Pipeline {
             registry,
             db,
@@ -130,13 +191,26 @@ impl Service {
             spending,
             seal,
             log,
+            metrics: requests,
             services: Arc::new(services),
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
         let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
-        Ok(Self { pipeline, contracts, raw_routes, engine, jobs, deliveries, stop, log_writer })
+        Ok(Self {
+            pipeline,
+            contracts,
+            raw_routes,
+            engine,
+            jobs,
+            deliveries,
+            readiness,
+            metrics,
+            logs,
+            stop,
+            log_writer,
+        })
     }
 
     /// What is served, for an HTTP server.
@@ -145,6 +219,8 @@ impl Service {
             pipeline: self.pipeline.clone(),
             contracts: self.contracts.clone(),
             raw_routes: self.raw_routes.clone(),
+            readiness: self.readiness.clone(),
+            metrics: self.metrics.clone(),
         }
     }
 
@@ -162,10 +238,13 @@ impl Service {
 }
 
 /// What all groups add to the service.
+#[derive(Default)]
 struct Joined {
     services: Services,
     jobs: Vec<Job>,
     raw_routes: Vec<Arc<dyn RawRoute>>,
+    metrics: Vec<Box<dyn Collector>>,
+    table_gauges: Vec<TableGauge>,
 }
 
 /// Puts groups together: what one offers to the others is handed to them as services.
@@ -173,7 +252,7 @@ struct Joined {
 /// # Errors
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
-    let mut joined = Joined { services: Services::default(), jobs: Vec::new(), raw_routes: Vec::new() };
+    let mut joined = Joined::default();
     let mut link_targets = Vec::new();
     for group in groups {
         joined.services = joined.services.and(group.services);
@@ -184,6 +263,8 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
             joined.jobs.push(job);
         }
         joined.raw_routes.extend(group.raw_routes);
+        joined.metrics.extend(group.metrics);
+        joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
     }
     joined.services = joined.services.with(LinkDirectory::new(link_targets));

@@ -1,10 +1,13 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
-use crate::values::{http_url, whole};
+use crate::compose::LogRetention;
+use crate::values::{http_url, size, whole};
 use agents::providers::{Prices, Tiers};
 use clap::{Args, Command};
+use events::EventRetention;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use store::logs::Retention;
 
 /// What an installation sets. `svc serve --help` lists all of it, and docs/configuration.md explains it.
 #[derive(Debug, Clone, Args)]
@@ -38,6 +41,10 @@ pub struct Config {
     #[arg(long, env = "SVC_LISTEN", global = true, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: String,
 
+    /// Where to serve metrics, beside health and readiness. Without a key, so on a private network. Off if not set.
+    #[arg(long, env = "SVC_ADMIN_LISTEN", global = true, value_name = "ADDRESS")]
+    pub admin_listen: Option<String>,
+
     /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
     #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = http_url)]
     pub base_url: Option<String>,
@@ -61,6 +68,16 @@ pub struct Config {
     /// Default, with SQLite: made once, in the data folder.
     #[arg(long, env = "SVC_SECRET_KEY", global = true, value_name = "BASE64", hide_env_values = true)]
     pub secret_key: Option<String>,
+
+    /// The key before `secret_key`, while it is rotated: opens what is sealed under it, until `svc secrets rotate` has run.
+    #[arg(
+        long,
+        env = "SVC_SECRET_KEY_PREVIOUS",
+        global = true,
+        value_name = "BASE64",
+        hide_env_values = true
+    )]
+    pub secret_key_previous: Option<String>,
 
     /// Addresses that outbound HTTP may reach although they are not public, separated by commas: `127.0.0.1:9000`,
     /// `10.0.0.0/8`, `*.internal.example:8080`.
@@ -94,7 +111,7 @@ pub struct Config {
     )]
     pub openai_base_url: String,
 
-    /// Its key.
+    /// The key of the field.
     #[arg(long, env = "SVC_OPENAI_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
     pub openai_api_key: Option<String>,
 
@@ -137,6 +154,121 @@ pub struct Config {
     )]
     pub default_rpm: i64,
 
+    /// Days after which rows of the request log are deleted.
+    #[arg(
+        long,
+        env = "SVC_REQUEST_LOG_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub request_log_days: i64,
+
+    /// The size of the request log, such as `512MiB`. The oldest rows are deleted when it is larger.
+    #[arg(
+        long,
+        env = "SVC_REQUEST_LOG_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub request_log_size: i64,
+
+    /// Days after which events are deleted.
+    #[arg(
+        long,
+        env = "SVC_EVENT_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub event_days: i64,
+
+    /// The size of the log of events.
+    #[arg(
+        long,
+        env = "SVC_EVENT_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub event_size: i64,
+
+    /// Days after which deliveries of events that have ended are deleted.
+    #[arg(
+        long,
+        env = "SVC_DELIVERY_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub delivery_days: i64,
+
+    /// The size of deliveries, with their attempts and bodies.
+    #[arg(
+        long,
+        env = "SVC_DELIVERY_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub delivery_size: i64,
+
+    /// Days after which requests that inbound webhooks received are deleted.
+    #[arg(
+        long,
+        env = "SVC_INBOUND_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "14",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub inbound_days: i64,
+
+    /// The size of the requests that inbound webhooks received.
+    #[arg(
+        long,
+        env = "SVC_INBOUND_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub inbound_size: i64,
+
+    /// Days after which the activity of items is deleted, where its collection does not say fewer.
+    #[arg(
+        long,
+        env = "SVC_ACTIVITY_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "3650",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub activity_days: i64,
+
+    /// The size of the activity of items.
+    #[arg(
+        long,
+        env = "SVC_ACTIVITY_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size
+    )]
+    pub activity_size: i64,
+
     /// What is logged, such as `info` or `info,svc_operation=debug`.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
@@ -162,6 +294,20 @@ impl Config {
             .unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("svc.db").display()))
     }
 
+    /// How long logs are kept, and up to which size.
+    pub fn log_retention(&self) -> LogRetention {
+        let retention = |days, bytes| Retention { days, bytes };
+        LogRetention {
+            requests: retention(self.request_log_days, self.request_log_size),
+            activity: retention(self.activity_days, self.activity_size),
+            events: EventRetention {
+                events: retention(self.event_days, self.event_size),
+                deliveries: retention(self.delivery_days, self.delivery_size),
+                inbound_requests: retention(self.inbound_days, self.inbound_size),
+            },
+        }
+    }
+
     /// How the world reaches the service, without a slash at the end.
     pub fn base_url(&self) -> String {
         let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
@@ -180,16 +326,21 @@ pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
         .filter(|argument| argument.get_env().is_some())
         .map(|argument| argument.get_id().to_string())
         .collect();
-    command = command.mut_args(|argument| {
-        let is_empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
-        if is_empty { argument.env(None::<&'static str>) } else { argument }
-    });
+    command = without_empty_variables(command);
     let Some(path) = config_path() else { return Ok(command) };
     for (name, value) in read_file(&path)? {
         anyhow::ensure!(known.contains(&name), "{}: there is no setting `{name}`", path.display());
         command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
     }
     Ok(command)
+}
+
+fn without_empty_variables(command: Command) -> Command {
+    let command = command.mut_args(|argument| {
+        let is_empty = argument.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+        if is_empty { argument.env(None::<&'static str>) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// The file is looked for before the command line is parsed, because it provides that parse's defaults.

@@ -8,6 +8,8 @@ mod demo;
 mod local;
 mod logging;
 mod operator_error;
+mod process;
+mod secret_key;
 mod serve;
 mod tiers;
 mod values;
@@ -17,5 +19,5 @@ mod values;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-pub use compose::{Service, ServiceParts, VERSION, registry};
+pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry, sealed_tables};
 pub use config::{Config, read_config};

@@ -2,13 +2,12 @@
 
 use crate::compose::{Service, ServiceParts};
 use crate::operator_error::cause;
+use crate::secret_key::{Keys, follow, open_seal};
 use crate::{Config, demo, tiers};
-use actix_web::dev::Server;
+use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
-use auth::{RateWindows, Seal, is_sealed_under};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use auth::RateWindows;
 use egress::{Connector, Policy};
 use events::Delivering;
 use jobs::Running;
@@ -28,8 +27,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Connections that may wait to be taken.
 const BACKLOG: u32 = 1024;
-/// Where a key that was made is kept, in the data folder.
-const KEY_FILE: &str = "secret.key";
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -50,7 +47,8 @@ pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     Db::migrate(&backend).map_err(cause)
 }
 
-fn backend(config: &Config) -> anyhow::Result<Backend> {
+/// The configured database.
+pub(crate) fn backend(config: &Config) -> anyhow::Result<Backend> {
     Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
 }
 
@@ -72,12 +70,9 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
-    let seal = match settings.seal {
-        Some(seal) => seal,
-        None => read_seal(&make_key(&config.data_dir.join(KEY_FILE))?)?,
-    };
-    check_key(&db, &seal).await?;
+    let seal = open_seal(&config, settings.keys, &db).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
+    let followed = db.background();
     let service = Service::new(ServiceParts {
         db,
         tiers: settings.tiers,
@@ -87,6 +82,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         rates: settings.rates,
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
+        retention: config.log_retention(),
         runtime,
     })
     .map_err(cause)?;
@@ -98,8 +94,10 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     if let Some(workers) = config.workers {
         server = server.workers(workers);
     }
+    let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start());
+    let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(welcome) = welcome {
@@ -110,17 +108,42 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         () = signals.arrive() => {}
     }
     tracing::info!("stopping");
+    key_refresh.abort();
+    service.readiness.stop();
     tokio::select! {
-        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped,
+        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped?,
         () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),
     }
+    // Last, so that operators can watch the service stop.
+    if let Some(admin) = admin {
+        admin.stop(false).await;
+    }
+    Ok(())
+}
+
+/// Serves health, readiness and metrics where there is an address for them, until the handle is stopped.
+fn serve_admin(
+    service: &Service,
+    listeners: Option<Vec<TcpListener>>,
+) -> anyhow::Result<Option<ServerHandle>> {
+    let Some(listeners) = listeners else { return Ok(None) };
+    let server = rest::admin_server(&service.api(), listeners)?;
+    let handle = server.handle();
+    actix_web::rt::spawn(async move {
+        if let Err(error) = server.await {
+            tracing::error!(%error, "metrics are not served any more");
+        }
+    });
+    Ok(Some(handle))
 }
 
 /// What the settings stand for. All that can be wrong with them is found here, before anything is made or changed.
 struct Settings {
     listeners: Vec<TcpListener>,
-    /// `None` where a key is to be made.
-    seal: Option<Seal>,
+    /// `None` where no metrics are to be served.
+    admin_listeners: Option<Vec<TcpListener>>,
+    /// `None` where a key is to be generated.
+    keys: Option<Keys>,
     connector: Connector,
     rates: RateWindows,
     tiers: Tiers,
@@ -132,24 +155,27 @@ impl Settings {
         let backend = backend(config)?;
         let folder = &config.data_dir;
         anyhow::ensure!(folder.is_dir() || !folder.exists(), "{} is no folder", folder.display());
-        let seal = configured_seal(config, &backend)?;
+        let keys = Keys::read(config, &backend)?;
         let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
             .context("SVC_ALLOW_OUTBOUND")?;
-        let listeners = listen(&config.listen).with_context(|| format!("listening on {}", config.listen))?;
+        let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
+        let listeners = listen(&config.listen)?;
+        let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
         let rates = match &config.redis_url {
             Some(url) => RateWindows::shared(url, &SystemRandom::default()).await.context("SVC_REDIS_URL")?,
             None => RateWindows::local(),
         };
         // Loading the model takes seconds of computing, which must not stop the runtime.
-        let loading = config.clone();
-        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading)).await??;
-        Ok(Self { listeners, seal, connector: Connector::new(policy)?, rates, tiers })
+        let connector = Connector::new(policy)?;
+        let (loading, beside) = (config.clone(), connector.clone());
+        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
+        Ok(Self { listeners, admin_listeners, keys, connector, rates, tiers })
     }
 }
 
 /// Takes every address that `address` stands for, as far as this machine has it. Callers wait from here on until they
 /// are served.
-fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
+pub(crate) fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
     let mut listeners = Vec::new();
     let mut failure = ErrorKind::AddrNotAvailable.into();
     for address in address.to_socket_addrs()? {
@@ -206,60 +232,4 @@ impl StopSignals {
             _ = self.interrupt.recv() => {}
         }
     }
-}
-
-/// The key under which secrets are sealed: configured, or kept in the data folder. `None` where one is to be made, for a
-/// database that has this process only.
-fn configured_seal(config: &Config, backend: &Backend) -> anyhow::Result<Option<Seal>> {
-    if let Some(text) = &config.secret_key {
-        return read_seal(text).context("SVC_SECRET_KEY").map(Some);
-    }
-    let path = config.data_dir.join(KEY_FILE);
-    match (std::fs::read_to_string(&path), backend) {
-        (Ok(text), _) => read_seal(&text).with_context(|| path.display().to_string()).map(Some),
-        (Err(error), Backend::Sqlite(_)) if error.kind() == ErrorKind::NotFound => Ok(None),
-        (Err(error), Backend::Postgres(_)) if error.kind() == ErrorKind::NotFound => anyhow::bail!(
-            "SVC_SECRET_KEY is not set. With PostgreSQL all replicas share one key: make it once with \
-             `head -c 32 /dev/urandom | base64`, and give it to each of them"
-        ),
-        (Err(error), _) => Err(error).with_context(|| format!("reading {}", path.display())),
-    }
-}
-
-fn read_seal(text: &str) -> anyhow::Result<Seal> {
-    let key = STANDARD.decode(text.trim()).context("the secret key is not base64")?;
-    Seal::new(&key).map_err(cause)
-}
-
-/// Refuses a key other than the one that this database's secrets were sealed under: its callers would be the first to
-/// notice. The first start tells the database its key's mark.
-async fn check_key(db: &Db, seal: &Seal) -> anyhow::Result<()> {
-    let mark = seal.mark();
-    let is_known = db.write(move |tx| is_sealed_under(tx, &mark)).await.map_err(cause)?;
-    anyhow::ensure!(
-        is_known,
-        "SVC_SECRET_KEY (or secret.key in the data folder) is not the key under which this database's secrets were \
-         sealed. Start with the earlier one: what was sealed cannot be opened otherwise"
-    );
-    Ok(())
-}
-
-fn make_key(path: &Path) -> anyhow::Result<String> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut key = [0; 32];
-    SystemRandom::default().fill(&mut key);
-    let text = STANDARD.encode(key);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .with_context(|| format!("making {}", path.display()))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    Ok(text)
 }

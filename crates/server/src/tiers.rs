@@ -5,12 +5,13 @@ use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, TierSetup, Tier
 use egress::{Connector, Policy};
 use std::sync::Arc;
 
-/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it.
+/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it. Requests to models' servers are
+/// counted with those of `connector`.
 ///
 /// # Errors
 /// When a setting names no model, or the embedded model cannot be loaded.
-pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
-    let mut models = Models { config, local: None, openai: None };
+pub(crate) fn tiers(config: &Config, connector: &Connector) -> anyhow::Result<Tiers> {
+    let mut models = Models { config, connector, local: None, openai: None };
     Ok(Tiers {
         fast: TierSetup {
             routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?,
@@ -27,23 +28,45 @@ pub(crate) fn tiers(config: &Config) -> anyhow::Result<Tiers> {
     })
 }
 
+/// A model that a setting names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelName<'a> {
+    /// The embedded model.
+    Local,
+    /// A model of the OpenAI-compatible server.
+    OpenAi(&'a str),
+}
+
+/// The models in the list that is the value of `setting`.
+///
+/// # Errors
+/// When a part of the list names none.
+pub(crate) fn model_names<'a>(setting: &str, list: &'a str) -> anyhow::Result<Vec<ModelName<'a>>> {
+    list.split(',')
+        .map(str::trim)
+        .map(|name| match name.split_once(':') {
+            None if name == "local" => Ok(ModelName::Local),
+            Some(("openai", model)) if !model.is_empty() => Ok(ModelName::OpenAi(model)),
+            _ => anyhow::bail!("{setting}: `{name}` is neither `local` nor `openai:MODEL`"),
+        })
+        .collect()
+}
+
 /// Loads each provider once, for whichever tiers use it.
 struct Models<'a> {
     config: &'a Config,
+    connector: &'a Connector,
     local: Option<Route>,
     openai: Option<Arc<dyn Provider>>,
 }
 
 impl Models<'_> {
     fn routes(&mut self, setting: &str, list: &str) -> anyhow::Result<Vec<Route>> {
-        list.split(',')
-            .map(str::trim)
-            .map(|name| match name.split_once(':') {
-                None if name == "local" => self.local(),
-                Some(("openai", model)) if !model.is_empty() => self.openai(model),
-                _ => anyhow::bail!("{setting}: `{name}` is neither `local` nor `openai:MODEL`"),
-            })
-            .collect()
+        let load = |model| match model {
+            ModelName::Local => self.local(),
+            ModelName::OpenAi(model) => self.openai(model),
+        };
+        model_names(setting, list)?.into_iter().map(load).collect()
     }
 
     fn openai(&mut self, model: &str) -> anyhow::Result<Route> {
@@ -54,7 +77,7 @@ impl Models<'_> {
                     base_url: self.config.openai_base_url.clone(),
                     api_key: self.config.openai_api_key.clone(),
                 };
-                let connector = Connector::new(operator_policy(&self.config.openai_base_url)?)?;
+                let connector = self.connector.under(operator_policy(&self.config.openai_base_url)?)?;
                 let provider: Arc<dyn Provider> = Arc::new(OpenAi::new(settings, connector));
                 self.openai.insert(provider).clone()
             }
@@ -91,7 +114,7 @@ impl Models<'_> {
 }
 
 /// What the operator configured, the operator trusts: the model's server may be on a private address.
-fn operator_policy(url: &str) -> anyhow::Result<Policy> {
+pub(crate) fn operator_policy(url: &str) -> anyhow::Result<Policy> {
     use anyhow::Context;
     let parsed =
         egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;

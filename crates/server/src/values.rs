@@ -2,6 +2,7 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
+use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here
@@ -14,12 +15,69 @@ pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &s
     })
 }
 
+/// A number of bytes: at least 1 MiB.
+pub(crate) fn size(text: &str) -> Result<i64, String> {
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match text.get(digits.len()..) {
+        Some("MiB") => Some(1 << 20),
+        Some("GiB") => Some(1 << 30),
+        Some("TiB") => Some(1 << 40),
+        _ => None,
+    };
+    let bytes = digits.parse::<i64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "must be a size such as 512MiB, 1GiB or 2TiB".to_owned())
+}
+
 /// An address that HTTP can be spoken to.
 pub(crate) fn http_url(text: &str) -> Result<String, String> {
     let url = egress::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url {
         Some(url) if url.host_str().is_some() => Ok(text.to_owned()),
         _ => Err("must be a URL that begins with http:// or https://".to_owned()),
+    }
+}
+
+/// An API key, as far as it can be told here: nothing that a header cannot carry.
+pub(crate) fn api_key(text: &str) -> Result<String, String> {
+    let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_visible.then(|| text.to_owned()).ok_or_else(|| "must be visible characters, without spaces".to_owned())
+}
+
+/// The name of a profile, which becomes the name of a file.
+pub(crate) fn profile_name(text: &str) -> Result<String, String> {
+    let is_name = (1..=40).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    is_name.then(|| text.to_owned()).ok_or_else(|| "must be 1 to 40 letters, digits, - or _".to_owned())
+}
+
+/// A method of the API.
+pub(crate) fn method(text: &str) -> Result<Method, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "GET" => Ok(Method::GET),
+        "POST" => Ok(Method::POST),
+        "PATCH" => Ok(Method::PATCH),
+        "PUT" => Ok(Method::PUT),
+        "DELETE" => Ok(Method::DELETE),
+        "HEAD" => Ok(Method::HEAD),
+        _ => Err("must be GET, POST, PATCH, PUT, DELETE or HEAD".to_owned()),
+    }
+}
+
+/// `name=value`.
+pub(crate) fn query_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be name=value".to_owned()),
+    }
+}
+
+/// `Name: value`.
+pub(crate) fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if HeaderName::from_bytes(name.as_bytes()).is_ok() => {
+            Ok((name.to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("must be `Name: value`".to_owned()),
     }
 }
 
@@ -68,4 +126,31 @@ pub(crate) fn key_id(text: &str) -> Result<KeyId, String> {
 
 pub(crate) fn grant_id(text: &str) -> Result<GrantId, String> {
     GrantId::parse(text).ok_or_else(|| "must be the id of a grant".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!(size("1MiB"), Ok(1_048_576));
+        assert_eq!(size("20GiB"), Ok(20 << 30));
+        assert_eq!(size("2TiB"), Ok(2 << 40));
+        for text in [
+            "",
+            "0MiB",
+            "1",
+            "1024",
+            "1GB",
+            "1 GiB",
+            "-1GiB",
+            "1.5GiB",
+            "GiB",
+            "9223372036854775807TiB",
+            "1KiB",
+        ] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,15 +1,17 @@
 //! The database of a running service.
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
+use crate::metrics::{self, Metrics};
+use crate::migrations::SchemaState;
 use crate::threads::Threads;
 use crate::tx::{EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
-use crate::{Backend, each, migrations};
+use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
 use model::{Clock, Error, Random, Result, Timestamp};
+use prometheus::core::Collector;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -53,9 +55,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     events: Arc<Events>,
-    reads: AtomicU64,
-    writes: AtomicU64,
-    retries: AtomicU64,
+    metrics: Metrics,
     background: Arc<Semaphore>,
 }
 
@@ -74,6 +74,19 @@ impl Db {
         }
     }
 
+    /// How a database's schema compares with the one that this program was built for. Changes nothing; the file of a SQLite
+    /// database must exist.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub fn schema_state(backend: &Backend) -> Result<SchemaState> {
+        let mut connection = match backend {
+            Backend::Sqlite(path) => AnyConnection::Sqlite(open_sqlite(path, Role::Reader)?),
+            Backend::Postgres(url) => AnyConnection::Postgres(open_postgres(url)?),
+        };
+        migrations::state(&mut connection)
+    }
+
     /// Opens a database that has been migrated.
     ///
     /// # Errors
@@ -85,9 +98,11 @@ impl Db {
             Backend::Postgres(url) => migrations::check_postgres(&mut open_postgres(url)?)?,
         }
         let events = Arc::new(Events::default());
+        let metrics = Metrics::new().map_err(Error::internal)?;
         let writer = match &backend {
             Backend::Sqlite(path) => {
-                Some(writer::start(path, clock.clone(), random.clone(), events.clone())?)
+                let groups = metrics.groups.clone();
+                Some(writer::start(path, clock.clone(), random.clone(), events.clone(), groups)?)
             }
             Backend::Postgres(_) => None,
         };
@@ -97,7 +112,7 @@ impl Db {
             .test_on_check_out(false)
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
-        let threads = Threads::start(connections)?;
+        let threads = Threads::start(connections, metrics.waits.clone())?;
         let background = usize::try_from(connections / 2).unwrap_or(1).max(1);
         let inner = Arc::new(Inner {
             backend,
@@ -107,9 +122,7 @@ impl Db {
             clock,
             random,
             events,
-            reads: AtomicU64::new(0),
-            writes: AtomicU64::new(0),
-            retries: AtomicU64::new(0),
+            metrics,
             background: Arc::new(Semaphore::new(background)),
         });
         Ok(Self { inner, background: None })
@@ -155,9 +168,36 @@ impl Db {
 
     /// How often the database was asked.
     pub fn stats(&self) -> Stats {
-        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Inner { reads, writes, retries, .. } = &*self.inner;
-        Stats { reads: load(reads), writes: load(writes), retries: load(retries) }
+        let Metrics { reads, writes, retries, .. } = &self.inner.metrics;
+        Stats { reads: reads.get(), writes: writes.get(), retries: retries.get() }
+    }
+
+    /// The metrics of this process's access to the database.
+    ///
+    /// # Errors
+    /// Never: names and help texts are constants.
+    pub fn metrics(&self) -> Result<Vec<Box<dyn Collector>>> {
+        let inner = Arc::downgrade(&self.inner);
+        let waiting = move || inner.upgrade().map_or(0, |inner| inner.threads.waiting());
+        let mut collectors = self.inner.metrics.collectors();
+        collectors.push(Box::new(metrics::queue(metrics::WAITING, waiting).map_err(Error::internal)?));
+        if let Some(writer) = &self.inner.writer {
+            // Weak, because the writer's thread ends with the last sender.
+            let writer = writer.downgrade();
+            let waiting = move || writer.upgrade().map_or(0, |queue| queue.max_capacity() - queue.capacity());
+            let waiting = metrics::queue(metrics::WRITER_WAITING, waiting).map_err(Error::internal)?;
+            collectors.push(Box::new(waiting));
+            collectors.extend(self.inner.metrics.groups.collectors());
+        }
+        Ok(collectors)
+    }
+
+    /// Whether the database answers and has the schema that this program was built for.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn is_current(&self) -> Result<bool> {
+        self.read(|read| Ok(migrations::state(read.connection())?.pending.is_empty())).await
     }
 
     /// Reads, on a thread where blocking is fine.
@@ -168,7 +208,7 @@ impl Db {
         &self,
         work: impl FnOnce(&mut Read) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.inner.reads.fetch_add(1, Ordering::Relaxed);
+        self.inner.metrics.reads.inc();
         let (inner, permit) = (self.inner.clone(), self.permit().await);
         let reading = move || {
             let _held_to_the_end = permit;
@@ -195,7 +235,7 @@ impl Db {
         &self,
         work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.inner.writes.fetch_add(1, Ordering::Relaxed);
+        self.inner.metrics.writes.inc();
         if let Some(writer) = &self.inner.writer {
             let (reply, answer) = oneshot::channel();
             let pending: Box<dyn Work> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
@@ -240,7 +280,7 @@ impl Inner {
             tries += 1;
             match self.transaction_once(work) {
                 Err(error) if tries < TRIES && may_retry(&error) => {
-                    self.retries.fetch_add(1, Ordering::Relaxed);
+                    self.metrics.retries.inc();
                     std::thread::sleep(self.pause(tries));
                 }
                 result => return result,
@@ -260,7 +300,7 @@ impl Inner {
     fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
         let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut tx)))
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tx.run(work)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         match result {
             Ok(value) => {

@@ -2,7 +2,7 @@
 
 use crate::{AnyConnection, Read};
 use diesel::prelude::*;
-use model::Result;
+use model::{Result, Timestamp};
 
 /// How many bytes the database takes, for operators.
 ///
@@ -21,4 +21,24 @@ pub fn size_bytes(read: &mut Read) -> Result<i64> {
         AnyConnection::Postgres(_) => "SELECT pg_database_size(current_database()) AS bytes",
     };
     Ok(diesel::sql_query(sql).get_result::<Size>(read.connection())?.bytes)
+}
+
+/// The present moment by the database's own clock.
+///
+/// # Errors
+/// When the database fails.
+pub fn database_time(read: &mut Read) -> Result<Timestamp> {
+    #[derive(QueryableByName)]
+    struct Time {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        millis: i64,
+    }
+    let sql = match read.connection() {
+        AnyConnection::Sqlite(_) => "SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) AS millis",
+        AnyConnection::Postgres(_) => {
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS millis"
+        }
+    };
+    let time = diesel::sql_query(sql).get_result::<Time>(read.connection())?;
+    Ok(Timestamp::from_millis(time.millis))
 }

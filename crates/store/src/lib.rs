@@ -3,12 +3,15 @@
 //! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
+mod backup;
 mod cached;
 mod connection;
 mod db;
 pub mod dialect;
 mod erased;
 mod lock_order;
+pub mod logs;
+mod metrics;
 mod migrations;
 mod one_row;
 mod pages;
@@ -18,11 +21,14 @@ mod threads;
 mod tx;
 mod writer;
 
+pub use backup::backup_sqlite;
 pub use cached::{Cached, CachedChange};
 pub use connection::Backend;
 pub use db::{Db, Options, Stats};
 pub use erased::{AnyConnection, PgConnection, SqliteConnection};
 pub use lock_order::{LockLevel, LockMode};
+pub use metrics::MOST_COUNTED;
+pub use migrations::SchemaState;
 pub use one_row::OneRow;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{EventObserver, Read, Tx};

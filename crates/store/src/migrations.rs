@@ -1,7 +1,8 @@
 //! Migrations, embedded in the program: one folder per database, the same versions in both.
 
-use crate::{PgConnection, SqliteConnection};
+use crate::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::migration::MigrationSource;
+use diesel::prelude::*;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use model::{Error, Result};
 
@@ -27,6 +28,45 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<()> {
 
 pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<()> {
     check(connection, POSTGRES)
+}
+
+/// How a database's schema compares with the one that this program was built for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaState {
+    /// Migrations that the program has and the database has not, in their order.
+    pub pending: Vec<String>,
+    /// Migrations of the database that the program does not know: a newer program has applied them.
+    pub unknown: Vec<String>,
+}
+
+diesel::table! {
+    __diesel_schema_migrations (version) {
+        version -> Text,
+    }
+}
+
+/// Compares the schema of the database with this program's. Only reads.
+pub(crate) fn state(connection: &mut AnyConnection) -> Result<SchemaState> {
+    let applied = __diesel_schema_migrations::table
+        .select(__diesel_schema_migrations::version)
+        .order(__diesel_schema_migrations::version)
+        .load(connection);
+    let applied: Vec<String> = match applied {
+        Ok(versions) => versions,
+        // A database without that table has never been migrated.
+        Err(diesel::result::Error::DatabaseError(_, info)) if info.message().contains("__diesel_schema") => {
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // Both databases have the same versions.
+    let own = MigrationSource::<diesel::sqlite::Sqlite>::migrations(&SQLITE).map_err(Error::internal)?;
+    let mut versions: Vec<String> = own.iter().map(|one| one.name().version().to_string()).collect();
+    versions.sort();
+    Ok(SchemaState {
+        pending: versions.iter().filter(|version| !applied.contains(version)).cloned().collect(),
+        unknown: applied.into_iter().filter(|version| !versions.contains(version)).collect(),
+    })
 }
 
 fn run<DB: diesel::backend::Backend>(

@@ -22,7 +22,7 @@ impl Position {
     /// `validation_error` with `param` = `starting_after` where the text is no `T`.
     pub fn read<T: FromStr>(&self) -> Result<T> {
         self.0.parse().map_err(|_| {
-            Error::invalid("starting_after", "names no row of this list; send what the previous page gave")
+            Error::invalid("starting_after", "is not a row of this list; send the value of the previous page")
         })
     }
 }
@@ -41,7 +41,7 @@ pub struct CursorPage {
 pub struct OffsetPage {
     /// Rows wanted, 1 to 100.
     pub limit: i64,
-    /// Rows to skip.
+    /// The number of rows to skip.
     pub offset: i64,
 }
 
@@ -50,7 +50,7 @@ pub struct OffsetPage {
 pub struct PageNumber {
     /// Rows wanted, 1 to 100.
     pub limit: i64,
-    /// The page, from 1.
+    /// The number of the page, from 1.
     pub page: i64,
 }
 

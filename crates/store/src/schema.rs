@@ -1,4 +1,5 @@
-//! The tables that the store itself writes, as diesel sees them on both databases: the outbox of events, and jobs.
+//! The tables that the store itself writes, as diesel sees them on both databases: the outbox of events,
+//! jobs, and the sizes of logs.
 
 diesel::table! {
     events (sequence) {
@@ -34,5 +35,23 @@ diesel::table! {
         failed_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         workspace_id -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    log_sizes (log, workspace_id) {
+        log -> Text,
+        workspace_id -> BigInt,
+        row_count -> BigInt,
+        bytes -> BigInt,
+        purged_to -> BigInt,
+    }
+}
+
+diesel::table! {
+    log_marks (log) {
+        log -> Text,
+        counted_to -> BigInt,
+        seen_to -> BigInt,
     }
 }

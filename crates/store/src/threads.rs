@@ -5,25 +5,36 @@
 
 use crossbeam_channel::{Sender, unbounded};
 use model::{Error, Result};
+use prometheus::Histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The queue. The threads end when it is dropped and empty.
-pub(crate) struct Threads(Sender<Job>);
+pub(crate) struct Threads {
+    queue: Sender<Job>,
+    /// How long jobs were in the queue.
+    waits: Histogram,
+}
 
 impl Threads {
     /// Starts `number` threads.
-    pub(crate) fn start(number: u32) -> Result<Self> {
-        let (sender, receiver) = unbounded::<Job>();
+    pub(crate) fn start(number: u32, waits: Histogram) -> Result<Self> {
+        let (queue, receiver) = unbounded::<Job>();
         for _ in 0..number.max(1) {
             let receiver = receiver.clone();
             let work = move || receiver.into_iter().for_each(|job| job());
             std::thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
-        Ok(Self(sender))
+        Ok(Self { queue, waits })
+    }
+
+    /// How many jobs are waiting for a thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
     }
 
     /// Does something on one of the threads. What is `only_for_the_answer` is not begun once nobody waits for it.
@@ -37,7 +48,9 @@ impl Threads {
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let runtime = Handle::current();
+        let (waits, since) = (self.waits.clone(), Instant::now());
         let job = move || {
+            waits.observe(since.elapsed().as_secs_f64());
             // What is read may call for work beside it.
             let _within = runtime.enter();
             if only_for_the_answer && reply.is_closed() {
@@ -48,7 +61,7 @@ impl Threads {
             // Nobody waits any more where the request was cancelled.
             let _ = reply.send(result);
         };
-        self.0.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
+        self.queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
         answer.await.map_err(Error::internal)?
     }
 }

@@ -1,12 +1,13 @@
 //! What an operation gets of the database: a reader, or a transaction.
 
 use crate::lock_order::{LockLevel, LockMode, LockOrder};
+use crate::logs::Changes;
 use crate::schema::{events, jobs};
 use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
+use model::{ActorType, Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -91,6 +92,7 @@ pub struct Tx {
     events: Arc<Events>,
     after_commit: Vec<AfterCommit>,
     locks: LockOrder,
+    log_changes: Changes,
 }
 
 impl Deref for Tx {
@@ -120,7 +122,8 @@ struct EventRow<'a> {
     contact_id: Option<i64>,
     key_id: Option<&'a str>,
     idempotency_key: Option<&'a str>,
-    actor: &'a JsonText,
+    /// `NULL` where it is the key.
+    actor: Option<&'a JsonText>,
     root_event_id: Option<&'a str>,
     depth: i64,
 }
@@ -138,6 +141,12 @@ struct JobRow<'a> {
     created_at: Timestamp,
 }
 
+/// The actor, unless it is the key of the request, whose id stands beside it.
+fn other_actor(cause: &Cause) -> Option<&JsonText> {
+    let key = cause.request.as_ref().map(|request| Cause::actor(ActorType::ApiKey, &request.key_id).actor);
+    (key.as_ref() != Some(&cause.actor)).then_some(&cause.actor)
+}
+
 /// An event as it is written.
 struct Emitted<'a> {
     kind: &'a str,
@@ -148,13 +157,26 @@ struct Emitted<'a> {
 
 impl Tx {
     pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
-        Self { read, random, events, after_commit: Vec::new(), locks: LockOrder::default() }
+        let (after_commit, locks, log_changes) = Default::default();
+        Self { read, random, events, after_commit, locks, log_changes }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
     pub(crate) fn take_after_commit(&mut self) -> Vec<AfterCommit> {
         self.locks = LockOrder::default();
+        self.log_changes = Changes::default();
         std::mem::take(&mut self.after_commit)
+    }
+
+    /// Does the work of a transaction, and at last writes what it changed of the sizes of logs.
+    pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let value = work(self)?;
+        std::mem::take(&mut self.log_changes).write(self)?;
+        Ok(value)
+    }
+
+    pub(crate) fn log_changes(&mut self) -> &mut Changes {
+        &mut self.log_changes
     }
 
     /// The source of ids and secrets.
@@ -200,7 +222,7 @@ impl Tx {
             contact_id: event.contact_id,
             key_id: request.map(|request| request.key_id.as_str()),
             idempotency_key: request.and_then(|request| request.idempotency_key.as_deref()),
-            actor: &cause.actor,
+            actor: other_actor(cause),
             root_event_id: chain.map(|chain| chain.root.as_str()),
             depth: chain.map_or(0, |chain| i64::from(chain.depth)),
         };
@@ -267,6 +289,7 @@ impl Tx {
     pub fn savepoint<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
         let (hooks, locks) = (self.after_commit.len(), self.locks.len());
+        let log_changes = self.log_changes.clone();
         each!(self.connection(), |connection| Manager::begin_transaction(connection))?;
         // A panic passes through, but not past an open savepoint: the end of the transaction would end only that.
         let result = catch_unwind(AssertUnwindSafe(|| work(self)));
@@ -275,6 +298,7 @@ impl Tx {
         } else {
             self.after_commit.truncate(hooks);
             self.locks.release_to(locks);
+            self.log_changes = log_changes;
             each!(self.connection(), |connection| Manager::rollback_transaction(connection))?;
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))

@@ -5,6 +5,7 @@
 //! again with a savepoint for each: savepoints for all would cost more than the works themselves.
 
 use crate::connection::{Role, open_sqlite};
+use crate::metrics::GroupMetrics;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
@@ -14,6 +15,7 @@ use diesel::sql_types::BigInt;
 use model::{Clock, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
 /// The most transactions that share a commit: bounds how long the first of them waits.
@@ -45,7 +47,7 @@ impl<T, F> Pending<T, F> {
 
 impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Work for Pending<T, F> {
     fn run(&mut self, tx: &mut Tx) -> bool {
-        let result = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
+        let result = catch_unwind(AssertUnwindSafe(|| tx.run(|tx| (self.work)(tx))))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         let keep = result.is_ok();
         self.result = Some(result);
@@ -69,12 +71,13 @@ pub(crate) fn start(
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     events: Arc<Events>,
+    metrics: GroupMetrics,
 ) -> Result<mpsc::Sender<Box<dyn Work>>> {
     let path = path.to_owned();
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
     let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, events);
-    let writer = Writer { path, tx, receiver, careful: 0 };
+    let writer = Writer { path, tx, receiver, careful: 0, metrics };
     std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || writer.serve())?;
     Ok(sender)
 }
@@ -85,6 +88,7 @@ struct Writer {
     receiver: mpsc::Receiver<Box<dyn Work>>,
     /// How many groups to come give each transaction a savepoint.
     careful: u32,
+    metrics: GroupMetrics,
 }
 
 /// Transactions that share a commit.
@@ -96,6 +100,7 @@ struct Group {
 impl Writer {
     fn serve(mut self) {
         while let Some(first) = self.receiver.blocking_recv() {
+            let began = Instant::now();
             let mut group = Group { works: vec![first], hooks: Vec::new() };
             let outcome = self.run(&mut group).map_err(|error| {
                 tracing::error!(%error, "a group of transactions could not be committed");
@@ -107,6 +112,8 @@ impl Writer {
                 }
                 error.to_string()
             });
+            self.metrics.durations.observe(began.elapsed().as_secs_f64());
+            self.metrics.sizes.observe(u32::try_from(group.works.len()).unwrap_or(u32::MAX).into());
             if outcome.is_ok() {
                 run_hooks(group.hooks);
             }

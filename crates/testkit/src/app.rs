@@ -15,7 +15,7 @@ use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
-use server::{Service, ServiceParts};
+use server::{LogRetention, Service, ServiceParts};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +49,10 @@ fn short_limits() -> Limits {
     }
 }
 
+fn settings() -> (Limits, LogRetention) {
+    (short_limits(), LogRetention::default())
+}
+
 impl TestApp {
     /// A service on a fresh database.
     pub async fn new(kind: Kind) -> Self {
@@ -72,7 +76,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
     ) -> Self {
-        Self::start_with(data, db, rates, provider, objects_in_memory(), short_limits())
+        Self::start_with(data, db, rates, provider, objects_in_memory(), settings())
     }
 
     /// A service in which a duplicate waits so long for the first request with its `Idempotency-Key`; 400 ms in others.
@@ -80,7 +84,22 @@ impl TestApp {
         let data = TestDb::new(kind);
         let db = data.db.clone();
         let limits = Limits { duplicate_wait, ..short_limits() };
-        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), limits)
+        Self::start_with(
+            data,
+            db,
+            RateWindows::local(),
+            None,
+            objects_in_memory(),
+            (limits, LogRetention::default()),
+        )
+    }
+
+    /// A service whose logs are kept in this way.
+    pub async fn with_retention(kind: Kind, retention: LogRetention) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let limits = short_limits();
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention))
     }
 
     fn start_with(
@@ -89,7 +108,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        limits: Limits,
+        (limits, retention): (Limits, LogRetention),
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let provider = provider.unwrap_or_else(|| model.clone());
@@ -112,6 +131,7 @@ impl TestApp {
             rates,
             base_url: "https://svc.example".to_owned(),
             limits,
+            retention,
             runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();
@@ -132,7 +152,7 @@ impl TestApp {
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
-        Self::start_with(data, db, rates, None, self.objects.clone(), short_limits())
+        Self::start_with(data, db, rates, None, self.objects.clone(), settings())
     }
 
     /// The database.
@@ -232,6 +252,14 @@ impl TestApp {
             self.db().write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await;
         done.unwrap();
         self.service.pipeline.directory.forget();
+    }
+
+    /// A caller of the operators' address, which is served from now on.
+    pub fn admin(&self) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(rest::admin_server(&self.service.api(), vec![listener]).unwrap());
+        Client::new(&origin)
     }
 
     /// A request to be filled in.

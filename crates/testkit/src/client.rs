@@ -191,7 +191,9 @@ impl Answer {
         assert_eq!(self.body["success"], false, "{}", self.text);
         assert_eq!(self.body["error"]["code"], code, "{}", self.text);
         assert_eq!(self.body["request_id"].as_str(), self.headers.get("x-request-id").map(String::as_str));
-        self.body["error"]["param"].as_str().map(str::to_owned)
+        let param = self.body["error"]["param"].as_str().map(str::to_owned);
+        assert!(code != "duplicate_value" || param.is_some(), "a clash names its field: {}", self.text);
+        param
     }
 }
 

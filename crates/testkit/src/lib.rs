@@ -43,13 +43,13 @@ pub use events::{ContactUpdated, ConversionSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]
-pub use program::{Program, Serving};
+pub use program::{Demo, Program, Serving};
 #[cfg(feature = "app")]
 pub use raw::{read_all, read_answer};
 #[cfg(feature = "app")]
 pub use receiver::{Answering, Delivered, Receiver};
 #[cfg(feature = "app")]
-pub use scripted::{OpenAiServer, Script, ScriptedModel};
+pub use scripted::{OpenAiServer, Script, ScriptedModel, completion, tool_call};
 
 /// Makes each `async fn name(kind: Kind)` of the block a test on SQLite and one on PostgreSQL.
 ///

@@ -3,7 +3,10 @@
 use crate::{Client, Key, Kind, OpenAiServer, TestDb, until};
 use model::{KeyId, WorkspaceId};
 use serde_json::Value;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use store::Backend;
 use tempfile::TempDir;
@@ -53,19 +56,19 @@ impl Program {
 
     /// Runs a command; gives its JSON.
     pub fn run(&self, arguments: &[&str]) -> Value {
-        let output = self.command(&self.listen).args(arguments).arg("--json").output().unwrap();
+        let output = self.command().args(arguments).arg("--json").output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// Runs a command that fails; gives what it says.
     pub fn fails(&self, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).args(arguments))
+        Self::failure(self.command().args(arguments))
     }
 
     /// The same with a setting.
     pub fn fails_with(&self, name: &str, value: &str, arguments: &[&str]) -> String {
-        Self::failure(self.command(&self.listen).env(name, value).args(arguments))
+        Self::failure(self.command().env(name, value).args(arguments))
     }
 
     fn failure(command: &mut Command) -> String {
@@ -100,19 +103,60 @@ impl Program {
 
     /// The same with its log elsewhere.
     pub async fn serve_logging(&self, listen: &str, log: impl Into<Stdio>) -> Serving {
-        let mut command = self.command(listen);
+        let mut command = self.command_at(listen);
         let serving = Serving(command.arg("serve").stdout(Stdio::null()).stderr(log).spawn().unwrap());
         let client = Client::new(&format!("http://{listen}"));
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         serving
     }
 
-    fn command(&self, listen: &str) -> Command {
+    /// Starts a process that serves the demo workspace, which it makes, and waits until it does.
+    pub async fn serve_demo(&self) -> (Serving, Demo) {
+        let mut command = self.command();
+        command.args(["serve", "--demo"]).stdout(Stdio::piped());
+        let mut serving = Serving(command.spawn().unwrap());
+        let printed = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let printed: Vec<String> = printed.take_while(|line| !line.starts_with("Reference: ")).collect();
+        let key = |env: &str| {
+            let line = printed.iter().find_map(|line| line.trim().strip_prefix(env));
+            line.and_then(|line| line.split_whitespace().next()).unwrap().to_owned()
+        };
+        let demo = Demo { live: key("live:"), test: key("test:") };
+        let client = self.client();
+        until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
+        (serving, demo)
+    }
+
+    /// A shell with the settings of this installation, in which `svc` is the program.
+    pub fn shell(&self) -> Command {
+        let mut path = OsString::from(Path::new(self.binary).parent().unwrap());
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = self.configured("bash", &self.listen);
+        command.env("PATH", path);
+        command
+    }
+
+    /// Its data folder.
+    pub fn data_dir(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The program with its settings, for a command whose output or exit a test looks at.
+    pub fn command(&self) -> Command {
+        self.command_at(&self.listen)
+    }
+
+    fn command_at(&self, listen: &str) -> Command {
+        self.configured(self.binary, listen)
+    }
+
+    fn configured(&self, program: &str, listen: &str) -> Command {
         let database = match &self.data.backend {
             Backend::Sqlite(path) => format!("sqlite:{path}"),
             Backend::Postgres(url) => url.clone(),
         };
-        let mut command = Command::new(self.binary);
+        let mut command = Command::new(program);
         command.env("SVC_DATABASE_URL", database).env("SVC_DATA_DIR", self.folder.path());
         // PostgreSQL's replicas share one, which is not made up.
         command.env("SVC_SECRET_KEY", "c3ZjLXRlc3RraXQtc2VjcmV0LWtleS0zMi1ieXRlcyE=");
@@ -127,6 +171,14 @@ impl Program {
     }
 }
 
+/// The keys of the demo workspace.
+pub struct Demo {
+    /// The live one.
+    pub live: String,
+    /// The test one.
+    pub test: String,
+}
+
 /// A serving process, killed when dropped.
 pub struct Serving(Child);
 
@@ -139,7 +191,7 @@ impl Serving {
         assert!(status.success(), "{status}");
     }
 
-    /// `SIGKILL`: nothing is flushed, nobody is told.
+    /// `SIGKILL`: nothing is flushed or announced.
     pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

@@ -155,45 +155,52 @@ enum Scripted {
     Events(Vec<Value>, bool),
 }
 
-type Answers = VecDeque<Scripted>;
+/// What answers a request that the script has nothing for, by its body.
+type Rule = dyn Fn(&Value) -> Value + Send + Sync;
 
-/// An HTTP server that answers with scripted status and JSON or events, in order, and then with a short completion. It
-/// speaks enough HTTP/1.1 for our own client and no more.
+/// An HTTP server that answers with scripted status and JSON or events, in order, and then by a rule: with a short
+/// completion, if none was set. It speaks enough HTTP/1.1 for our own client and no more.
 pub struct OpenAiServer {
     /// Where it listens.
     pub address: SocketAddr,
-    script: Arc<Mutex<Answers>>,
-    bodies: Arc<Mutex<Vec<Value>>>,
-    heads: Arc<Mutex<Vec<String>>>,
-    requests: Arc<AtomicUsize>,
-    hang_up: Arc<Notify>,
+    state: Arc<State>,
+}
+
+struct State {
+    script: Mutex<VecDeque<Scripted>>,
+    rule: Mutex<Arc<Rule>>,
+    bodies: Mutex<Vec<Value>>,
+    heads: Mutex<Vec<String>>,
+    requests: AtomicUsize,
+    hang_up: Notify,
 }
 
 impl OpenAiServer {
     /// Starts it on a free port.
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Self {
-            address: listener.local_addr().unwrap(),
-            script: Arc::default(),
-            bodies: Arc::default(),
-            heads: Arc::default(),
-            requests: Arc::default(),
-            hang_up: Arc::default(),
-        };
-        let (script, bodies, requests) =
-            (server.script.clone(), server.bodies.clone(), server.requests.clone());
-        let (heads, hang_up) = (server.heads.clone(), server.hang_up.clone());
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State {
+            script: Mutex::default(),
+            rule: Mutex::new(Arc::new(|_: &Value| completion("ok"))),
+            bodies: Mutex::default(),
+            heads: Mutex::default(),
+            requests: AtomicUsize::default(),
+            hang_up: Notify::default(),
+        });
+        let serving = state.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (script, bodies, requests) = (script.clone(), bodies.clone(), requests.clone());
-                let (heads, hang_up) = (heads.clone(), hang_up.clone());
-                tokio::spawn(
-                    async move { serve(stream, &script, &bodies, &heads, &requests, &hang_up).await },
-                );
+                let state = serving.clone();
+                tokio::spawn(async move { state.serve(stream).await });
             }
         });
-        server
+        Self { address, state }
+    }
+
+    /// Answers by this rule where the script has ended.
+    pub fn answer(&self, rule: impl Fn(&Value) -> Value + Send + Sync + 'static) {
+        *self.state.rule.lock().unwrap() = Arc::new(rule);
     }
 
     /// The base URL for the provider.
@@ -203,21 +210,21 @@ impl OpenAiServer {
 
     /// Adds an answer. The status 0 stands for none: the request hangs.
     pub fn then(&self, status: u16, retry_after: Option<u64>, body: Value) -> &Self {
-        self.script.lock().unwrap().push_back(Scripted::Json(status, retry_after, body));
+        self.state.script.lock().unwrap().push_back(Scripted::Json(status, retry_after, body));
         self
     }
 
     /// Adds an answer in events, `[DONE]` behind them.
     pub fn then_events(&self, events: impl IntoIterator<Item = Value>) -> &Self {
         let events = events.into_iter().collect();
-        self.script.lock().unwrap().push_back(Scripted::Events(events, true));
+        self.state.script.lock().unwrap().push_back(Scripted::Events(events, true));
         self
     }
 
     /// Adds an answer that breaks off after these events.
     pub fn then_break_off(&self, events: impl IntoIterator<Item = Value>) -> &Self {
         let events = events.into_iter().collect();
-        self.script.lock().unwrap().push_back(Scripted::Events(events, false));
+        self.state.script.lock().unwrap().push_back(Scripted::Events(events, false));
         self
     }
 
@@ -228,70 +235,68 @@ impl OpenAiServer {
 
     /// Ends one request that hangs, without an answer.
     pub fn hang_up(&self) {
-        self.hang_up.notify_one();
+        self.state.hang_up.notify_one();
     }
 
     /// The bodies it was sent.
     pub fn bodies(&self) -> Vec<Value> {
-        self.bodies.lock().unwrap().clone()
+        self.state.bodies.lock().unwrap().clone()
     }
 
     /// The request lines and headers it was sent, in lower case.
     pub fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
+        self.state.heads.lock().unwrap().clone()
     }
 
     /// How many requests it had.
     pub fn requests(&self) -> usize {
-        self.requests.load(Ordering::SeqCst)
+        self.state.requests.load(Ordering::SeqCst)
     }
 }
 
 /// The status of an answer that never comes.
 const SILENCE: u16 = 0;
 
-async fn serve(
-    mut stream: tokio::net::TcpStream,
-    script: &Mutex<Answers>,
-    bodies: &Mutex<Vec<Value>>,
-    heads: &Mutex<Vec<String>>,
-    requests: &AtomicUsize,
-    hang_up: &Notify,
-) {
-    let mut buffer = Vec::new();
-    loop {
-        let Some((head, body)) = read_request(&mut stream, &mut buffer).await else { return };
-        heads.lock().unwrap().push(head);
-        requests.fetch_add(1, Ordering::SeqCst);
-        bodies.lock().unwrap().push(serde_json::from_slice(&body).unwrap_or(Value::Null));
-        let next = script.lock().unwrap().pop_front();
-        let (status, retry_after, body) = match next {
-            None => (200, None, completion("ok")),
-            Some(Scripted::Json(status, retry_after, body)) => (status, retry_after, body),
-            Some(Scripted::Events(events, complete)) => {
-                if send_events(&mut stream, &events, complete).await.is_err() || !complete {
-                    return;
+impl State {
+    async fn serve(&self, mut stream: tokio::net::TcpStream) {
+        let mut buffer = Vec::new();
+        while let Some((head, body)) = read_request(&mut stream, &mut buffer).await {
+            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            self.heads.lock().unwrap().push(head);
+            self.requests.fetch_add(1, Ordering::SeqCst);
+            self.bodies.lock().unwrap().push(body.clone());
+            let next = self.script.lock().unwrap().pop_front();
+            let (status, retry_after, body) = match next {
+                None => {
+                    let rule = self.rule.lock().unwrap().clone();
+                    (200, None, rule(&body))
                 }
-                continue;
+                Some(Scripted::Json(status, retry_after, body)) => (status, retry_after, body),
+                Some(Scripted::Events(events, complete)) => {
+                    if send_events(&mut stream, &events, complete).await.is_err() || !complete {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            if status == SILENCE {
+                // Until the other side gives up, or the test.
+                let mut end = [0];
+                tokio::select! {
+                    _ = stream.read(&mut end) => {}
+                    () = self.hang_up.notified() => {}
+                }
+                return;
             }
-        };
-        if status == SILENCE {
-            // Until the other side gives up, or the test.
-            let mut end = [0];
-            tokio::select! {
-                _ = stream.read(&mut end) => {}
-                () = hang_up.notified() => {}
+            let body = body.to_string();
+            let retry = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{retry}content-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            if stream.write_all(answer.as_bytes()).await.is_err() {
+                return;
             }
-            return;
-        }
-        let body = body.to_string();
-        let retry = retry_after.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
-        let answer = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{retry}content-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        if stream.write_all(answer.as_bytes()).await.is_err() {
-            return;
         }
     }
 }
@@ -335,11 +340,22 @@ async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) 
 }
 
 /// A completion that says `text`.
-pub(crate) fn completion(text: &str) -> Value {
+pub fn completion(text: &str) -> Value {
+    finished(json!({ "role": "assistant", "content": text }), "stop")
+}
+
+/// A completion that calls a tool.
+pub fn tool_call(name: &str, arguments: &Value) -> Value {
+    let function = json!({ "name": name, "arguments": arguments.to_string() });
+    let call = json!({ "id": format!("call_{name}"), "type": "function", "function": function });
+    finished(json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
+}
+
+fn finished(message: Value, reason: &str) -> Value {
     json!({
         "id": "c1",
         "object": "chat.completion",
-        "choices": [{ "index": 0, "message": { "role": "assistant", "content": text }, "finish_reason": "stop" }],
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
         "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
     })
 }

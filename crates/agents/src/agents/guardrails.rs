@@ -10,67 +10,68 @@ use utoipa::ToSchema;
 const LARGEST_PATTERN: usize = 1 << 20;
 
 text_enum! {
-    /// Where a guardrail looks.
+    /// Which text a guardrail checks.
     pub enum GuardrailStage {
-        /// At the input of a run, before the model sees it.
+        /// The input of a run, before the model receives it.
         Input = "input",
-        /// At the arguments of a tool's call, before it is made.
+        /// The arguments of a tool call, before the tool is called.
         ToolCall = "tool_call",
-        /// At what a tool brought, before the model sees it.
+        /// The result of a tool, before the model receives it.
         ToolResult = "tool_result",
-        /// At what the model says, before anybody sees it.
+        /// The model's output, before the caller receives it.
         Output = "output",
     }
 }
 
 text_enum! {
-    /// What a guardrail looks for.
+    /// What a guardrail detects.
     pub enum GuardrailKind {
-        /// What `pattern` matches.
+        /// Text that matches `pattern`.
         Regex = "regex",
-        /// The `words`, as whole words whatever the case.
+        /// The `words`, matched as whole words and case-insensitively.
         Blocklist = "blocklist",
-        /// Personal data of the kinds in `pii`.
+        /// Personal data of the types in `pii`.
         Pii = "pii",
-        /// A text longer than `max_characters`.
+        /// Text longer than `max_characters`.
         MaxLength = "max_length",
-        /// Texts that try to give the model instructions, at `input` and `tool_result`.
+        /// Text that tries to give the model instructions. For `input` and `tool_result`.
         PromptInjection = "prompt_injection",
-        /// An answer that is not JSON, at `output`. Answers that must fit a schema are not looked at: a wrong one is sent back.
+        /// Output that is not JSON. For `output`. Output that must match a schema is not checked: the model is asked to
+        /// correct it.
         Json = "json",
     }
 }
 
 text_enum! {
-    /// What happens when a guardrail finds something.
+    /// What happens when a guardrail detects something.
     pub enum GuardrailAction {
-        /// The run ends as `incomplete` with the reason `guardrail`. A tool's call is not made and a tool's result withheld,
-        /// which the model is told, and the run goes on.
+        /// The run ends as `incomplete` with the reason `guardrail`. A tool call or a tool result is withheld instead,
+        /// the model is informed, and the run continues.
         Block = "block",
-        /// What was found is masked; a text that is too long is cut.
+        /// The detected text is masked. Text that is too long is truncated.
         Mask = "mask",
-        /// The whole text becomes `replacement`.
+        /// The whole text is replaced with `replacement`.
         Replace = "replace",
-        /// The run ends as `incomplete` with the reason `handoff` and the agent's `fallback_message` as its output. The
-        /// agent's `handoff` must be enabled.
+        /// The run ends as `incomplete` with the reason `handoff`, and its output is the agent's `fallback_message`.
+        /// The agent's `handoff` must be enabled.
         Handoff = "handoff",
-        /// Nothing: the finding is in the run's steps.
+        /// The text is not changed. The finding is recorded in the run's steps.
         Flag = "flag",
     }
 }
 
 text_enum! {
-    /// A kind of personal data.
+    /// A type of personal data.
     pub enum PiiKind {
-        /// Addresses of e-mail.
+        /// E-mail addresses.
         Email = "email",
-        /// International bank account numbers with the right check digits.
+        /// International bank account numbers with valid check digits.
         Iban = "iban",
-        /// Numbers of payment cards with the right check digit.
+        /// Payment card numbers with a valid check digit.
         Card = "card",
         /// IPv4 addresses.
         Ip = "ip",
-        /// Phone numbers, as `+49 30 1234567`, `030 1234567` or `(555) 123-4567`.
+        /// Telephone numbers, such as `+49 30 1234567`, `030 1234567` or `(555) 123-4567`.
         Phone = "phone",
     }
 }
@@ -80,35 +81,35 @@ text_enum! {
 #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
 pub struct GuardrailWord(pub String);
 
-/// A check of what an agent is told or says. An agent's guardrails are applied in their order.
+/// A check of an agent's input or output. An agent's guardrails are applied in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guardrail {
-    /// Where it looks.
+    /// The text to check.
     #[schema(min_items = 1, max_items = 4)]
     pub on: Vec<GuardrailStage>,
-    /// What it looks for.
+    /// What to detect.
     #[serde(rename = "type")]
     pub kind: GuardrailKind,
-    /// What happens when it finds something.
+    /// What to do when something is detected.
     pub action: GuardrailAction,
-    /// With `regex`: a regular expression without look-around and back-references.
+    /// For `regex`: a regular expression without look-around and backreferences.
     #[schema(min_length = 1, max_length = 1000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// With `blocklist`: the words.
+    /// For `blocklist`: the words.
     #[schema(min_items = 1, max_items = 500)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<GuardrailWord>>,
-    /// With `pii`: the kinds; all if not given.
+    /// For `pii`: the types to detect; all if not given.
     #[schema(min_items = 1, max_items = 5)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pii: Option<Vec<PiiKind>>,
-    /// With `max_length`: the most characters.
+    /// For `max_length`: the maximum number of characters.
     #[schema(minimum = 1, maximum = 100_000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_characters: Option<i64>,
-    /// With `replace`: what the text becomes.
+    /// For `replace`: the replacement text.
     #[schema(min_length = 1, max_length = 1000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
@@ -121,7 +122,7 @@ pub(crate) fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
         let mut errors = guardrail.field_errors(&at);
         errors.extend(guardrail.place_errors(&at));
         if guardrail.action == GuardrailAction::Handoff && !hands_off {
-            let rule = "can be `handoff` only where `handoff.enabled` is true";
+            let rule = "can be `handoff` only if `handoff.enabled` is true";
             errors.push(FieldError::new(at("action"), rule));
         }
         errors
@@ -186,7 +187,7 @@ impl Guardrail {
             errors.push(FieldError::new(at("action"), "cannot be `mask`: there is nothing to mask"));
         }
         if self.on.contains(&ToolCall) && self.action == GuardrailAction::Replace {
-            let rule = "cannot be `replace` on `tool_call`: a text cannot stand for arguments";
+            let rule = "cannot be `replace` for `tool_call`: text cannot replace arguments";
             errors.push(FieldError::new(at("action"), rule));
         }
         errors

@@ -3,28 +3,28 @@
 use super::model::{Agent, AgentRow, AgentStatus, check_metadata};
 use super::queries::{self, Fresh};
 use crate::providers::Tiers;
-use model::{AgentId, Caller, Code, Error, Metadata, Result, WorkspaceId};
+use model::{AgentId, Caller, Error, Metadata, Result, WorkspaceId};
 use operation::{Body, Created, Json, Path, State, operation};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
-/// How a copy differs.
+/// How the copy differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
-    /// The copy's name; "… (copy)" if not given.
+    /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     #[serde(default)]
     name: Option<String>,
-    /// The copy's notes; those of the original if not given.
+    /// The copy's metadata; that of the original if not given.
     #[serde(default)]
     metadata: Option<Metadata>,
 }
 
 /// Copy an agent with its tools and skills
 ///
-/// The copy is off, begins at version 1, and is not the default.
+/// Creates a copy of the agent. The copy is a `draft` at version 1 and is not the default agent.
 #[operation(post "/agents/{agentId}/duplicate", scope = "agents:write")]
 pub fn duplicate_agent(
     tx: &mut Tx,
@@ -65,10 +65,12 @@ fn free_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<Stri
     };
     // One more than there are names, so one of these is free.
     let free = (1..=taken.len() + 1).map(copy).find(|name| !taken.contains(&name.to_lowercase()));
-    free.ok_or_else(|| Error::new(Code::NameTaken, "Give the copy a name of its own.").param("name"))
+    free.ok_or_else(|| Error::internal("there is always a free name"))
 }
 
 /// Let the agent answer and run
+///
+/// Sets the agent's status to `active`, so that it can run. Activating an active agent changes nothing.
 #[operation(post "/agents/{agentId}/activate", scope = "agents:write")]
 pub fn activate_agent(
     tx: &mut Tx,
@@ -82,7 +84,8 @@ pub fn activate_agent(
 
 /// Stop the agent from answering and running
 ///
-/// Runs that are going on finish; runs that wait in a conversation's queue fail with `agent_inactive`.
+/// Sets the agent's status to `inactive`. Runs in progress finish. Queued runs fail with `agent_inactive`, and so do
+/// new ones. Deactivating an inactive agent changes nothing.
 #[operation(post "/agents/{agentId}/deactivate", scope = "agents:write")]
 pub fn deactivate_agent(
     tx: &mut Tx,
@@ -104,6 +107,8 @@ fn switched(tx: &mut Tx, row: AgentRow, status: AgentStatus, tiers: &Tiers) -> R
 }
 
 /// Make it the agent that runs when none is named
+///
+/// Makes the agent the workspace's default: runs that name no agent use it. The previous default agent stays active.
 #[operation(put "/agents/{agentId}/default", scope = "agents:write")]
 pub fn set_default_agent(
     tx: &mut Tx,

@@ -9,6 +9,7 @@ pub mod lifecycle;
 mod model;
 pub mod operations;
 pub mod queries;
+mod sealed;
 mod settings;
 mod tool;
 mod tool_rules;
@@ -18,6 +19,7 @@ pub mod versions;
 
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
@@ -32,6 +34,8 @@ pub struct Agents;
 
 impl Domain for Agents {
     const AREA: &'static str = "Agents";
+    const DESCRIPTION: &'static str = "Agents answer inputs with a language model, following their instructions and calling their tools. \
+         Every change of an agent creates a version, which can be read and restored.";
 
     fn operations() -> Operations {
         vec![

@@ -10,15 +10,15 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Whether an agent runs.
+    /// The state of an agent.
     pub enum AgentStatus {
-        /// Never activated.
+        /// Created, but never activated. It does not run.
         Draft = "draft",
-        /// Runs.
+        /// The agent can run.
         Active = "active",
-        /// Switched off.
+        /// Deactivated. It does not run.
         Inactive = "inactive",
-        /// Deleted; kept for the runs that name it.
+        /// Deleted. It is kept for its runs.
         Archived = "archived",
     }
 }
@@ -26,118 +26,119 @@ text_enum! {
 /// An agent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Agent {
-    /// The agent.
+    /// The agent's id.
     pub id: AgentId,
     /// Always `agent`.
     pub object: &'static str,
-    /// The workspace it belongs to.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     pub name: String,
-    /// What its current version fixes.
+    /// The settings of the current version.
     #[serde(flatten)]
     pub settings: Settings,
-    /// The model that the tier stands for at present.
+    /// The model that the tier currently stands for.
     pub model_revision: String,
-    /// Whether it runs.
+    /// The state of the agent.
     pub status: AgentStatus,
-    /// Whether it runs when a run names no agent.
+    /// Whether the agent executes runs that name no agent.
     pub is_default: bool,
-    /// The current version. Every change makes a new one.
+    /// The current version. Every change creates a new version.
     pub version: i64,
-    /// The version that runs: always the current one.
+    /// The published version, which is always the current one.
     pub published_version: i64,
-    /// The MCP servers that it may use: none, because there are no integrations to connect to yet.
+    /// The MCP servers that the agent can use. Always empty, because MCP servers are not supported yet.
     #[schema(value_type = Vec<Object>)]
     pub mcp_servers: Vec<Value>,
-    /// Its tools, by name, where one agent is read.
+    /// The agent's tools by name. Only when a single agent is requested.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<AgentTool>>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: Metadata,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// An agent to be created.
+/// An agent to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAgent {
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub name: String,
-    /// For people.
+    /// A description for people.
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// What the model is told first.
+    /// Instructions for the model, sent before the conversation.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,
-    /// The tier of models; `balanced` if not given.
+    /// The model tier; `balanced` if not given.
     #[serde(default)]
     pub model: Option<Tier>,
-    /// Randomness; `null` leaves it to the model.
+    /// The sampling temperature. `null` uses the model's default.
     #[schema(minimum = 0, maximum = 2)]
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// The most tokens of one answer; 2,048 if not given.
+    /// The maximum number of tokens in one answer; 2,048 if not given.
     #[schema(minimum = 16, maximum = 32_000)]
     #[serde(default)]
     pub max_output_tokens: Option<i64>,
-    /// The most model calls of a run; 10 if not given.
+    /// The maximum number of model calls in a run; 10 if not given.
     #[schema(minimum = 1, maximum = 50)]
     #[serde(default)]
     pub max_steps: Option<i64>,
-    /// The most tool calls of a run; 30 if not given.
+    /// The maximum number of tool calls in a run; 30 if not given.
     #[schema(minimum = 1, maximum = 200)]
     #[serde(default)]
     pub max_tool_calls: Option<i64>,
-    /// The longest time of a run; 120 if not given.
+    /// The maximum duration of a run in seconds; 120 if not given.
     #[schema(minimum = 5, maximum = 600)]
     #[serde(default)]
     pub timeout_seconds: Option<i64>,
-    /// The most Energy of a run.
+    /// The maximum Energy of one run.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     #[serde(default)]
     pub energy_limit_per_run: Option<i64>,
-    /// The most Energy of a calendar month (UTC).
+    /// The maximum Energy in a calendar month (UTC).
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     #[serde(default)]
     pub energy_limit_monthly: Option<i64>,
-    /// What it remembers of conversations.
+    /// What the agent remembers of a conversation.
     #[serde(default)]
     pub memory: Option<Memory>,
-    /// The form of its answers.
+    /// The format of the agent's answers.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
-    /// Checks of what it is told and says, in their order.
+    /// Checks of the agent's input and output, applied in order.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub guardrails: Option<Vec<Guardrail>>,
-    /// How it answers people in channels.
+    /// How the agent replies to people in channels.
     #[serde(default)]
     pub reply: Option<ReplyRules>,
-    /// When it leaves a conversation in a channel to people.
+    /// When the agent hands a channel conversation over to people.
     #[serde(default)]
     pub handoff: Option<Handoff>,
-    /// What people in channels are told when it fails.
+    /// The message that people in channels receive when the agent fails.
     #[schema(min_length = 1, max_length = 1000)]
     #[serde(default)]
     pub fallback_message: Option<String>,
-    /// Must be empty: there are no MCP servers to connect to yet.
+    /// Must be empty: MCP servers are not supported yet.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     #[serde(default)]
     pub mcp_servers: Option<Vec<Value>>,
-    /// `draft` (off) or `active`; `draft` if not given.
+    /// The initial state; `draft` if not given.
     #[serde(default)]
     pub status: Option<NewAgentStatus>,
-    /// Whether its first version is published. Every version of an agent is, so this changes nothing.
+    /// Whether to publish the first version. Every version is published, so this has no effect.
     #[serde(default)]
     pub publish: Option<bool>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[serde(default)]
     pub metadata: Option<Metadata>,
 }
@@ -145,92 +146,92 @@ pub struct NewAgent {
 text_enum! {
     /// The states in which an agent can be created.
     pub enum NewAgentStatus {
-        /// Off.
+        /// The agent does not run until it is activated.
         Draft = "draft",
-        /// On.
+        /// The agent can run at once.
         Active = "active",
     }
 }
 
-/// A change of an agent. Fields that are not sent stay as they are.
+/// A change of an agent. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentPatch {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     #[serde(default)]
     pub name: Option<String>,
-    /// For people.
+    /// A description for people.
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// What the model is told first.
+    /// Instructions for the model, sent before the conversation.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,
-    /// The tier of models.
+    /// The model tier.
     #[serde(default)]
     pub model: Option<Tier>,
-    /// Randomness; `null` leaves it to the model.
+    /// The sampling temperature. `null` uses the model's default.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 2)]
     #[serde(default)]
     pub temperature: Patch<f64>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens in one answer.
     #[schema(minimum = 16, maximum = 32_000)]
     #[serde(default)]
     pub max_output_tokens: Option<i64>,
-    /// The most model calls of a run.
+    /// The maximum number of model calls in a run.
     #[schema(minimum = 1, maximum = 50)]
     #[serde(default)]
     pub max_steps: Option<i64>,
-    /// The most tool calls of a run.
+    /// The maximum number of tool calls in a run.
     #[schema(minimum = 1, maximum = 200)]
     #[serde(default)]
     pub max_tool_calls: Option<i64>,
-    /// The longest time of a run, in seconds.
+    /// The maximum duration of a run in seconds.
     #[schema(minimum = 5, maximum = 600)]
     #[serde(default)]
     pub timeout_seconds: Option<i64>,
-    /// The most Energy of a run; `null` removes the limit.
+    /// The maximum Energy of one run. `null` removes the limit.
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 1_000_000_000)]
     #[serde(default)]
     pub energy_limit_per_run: Patch<i64>,
-    /// The most Energy of a calendar month (UTC); `null` removes the limit.
+    /// The maximum Energy in a calendar month (UTC). `null` removes the limit.
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 1_000_000_000)]
     #[serde(default)]
     pub energy_limit_monthly: Patch<i64>,
-    /// What it remembers of conversations.
+    /// What the agent remembers of a conversation.
     #[serde(default)]
     pub memory: Option<Memory>,
-    /// The form of its answers.
+    /// The format of the agent's answers.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
-    /// Checks of what it is told and says, in their order.
+    /// Checks of the agent's input and output, applied in order.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub guardrails: Option<Vec<Guardrail>>,
-    /// How it answers people in channels.
+    /// How the agent replies to people in channels.
     #[serde(default)]
     pub reply: Option<ReplyRules>,
-    /// When it leaves a conversation in a channel to people.
+    /// When the agent hands a channel conversation over to people.
     #[serde(default)]
     pub handoff: Option<Handoff>,
-    /// What people in channels are told when it fails; `null` tells them nothing.
+    /// The message that people in channels receive when the agent fails. `null` sends no message.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1000)]
     #[serde(default)]
     pub fallback_message: Patch<String>,
-    /// Must be empty: there are no MCP servers to connect to yet.
+    /// Must be empty: MCP servers are not supported yet.
     #[schema(value_type = Option<Vec<Object>>, max_items = 0)]
     #[serde(default)]
     pub mcp_servers: Option<Vec<Value>>,
-    /// The caller's own notes; replaces those that are stored.
+    /// Your own key-value data. Replaces the stored metadata.
     #[serde(default)]
     pub metadata: Option<Metadata>,
-    /// The version that the change was made for: 409 `version_conflict` where the agent has another by now.
+    /// The expected version. If the agent has another version, the request is rejected with 409 `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
-    /// The same as `version`, under its old name.
+    /// Deprecated name of `version`.
     #[schema(deprecated, minimum = 1)]
     #[serde(default)]
     pub expected_version: Option<i64>,

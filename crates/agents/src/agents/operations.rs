@@ -23,7 +23,8 @@ pub struct AgentQuery {
 
 /// List agents
 ///
-/// Newest first. Deleted agents are left out.
+/// Lists the workspace's agents, newest first. Send `status` for the agents in one state. Deleted agents are not
+/// listed.
 #[operation(get "/agents", scope = "agents:read")]
 pub fn list_agents(
     read: &mut Read,
@@ -39,7 +40,8 @@ pub fn list_agents(
 
 /// Create an agent
 ///
-/// It is created off (`draft`), unless `status` is `active`. The first agent of a workspace becomes its default.
+/// The agent is created as a `draft`, which does not run, unless `status` is `active`. The first agent of a workspace
+/// becomes its default agent. A name that another agent has is a 409 `duplicate_value`.
 #[operation(post "/agents", scope = "agents:write")]
 pub fn create_agent(
     tx: &mut Tx,
@@ -62,7 +64,8 @@ pub fn create_agent(
 
 /// Agent detail
 ///
-/// With its tools. The `ETag` is the agent's version; send it as `If-Match` with a change that must not overwrite another.
+/// Returns the agent with its settings and tools. The `ETag` header is the agent's version. Send it as `If-Match` with
+/// a change to prevent overwriting changes by others.
 #[operation(get "/agents/{agentId}", scope = "agents:read")]
 pub fn get_agent(
     read: &mut Read,
@@ -83,8 +86,9 @@ fn shown(agent: Agent) -> With<Json<Agent>> {
 
 /// Change an agent; every change is a new version
 ///
-/// A request that changes nothing makes no version. With `version` or `If-Match` the change is refused where the
-/// agent was changed meanwhile.
+/// Fields that are not sent stay unchanged. A change of the agent creates a new version; a request that changes nothing
+/// does not. With `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the agent was changed
+/// in the meantime.
 #[operation(patch "/agents/{agentId}", scope = "agents:write")]
 pub fn update_agent(
     tx: &mut Tx,
@@ -119,7 +123,8 @@ pub fn update_agent(
 
 /// Delete an agent
 ///
-/// The default agent cannot be deleted: make another one the default first. Runs that are going on finish.
+/// Deletes the agent. Its name can be used for another agent, and its runs and versions are kept. Runs in progress
+/// finish. The default agent cannot be deleted: make another agent the default first.
 #[operation(delete "/agents/{agentId}", scope = "agents:write")]
 pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<AgentId>> {
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;

@@ -92,20 +92,20 @@ impl<'a> Content<'a> {
 
 /// An agent to be inserted with its first version.
 pub struct Fresh<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// Draft or active.
     pub status: AgentStatus,
     /// What it is.
     pub settings: &'a Settings,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: &'a Metadata,
 }
 
 /// Inserts an agent, which is version 1. The first agent of a workspace becomes its default.
 ///
 /// # Errors
-/// `name_taken`, `limit_reached`.
+/// `duplicate_value`, `limit_reached`.
 pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<AgentRow> {
     lock_names(tx, workspace)?;
     let now = tx.now();
@@ -145,7 +145,7 @@ pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<Has
 }
 
 /// # Errors
-/// `name_taken`.
+/// `duplicate_value`.
 pub(super) fn refuse_taken_name(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -161,9 +161,9 @@ pub(super) fn refuse_taken_name(
         .optional()?;
     match holder.filter(|holder| Some(*holder) != except) {
         None => Ok(()),
-        Some(holder) => Err(Error::new(Code::NameTaken, "Another agent of the workspace has this name.")
-            .param("name")
-            .with("details", serde_json::json!({ "existing_id": holder }))),
+        Some(holder) => {
+            Err(Error::duplicate("name", "Another agent of the workspace has this name.", holder))
+        }
     }
 }
 

@@ -12,27 +12,27 @@ text_enum! {
     /// What an agent remembers of its conversations.
     #[derive(Default)]
     pub enum MemoryMode {
-        /// Nothing: every run stands alone.
+        /// Nothing: every run is independent.
         None = "none",
         /// The last messages.
         Window = "window",
-        /// The last messages, and those before them in short: the fast tier summarises older ones where they become too
-        /// many or fill 60 % of the context.
+        /// The last messages, with a summary of earlier ones. The fast tier summarizes older messages when there are
+        /// too many of them or when they fill 60% of the context.
         #[default]
         Summary = "summary",
     }
 }
 
-/// How much an agent remembers.
+/// How much of a conversation an agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
-    /// What it remembers.
+    /// What the agent remembers.
     pub mode: MemoryMode,
-    /// The last messages of the conversation that it sees in full.
+    /// How many of the last messages the model receives in full.
     #[schema(minimum = 2, maximum = 200)]
     pub max_messages: i64,
-    /// Facts that it is told in every run, whatever else it remembers: at most 2,048 bytes of UTF-8.
+    /// Facts that the model receives in every run. At most 2,048 bytes of UTF-8.
     #[schema(max_length = 2048)]
     pub pinned: Option<String>,
 }
@@ -47,25 +47,25 @@ impl Default for Memory {
 }
 
 text_enum! {
-    /// The form of an answer.
+    /// The format of an answer.
     #[derive(Default)]
     pub enum ResponseKind {
         /// Free text.
         #[default]
         Text = "text",
-        /// JSON that fits a schema.
+        /// JSON that matches a schema.
         JsonSchema = "json_schema",
     }
 }
 
-/// The form that answers must have.
+/// The required format of answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseFormat {
-    /// Free text, or JSON.
+    /// The format.
     #[serde(rename = "type")]
     pub kind: ResponseKind,
-    /// With `json_schema`: a JSON Schema (2020-12, at most 64 KB and 10 levels, no remote `$ref`).
+    /// For `json_schema`: a JSON Schema (2020-12) of at most 64 KB and 10 levels, without remote `$ref`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub schema: Option<Value>,
@@ -91,29 +91,29 @@ impl ResponseFormat {
     }
 }
 
-/// A skill that an agent has.
+/// A skill of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillRef {
-    /// The skill.
+    /// The id of the skill.
     pub skill_id: SkillId,
-    /// A fixed version; `null` follows the skill's default version.
+    /// A fixed version. `null` uses the skill's default version.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub version: Option<i64>,
 }
 
-/// How an agent answers people in channels.
+/// How an agent replies to people in channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReplyRules {
-    /// It waits this long for further messages before it answers them together.
+    /// How long the agent waits for further messages before it answers them together, in seconds.
     #[schema(minimum = 0, maximum = 30)]
     pub debounce_seconds: i64,
-    /// It never waits longer than this.
+    /// The longest time that the agent waits, in seconds.
     #[schema(minimum = 5, maximum = 60)]
     pub max_wait_seconds: i64,
-    /// Whether a long answer is sent as several messages.
+    /// Whether a long answer is split into several messages.
     pub split_messages: bool,
 }
 
@@ -123,16 +123,16 @@ impl Default for ReplyRules {
     }
 }
 
-/// When an agent leaves a conversation in a channel to people.
+/// When an agent hands a channel conversation over to people.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handoff {
-    /// Whether it does.
+    /// Whether handoff is enabled.
     pub enabled: bool,
-    /// Words of the person that ask for it.
+    /// Words that request a handoff when a person sends them.
     #[schema(max_items = 50)]
     pub keywords: Vec<HandoffKeyword>,
-    /// It takes the conversation back after this silence of people; `null` never.
+    /// The agent takes the conversation back when people have not replied for this many minutes. `null` means never.
     #[schema(minimum = 1, maximum = 43_200)]
     pub resume_after_minutes: Option<i64>,
 }
@@ -142,51 +142,52 @@ pub struct Handoff {
 #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
 pub struct HandoffKeyword(pub String);
 
-/// What a version of an agent fixes.
+/// The settings of a version of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentSettings)]
 pub struct Settings {
-    /// For people.
+    /// A description for people.
     pub description: String,
-    /// What the model is told first.
+    /// Instructions for the model, sent before the conversation.
     pub instructions: String,
-    /// The tier of models.
+    /// The model tier.
     pub model: Tier,
-    /// Randomness, 0 to 2; `null` leaves it to the model.
+    /// The sampling temperature, 0 to 2. `null` uses the model's default.
     pub temperature: Option<f64>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens in one answer.
     pub max_output_tokens: i64,
-    /// The most model calls of a run.
+    /// The maximum number of model calls in a run.
     pub max_steps: i64,
-    /// The most tool calls of a run.
+    /// The maximum number of tool calls in a run.
     pub max_tool_calls: i64,
-    /// The longest time of a run, in seconds.
+    /// The maximum duration of a run in seconds.
     pub timeout_seconds: i64,
-    /// The most Energy of a run; `null` is no limit of its own.
+    /// The maximum Energy of one run. `null` means no limit.
     pub energy_limit_per_run: Option<i64>,
-    /// The most Energy of a calendar month (UTC); `null` is no limit of its own.
+    /// The maximum Energy in a calendar month (UTC). `null` means no limit.
     pub energy_limit_monthly: Option<i64>,
-    /// What it remembers of conversations.
+    /// What the agent remembers of a conversation.
     pub memory: Memory,
-    /// The form of its answers.
+    /// The format of the agent's answers.
     pub response_format: ResponseFormat,
-    /// Checks of what it is told and says, in their order.
+    /// Checks of the agent's input and output, applied in order.
     #[serde(default)]
     #[schema(required = true)]
     pub guardrails: Vec<Guardrail>,
-    /// How it answers people in channels.
+    /// How the agent replies to people in channels.
     #[serde(default)]
     #[schema(required = true)]
     pub reply: ReplyRules,
-    /// When it leaves a conversation in a channel to people.
+    /// When the agent hands a channel conversation over to people.
     #[serde(default)]
     #[schema(required = true)]
     pub handoff: Handoff,
-    /// What people in channels are told when it fails, and what a run says that a guardrail hands off; `null` is nothing.
+    /// The message that people in channels receive when the agent fails, and the output of a run that a guardrail hands
+    /// off. `null` means none.
     #[serde(default)]
     #[schema(required = true)]
     pub fallback_message: Option<String>,
-    /// Its skills.
+    /// The agent's skills.
     pub skills: Vec<SkillRef>,
 }
 
@@ -218,7 +219,10 @@ impl Settings {
     /// What a schema cannot say.
     pub(super) fn check(&self) -> Result<()> {
         if self.reply.debounce_seconds > self.reply.max_wait_seconds {
-            return Err(Error::invalid("reply.debounce_seconds", "must not be above `max_wait_seconds`"));
+            return Err(Error::invalid(
+                "reply.debounce_seconds",
+                "must not be greater than `max_wait_seconds`",
+            ));
         }
         if self.memory.pinned.as_ref().is_some_and(|pinned| pinned.len() > MOST_PINNED) {
             let rule = format!("must have at most {MOST_PINNED} bytes");

@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// How an `http` tool is called.
+/// The HTTP request of an `http` tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HttpTool {
-    /// Only `GET` counts as reading.
+    /// The HTTP method. Only `GET` counts as read-only.
     pub method: HttpMethod,
-    /// Where. `{name}` in the path or query stands for an argument.
+    /// The URL. `{name}` in the path or query is replaced with the argument of that name.
     pub url: String,
-    /// The names of the headers that are sent. Their values are never shown.
+    /// The names of the headers that are sent. Their values are never returned.
     pub header_names: Vec<String>,
 }
 
 text_enum! {
-    /// The kinds of tools that work. Others come with their areas.
+    /// The supported types of tool. More will be added.
     pub enum ToolKind {
-        /// It calls an HTTP endpoint.
+        /// An HTTP request.
         Http = "http",
     }
 }
 
 text_enum! {
-    /// Whether a person must allow the calls of a tool.
+    /// Whether calls of a tool need approval by a person.
     #[derive(Default)]
     pub enum ToolApproval {
-        /// It is called without asking anybody.
+        /// No approval is needed.
         #[default]
         Never = "never",
-        /// Every call waits for a person.
+        /// Every call needs approval.
         Always = "always",
-        /// Calls that write wait for a person: of an `http` tool all but `GET`.
+        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`.
         OnWrite = "on_write",
     }
 }
@@ -44,64 +44,64 @@ text_enum! {
 /// A tool that an agent may call.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AgentTool {
-    /// What the model calls it.
+    /// The tool's id, which is the name that the model calls it by.
     pub id: String,
     /// Always `agent_tool`.
     pub object: &'static str,
-    /// The agent.
+    /// The agent's id.
     pub agent_id: AgentId,
-    /// What the model calls it: the same as `id`.
+    /// The name that the model calls the tool by. The same as `id`.
     pub name: String,
-    /// The kind of tool.
+    /// The type of tool.
     #[serde(rename = "type")]
     pub kind: ToolKind,
-    /// What the model is told of it.
+    /// The description that the model receives.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// A JSON Schema of the arguments.
     #[schema(value_type = Object)]
     pub parameters: Value,
-    /// Arguments that are always sent and that the model neither sees nor sets.
+    /// Arguments that are always sent. The model does not see them and cannot change them.
     #[schema(value_type = Object)]
     pub fixed_arguments: Value,
-    /// How it is called.
+    /// The HTTP request of the tool.
     pub http: HttpTool,
-    /// Whether a person must allow its calls.
+    /// Whether calls need approval by a person.
     pub approval: ToolApproval,
-    /// Calls of it in one run.
+    /// The maximum number of calls in one run.
     pub max_calls_per_run: i64,
-    /// The longest time of a call, in seconds.
+    /// The maximum duration of a call in seconds.
     pub timeout_seconds: i64,
-    /// Whether a writing call may be made again with the same arguments in one run.
+    /// Whether a call with side effects may be repeated with the same arguments in one run.
     pub repeatable: bool,
-    /// A guess of the tokens that it adds to every prompt, rather too high.
+    /// An estimate of the tokens that the tool adds to every prompt, rather too high than too low.
     pub token_estimate: i64,
-    /// When it was attached.
+    /// When the object was attached.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
 /// What is stored of a tool beside its name and kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSettings {
-    /// What the model is told of it.
+    /// The description that the model receives.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// A JSON Schema of the arguments.
     pub parameters: Value,
     /// Arguments that the model neither sees nor sets.
     pub fixed_arguments: Map<String, Value>,
-    /// How it is called.
+    /// The HTTP request of the tool.
     pub http: HttpTool,
     /// The headers' values, sealed as one JSON object.
     pub sealed_headers: Option<String>,
     /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
     #[serde(default)]
     pub approval: ToolApproval,
-    /// Calls of it in one run.
+    /// The maximum number of calls in one run.
     pub max_calls_per_run: i64,
-    /// The longest time of a call, in seconds.
+    /// The maximum duration of a call in seconds.
     pub timeout_seconds: i64,
-    /// Whether a writing call may be made again with the same arguments in one run.
+    /// Whether a call with side effects may be repeated with the same arguments in one run.
     #[serde(default)]
     pub repeatable: bool,
 }
@@ -143,9 +143,9 @@ pub struct ToolRow {
 /// A tool within a version of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolSnapshot {
-    name: String,
+    pub(super) name: String,
     kind: ToolKind,
-    settings: Value,
+    pub(super) settings: Value,
 }
 
 impl ToolSnapshot {
@@ -191,7 +191,7 @@ impl ToolRow {
 }
 
 text_enum! {
-    /// The methods of `http` tools.
+    /// The HTTP methods of `http` tools.
     pub enum HttpMethod {
         /// Reads.
         Get = "GET",

@@ -36,7 +36,7 @@ pub(super) fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Res
     for (name, value) in fixed {
         let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
         if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
-            let rule = format!("does not fit its schema in `parameters`: {problem}");
+            let rule = format!("does not match its schema in `parameters`: {problem}");
             return Err(Error::invalid(format!("fixed_arguments.{name}"), rule));
         }
     }
@@ -53,12 +53,13 @@ pub(super) fn check_places(url: &str, fixed: &Map<String, Value>, parameters: &V
     while let Some((before, behind)) = rest.split_once('{') {
         let place = behind.split_once('}').filter(|(name, _)| !before.contains('}') && !name.contains('{'));
         let Some((name, behind)) = place else {
-            return Err(Error::invalid("http.url", "must have a `}` for each `{`, and none within another"));
+            return Err(Error::invalid("http.url", "must have a `}` for each `{`, and must not nest them"));
         };
         if !declared(name) {
             let name = name.escape_debug();
-            let rule =
-                format!("has the place `{{{name}}}`, which is neither in `parameters.properties` nor fixed");
+            let rule = format!(
+                "has the placeholder `{{{name}}}`, which is neither in `parameters.properties` nor in `fixed_arguments`"
+            );
             return Err(Error::invalid("http.url", rule));
         }
         rest = behind;

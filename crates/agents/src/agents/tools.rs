@@ -6,6 +6,7 @@
 
 use super::SkillRef;
 use super::model::Agent;
+use super::sealed::SEALED_TOOLS;
 use super::tool::{
     AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
 };
@@ -28,7 +29,7 @@ use utoipa::ToSchema;
 /// The most tools of an agent.
 const MOST_TOOLS: usize = 128;
 
-/// What the model is to call a tool: the tool's id.
+/// The name that the model calls the tool by. It is the tool's id.
 #[derive(Debug, Clone, ToSchema)]
 #[schema(value_type = String, pattern = "^[A-Za-z0-9_-]{1,64}$")]
 pub struct ToolName(String);
@@ -56,55 +57,55 @@ impl ToolName {
     }
 }
 
-/// A tool to be attached.
+/// A tool to attach.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTool {
-    /// The kind of tool.
+    /// The type of tool.
     #[serde(rename = "type")]
     kind: ToolKind,
-    /// What the model is told: what the tool does, and when to use it.
+    /// A description for the model: what the tool does and when to use it.
     #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
     description: String,
-    /// JSON Schema of the arguments; an object without properties if not given.
+    /// A JSON Schema of the arguments; an object without properties if not given.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
-    /// Arguments that are always sent and that the model neither sees nor sets.
+    /// Arguments that are always sent. The model does not see them and cannot change them.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     fixed_arguments: Option<Map<String, Value>>,
-    /// How it is called.
+    /// The HTTP request of the tool.
     http: NewHttpTool,
-    /// Whether a person must allow its calls; `never` if not given.
+    /// Whether calls need approval by a person; `never` if not given.
     #[serde(default)]
     approval: ToolApproval,
-    /// Calls of it in one run; 30 if not given.
+    /// The maximum number of calls in one run; 30 if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 200)]
     max_calls_per_run: Option<i64>,
-    /// The longest time of a call; 15 if not given.
+    /// The maximum duration of a call in seconds; 15 if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 60)]
     timeout_seconds: Option<i64>,
-    /// Whether a writing call may be made again with the same arguments in one run; `false` if not given: a repeated
-    /// call is not made, and the model is given the first result again.
+    /// Whether a call with side effects may be repeated with the same arguments in one run; `false` if not given. A
+    /// repeated call is not executed: the model receives the first result.
     #[serde(default)]
     repeatable: Option<bool>,
 }
 
-/// How an `http` tool is to be called.
+/// The HTTP request of an `http` tool.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewHttpTool {
-    /// `POST` if not given.
+    /// The HTTP method; `POST` if not given.
     #[serde(default)]
     method: Option<HttpMethod>,
-    /// Where. `{name}` in the path or query stands for an argument; other arguments go into the query (`GET`,
-    /// `DELETE`) or the JSON body.
+    /// The URL. `{name}` in the path or query is replaced with the argument of that name. Other arguments are sent in
+    /// the query (`GET`, `DELETE`) or in the JSON body.
     #[schema(min_length = 1, max_length = 2048)]
     url: String,
-    /// Headers to send. They are sealed, and never shown again.
+    /// Headers to send. They are stored encrypted and never returned.
     #[serde(default)]
     headers: Option<BTreeMap<String, String>>,
 }
@@ -126,7 +127,12 @@ impl NewTool {
             None
         } else {
             let text = serde_json::to_string(&headers).map_err(Error::internal)?;
-            Some(checks.seal.seal(&header_place(checks.workspace, name), &text, checks.random)?)
+            Some(checks.seal.seal(
+                &SEALED_TOOLS,
+                &header_place(checks.workspace, name),
+                &text,
+                checks.random,
+            )?)
         };
         Ok(ToolSettings {
             description: self.description,
@@ -156,7 +162,7 @@ struct Checks<'a> {
 
 /// The tools that the agent may call
 ///
-/// By name.
+/// Lists the agent's tools in the order of their names.
 #[operation(get "/agents/{agentId}/tools", scope = "agents:read", ceiling = 128)]
 pub fn list_agent_tools(
     read: &mut Read,
@@ -175,8 +181,9 @@ pub fn list_agent_tools(
 
 /// Give the agent a tool: a function, flow, integration action or remote MCP server
 ///
-/// `toolId` is the name that the model calls the tool by: 1 to 64 letters, digits, `_` and `-`. A tool of that name
-/// is replaced; by an equal one it stays as it is. So far the type `http` is available; the others come with their areas.
+/// `toolId` is the name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`. An existing tool of
+/// this name is replaced. The change creates a new version of the agent, unless the tool is the same as before. Only
+/// the type `http` is available at present.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,
@@ -229,6 +236,8 @@ fn is_same(stored: &ToolSettings, new: &ToolSettings, place: &str, seal: &Seal) 
 }
 
 /// Take a tool from the agent
+///
+/// Removes the tool and creates a new version of the agent. Earlier versions keep the tool.
 #[operation(delete "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn detach_agent_tool(
     tx: &mut Tx,
@@ -249,18 +258,18 @@ fn next_version(tx: &mut Tx, caller: &Caller, agent: &super::model::AgentRow) ->
     queries::keep_version(tx, Some(caller), &next, None)
 }
 
-/// The skills that an agent is to have.
+/// The skills of an agent.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSkills {
-    /// The skills, in the order in which the agent is told of them.
+    /// The skills, in the order in which the model receives them.
     #[schema(max_items = 20)]
     skills: Vec<SkillRef>,
 }
 
 /// Set which skills the agent has
 ///
-/// Replaces the whole list.
+/// Replaces all skills of the agent and creates a new version. An empty list removes them.
 #[operation(put "/agents/{agentId}/skills", scope = "skills:manage")]
 pub fn set_agent_skills(
     tx: &mut Tx,

@@ -29,36 +29,36 @@ pub struct UsageQuery {
     to: Option<NaiveDate>,
 }
 
-/// A day of an agent.
+/// An agent's usage on one day.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub struct AgentUsageDay {
     /// The day (UTC).
     #[schema(format = Date)]
     date: String,
-    /// Runs that began.
+    /// The number of runs that started.
     runs: i64,
-    /// Of them, those that completed.
+    /// The number of those runs that completed.
     completed: i64,
-    /// Of them, those that failed.
+    /// The number of those runs that failed.
     failed: i64,
-    /// Tokens of prompts.
+    /// The number of tokens in prompts.
     input_tokens: i64,
-    /// Tokens of answers.
+    /// The number of tokens in answers.
     output_tokens: i64,
-    /// Calls of tools.
+    /// The number of tool calls.
     tool_calls: i64,
-    /// The mean time from beginning to end of the runs that ended, in milliseconds. Waiting for people counts.
+    /// The average duration of the runs that ended, in milliseconds. It includes the time spent waiting for approvals.
     average_latency_ms: Option<i64>,
-    /// Energy spent.
+    /// The Energy spent.
     energy: i64,
 }
 
-/// What an agent did.
+/// An agent's usage by day.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AgentUsage {
     /// Always `agent_usage`.
     object: &'static str,
-    /// The agent.
+    /// The agent's id.
     agent_id: AgentId,
     /// The first day.
     #[schema(format = Date)]
@@ -66,13 +66,14 @@ pub struct AgentUsage {
     /// The last day.
     #[schema(format = Date)]
     to: String,
-    /// A row for every day, also for those on which nothing happened.
+    /// One row for each day of the period.
     days: Vec<AgentUsageDay>,
 }
 
 /// Runs, tokens, latency and Energy of the agent by day
 ///
-/// At most 92 days. Runs of test keys count as runs and cost no Energy.
+/// Returns one row for each day of the period, at most 92 days. Runs made with test keys are counted, and cost no
+/// Energy.
 #[operation(get "/agents/{agentId}/usage", scope = "agents:read")]
 pub fn get_agent_usage(
     read: &mut Read,

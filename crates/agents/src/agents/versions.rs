@@ -16,22 +16,22 @@ use utoipa::ToSchema;
 pub struct AgentVersion {
     /// Always `agent_version`.
     object: &'static str,
-    /// The agent.
+    /// The agent's id.
     agent_id: AgentId,
-    /// The version.
+    /// The version number.
     version: i64,
-    /// The agent's name then.
+    /// The agent's name in this version.
     name: String,
-    /// What it fixes.
+    /// The settings in this version.
     #[serde(flatten)]
     settings: Settings,
-    /// Its tools.
+    /// The tools in this version.
     tools: Vec<AgentTool>,
-    /// The key that made the version; `null` for what the service made itself.
+    /// The key that created the version. `null` if the service created it.
     created_by: Option<String>,
     /// The version that this one restored.
     restored_from: Option<i64>,
-    /// When it was made.
+    /// When the object was created.
     created_at: Timestamp,
 }
 
@@ -58,7 +58,7 @@ impl AgentVersion {
 
 /// Earlier versions of the agent
 ///
-/// Newest first; the first is the current one.
+/// Lists the agent's versions, newest first. The first one is the current version.
 #[operation(get "/agents/{agentId}/versions", scope = "agents:read")]
 pub fn list_agent_versions(
     read: &mut Read,
@@ -75,6 +75,8 @@ pub fn list_agent_versions(
 }
 
 /// One earlier version
+///
+/// Returns the settings and tools that the agent had in this version. Versions never change.
 #[operation(get "/agents/{agentId}/versions/{version}", scope = "agents:read")]
 pub fn get_agent_version(
     read: &mut Read,
@@ -89,8 +91,8 @@ pub fn get_agent_version(
 
 /// Make an earlier version current again
 ///
-/// The restored state becomes a new version, with its name, settings and tools; nothing is lost. Restoring the
-/// current version changes nothing.
+/// Creates a new version with the name, settings and tools of the given one. Versions in between are kept. Restoring
+/// the current version changes nothing.
 #[operation(post "/agents/{agentId}/versions/{version}/restore", scope = "agents:write")]
 pub fn restore_agent_version(
     tx: &mut Tx,

@@ -141,11 +141,11 @@ impl Message {
 /// A tool, as the model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// A JSON Schema of the arguments.
     pub parameters: Value,
 }
 
@@ -258,15 +258,15 @@ impl fmt::Display for ProviderError {
 impl std::error::Error for ProviderError {}
 
 text_enum! {
-    /// The tiers that an agent may choose (decision 17).
+    /// A model tier: a choice by speed, quality and price.
     #[derive(Default, Hash)]
     pub enum Tier {
-        /// Quick and cheap.
+        /// Fast and inexpensive.
         Fast = "fast",
-        /// The default.
+        /// The default: a balance of quality and price.
         #[default]
         Balanced = "balanced",
-        /// The best answers.
+        /// The best answers, at the highest price.
         Advanced = "advanced",
     }
 }

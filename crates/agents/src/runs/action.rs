@@ -39,29 +39,29 @@ impl Question {
     }
 }
 
-/// What a person has to do before a run goes on.
+/// What a person must do before a run can continue.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RequiredAction {
-    /// Always `approval`: the person allows or refuses calls of tools.
+    /// Always `approval`: a person approves or refuses tool calls.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The calls, in the order in which the model asks for them.
+    /// The tool calls, in the order in which the model requested them.
     pub calls: Vec<RequiredCall>,
-    /// Until when. Then the run ends as `expired`.
+    /// When the request expires. The run then ends as `expired`.
     pub expires_at: Timestamp,
-    /// Where the person answers, without a login: whoever has the link can. Only keys with `runs:execute` see it, and
-    /// no list shows it.
+    /// The page on which a person approves or refuses the calls, without a login: everyone with the link can do so.
+    /// Only keys with `runs:execute` receive it, and lists never contain it.
     pub approval_url: Option<String>,
 }
 
-/// A call that a person must allow.
+/// A tool call that needs approval.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RequiredCall {
-    /// The call's step.
+    /// The id of the step.
     pub step_id: StepId,
     /// The tool.
     pub tool: String,
-    /// What it would be called with.
+    /// The arguments of the call.
     #[schema(value_type = Object)]
     pub arguments: Value,
 }

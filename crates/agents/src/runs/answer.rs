@@ -16,9 +16,9 @@ impl Answer for RunAnswer {
         <Json<Run> as Answer>::describe(describe);
         describe.also(202);
         describe.events(
-            "With `stream: true`. Server-sent events whose data is JSON: `run.created` with the run, `step.started`, \
-             `output.delta`, `step.completed`, and one last event that is named after the run's end, such as \
-             `run.completed`, with the body that the request would be answered without `stream`.",
+            "With `stream: true`: server-sent events with JSON data. `run.created` has the run; `step.started`, \
+             `output.delta` and `step.completed` follow. The last event is named after the final status, such as \
+             `run.completed`, and has the body of the response without `stream`.",
         );
     }
 }

@@ -3,7 +3,7 @@
 //! A conversation is a name that a caller gave, of one agent and one kind of key. At most one of its runs goes on at
 //! a time, and they go in the order of their ids.
 
-use super::engine::{RunEngine, emit_end};
+use super::engine::RunEngine;
 use super::model::{OnBusy, RunRow, RunStatus};
 use super::queries;
 use model::{AgentId, Code, Error, Result, Timestamp, WorkspaceId};
@@ -45,7 +45,7 @@ impl RunEngine {
         let busy = || {
             let age = (row.queued_at.millis() - holder.queued_at.millis()).max(0) / 1000;
             let message =
-                format!("The conversation is busy with {}, which began {age} seconds ago.", holder.id);
+                format!("The conversation is busy with {}, which started {age} seconds ago.", holder.id);
             Error::new(Code::ConversationBusy, message).with("run_id", holder.id.as_str()).retry_after(2)
         };
         let reason = match on_busy {
@@ -59,7 +59,7 @@ impl RunEngine {
         for other in active {
             let waited_for_people = other.status == RunStatus::RequiresAction;
             let Some(other) = queries::cancel(tx, &other, reason)? else { continue };
-            emit_end(tx, &other)?;
+            self.emit_end(tx, &other)?;
             let (engine, id) = (self.clone(), other.id);
             tx.after_commit(move || {
                 engine.active().stop(&id);

@@ -209,9 +209,8 @@ impl RunEngine {
             sink: work.sink(),
             attempts: attempts.clone(),
         };
-        let asking = self.tiers().get(work.row.model).complete(prompt);
-        let answer = self.keeping_lease(work, tokio::time::timeout(patience, asking)).await;
-        answer.unwrap_or(Err(ProviderError::Timeout))
+        let tier = self.tiers().get(work.row.model);
+        self.keeping_lease(work, self.complete(tier, prompt)).await
     }
 
     /// Does something that takes long, and says now and then that this worker is alive. Where the run is no longer

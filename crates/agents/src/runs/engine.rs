@@ -2,12 +2,14 @@
 
 use super::active::ActiveRuns;
 use super::events::RunEvent;
+use super::metrics::RunMetrics;
 use super::model::RunRow;
-use crate::providers::Tiers;
+use crate::providers::{Answered, Prompt, ProviderError, TierSetup, Tiers};
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result};
 use operation::ports::EnergyMeter;
+use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -42,6 +44,7 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
     active: Arc<ActiveRuns>,
+    metrics: RunMetrics,
     patience_ms: AtomicU64,
 }
 
@@ -50,10 +53,32 @@ const PATIENCE: Duration = Duration::from_secs(100);
 
 impl RunEngine {
     /// An engine.
-    pub fn new(parts: RunEngineParts) -> Self {
-        let engine = Self(Arc::new(Inner { parts, active: Arc::default(), patience_ms: AtomicU64::new(0) }));
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
+    pub fn new(parts: RunEngineParts) -> Result<Self> {
+        let metrics = RunMetrics::new()?;
+        let inner = Inner { parts, active: Arc::default(), metrics, patience_ms: AtomicU64::new(0) };
+        let engine = Self(Arc::new(inner));
         engine.set_patience(PATIENCE);
-        engine
+        Ok(engine)
+    }
+
+    /// What is exported.
+    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        self.0.metrics.collectors()
+    }
+
+    /// Calls the model of a tier, for at most the prompt's patience.
+    pub(super) async fn complete(
+        &self,
+        tier: &TierSetup,
+        prompt: Prompt,
+    ) -> std::result::Result<Answered, ProviderError> {
+        let asking = tokio::time::timeout(prompt.patience, tier.complete(prompt));
+        let result = asking.await.unwrap_or(Err(ProviderError::Timeout));
+        self.0.metrics.called(tier, &result);
+        result
     }
 
     /// Says how long a request waits for its run before it answers 202: 100 seconds if nothing is said.
@@ -87,14 +112,16 @@ impl RunEngine {
     pub async fn idle(&self) {
         self.active().idle().await;
     }
-}
 
-/// Publishes a run's end, with the change that ends it.
-pub(super) fn emit_end(tx: &mut Tx, row: &RunRow) -> Result<()> {
-    if let Some(event) = RunEvent::of_end(row)? {
-        tx.emit(row.workspace_id, &cause_of(row)?, row.livemode, &event)?;
+    /// Publishes a run's end, with the change that ends it.
+    pub(super) fn emit_end(&self, tx: &mut Tx, row: &RunRow) -> Result<()> {
+        if let Some(event) = RunEvent::of_end(row)? {
+            tx.emit(row.workspace_id, &cause_of(row)?, row.livemode, &event)?;
+        }
+        let (engine, status) = (self.clone(), row.status);
+        tx.after_commit(move || engine.0.metrics.ended(status));
+        Ok(())
     }
-    Ok(())
 }
 
 /// What the events of a run come from.

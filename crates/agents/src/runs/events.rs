@@ -7,26 +7,26 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a run.
+/// An event of a run.
 #[derive(Event)]
 #[event(scope = "runs:read", subject = "run", id = "run_id")]
 pub(super) enum RunEvent<'a> {
-    /// A run ended with an answer.
+    /// A run completed.
     #[event(name = "run.completed")]
     Completed(RunEnded<'a>),
-    /// A run ended before its answer was complete; `incomplete_reason` says why.
+    /// A run ended before its answer was complete. `incomplete_reason` has the reason.
     #[event(name = "run.incomplete")]
     Incomplete(RunEnded<'a>),
-    /// A run failed; `error` says why. What it cost was given back.
+    /// A run failed. `error` has the reason. Its Energy was refunded.
     #[event(name = "run.failed")]
     Failed(RunEnded<'a>),
     /// A run was cancelled.
     #[event(name = "run.cancelled")]
     Cancelled(RunEnded<'a>),
-    /// A run waited too long; `incomplete_reason` says for what.
+    /// A run expired while waiting. `incomplete_reason` has the reason.
     #[event(name = "run.expired")]
     Expired(RunEnded<'a>),
-    /// A run wants to make calls that a person must allow.
+    /// A run is waiting for the approval of tool calls.
     #[event(name = "run.requires_action")]
     RequiresAction(RunWaits<'a>),
 }
@@ -77,23 +77,23 @@ impl<'a> RunEvent<'a> {
 /// A run has ended. Its texts are left out: events outlive ephemeral conversations.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunEnded<'a> {
-    /// The run.
+    /// The id of the run.
     run_id: &'a RunId,
-    /// How it ended.
+    /// The final status.
     status: &'a str,
-    /// The agent.
+    /// The agent's id.
     agent_id: AgentId,
-    /// The agent's version.
+    /// The version of the agent.
     agent_version: i64,
-    /// The conversation.
+    /// The id of the conversation.
     conversation_id: &'a str,
-    /// Energy that it cost.
+    /// The Energy spent, after refunds.
     energy: i64,
-    /// Why it is incomplete, cancelled or expired.
+    /// Why the run is incomplete, cancelled or expired.
     incomplete_reason: Option<&'a str>,
     /// Why it failed.
     error: Option<RunFailure>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[schema(value_type = Metadata)]
     metadata: &'a JsonText,
 }
@@ -102,29 +102,29 @@ pub(super) struct RunEnded<'a> {
 /// whoever has it may answer.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunWaits<'a> {
-    /// The run.
+    /// The id of the run.
     run_id: &'a RunId,
     /// Always `requires_action`.
     status: &'a str,
-    /// The agent.
+    /// The agent's id.
     agent_id: AgentId,
-    /// The agent's version.
+    /// The version of the agent.
     agent_version: i64,
-    /// The conversation.
+    /// The id of the conversation.
     conversation_id: &'a str,
-    /// The calls that it wants to make.
+    /// The calls that wait for approval.
     calls: Vec<WaitingCall<'a>>,
-    /// Until when a person can answer.
+    /// When the approval request expires.
     expires_at: Timestamp,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[schema(value_type = Metadata)]
     metadata: &'a JsonText,
 }
 
-/// A call that a person must allow.
+/// A tool call that needs approval.
 #[derive(Serialize, ToSchema)]
 struct WaitingCall<'a> {
-    /// The step.
+    /// The id of the step.
     step_id: &'a StepId,
     /// The tool.
     tool: &'a str,

@@ -2,7 +2,7 @@
 
 use super::answer;
 use super::ending::{Ended, Ending};
-use super::engine::{RunEngine, emit_end, superseded};
+use super::engine::{RunEngine, superseded};
 use super::failure::{failure_of, refusal_of};
 use super::model::{RunRow, RunStatus};
 use super::queries;
@@ -32,7 +32,7 @@ impl RunEngine {
                 queries::note_energy(tx, &row)?;
             }
             if is_ours {
-                emit_end(tx, &row)?;
+                engine.emit_end(tx, &row)?;
             }
             let stored = engine.keep_outcome(tx, &row, claim.as_ref())?;
             Ok(Ended { row, stored })

@@ -77,16 +77,14 @@ impl RunEngine {
             sink: None,
             attempts: Attempts::default(),
         };
-        let asking = tokio::time::timeout(patience, self.tiers().fast.complete(prompt));
-        let answer = self.keeping_lease(work, asking).await;
+        let answer = self.keeping_lease(work, self.complete(&self.tiers().fast, prompt)).await;
         let work = Arc::make_mut(work);
         match answer {
-            Ok(Ok(answered)) => self.take_summary(work, answered, fold.turns),
-            Ok(Err(error)) => {
+            Ok(answered) => self.take_summary(work, answered, fold.turns),
+            Err(error) => {
                 tracing::info!(run_id = %work.row.id, %error, "a conversation could not be folded");
                 0
             }
-            Err(_) => 0,
         }
     }
 

@@ -25,6 +25,7 @@ mod http_tool;
 mod injection;
 mod listen;
 mod memory;
+mod metrics;
 mod model;
 pub mod operations;
 mod ports;
@@ -43,6 +44,7 @@ mod work;
 
 pub use approvals::ApprovalRoute;
 pub use engine::{RunEngine, RunEngineParts};
+pub(crate) use metrics::OPEN_RUNS;
 pub use model::{NewRun, OnBusy, Run, RunStatus};
 pub use ports::RunDirectory;
 
@@ -53,6 +55,8 @@ pub struct Runs;
 
 impl Domain for Runs {
     const AREA: &'static str = "Runs";
+    const DESCRIPTION: &'static str = "A run executes an agent on a text input and returns its output. It is made of steps, spends Energy \
+         with a live key, and can share the memory of a conversation with other runs.";
 
     fn operations() -> Operations {
         vec![

@@ -13,23 +13,23 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Where a run stands.
+    /// The status of a run.
     pub enum RunStatus {
-        /// It waits for its turn.
+        /// Waiting for its turn.
         Queued = "queued",
-        /// It goes on.
+        /// The run is executing.
         InProgress = "in_progress",
-        /// It waits for a person: `required_action` says for what.
+        /// Waiting for an approval: see `required_action`.
         RequiresAction = "requires_action",
-        /// It has answered.
+        /// The run has an answer.
         Completed = "completed",
-        /// A limit ended it; what it has said so far is kept.
+        /// A limit ended the run. Its output so far is kept.
         Incomplete = "incomplete",
-        /// It failed, and costs nothing.
+        /// The run failed. It costs no Energy.
         Failed = "failed",
-        /// A newer input took its place.
+        /// The run was replaced by a newer input to its conversation.
         Cancelled = "cancelled",
-        /// It never came to its turn, or nobody answered what it asked.
+        /// The run waited too long in the queue or for an approval.
         Expired = "expired",
     }
 }
@@ -47,73 +47,73 @@ impl RunStatus {
 }
 
 text_enum! {
-    /// What to do when the conversation is busy with another run.
+    /// What to do when another run of the conversation is executing.
     #[derive(Default)]
     pub enum OnBusy {
-        /// Wait for its turn; at most 10 runs wait behind the one that goes on.
+        /// Wait in the queue. At most 10 runs can wait.
         #[default]
         Enqueue = "enqueue",
-        /// Answer 409 `conversation_busy`.
+        /// Return 409 `conversation_busy`.
         Reject = "reject",
-        /// Cancel what goes on and waits; the cancelled inputs stay in the conversation's memory.
+        /// Cancel the executing and queued runs. Their inputs stay in the conversation's memory.
         Interrupt = "interrupt",
-        /// Cancel what goes on and waits, and forget the cancelled inputs.
+        /// Cancel the executing and queued runs, and remove their inputs from the conversation's memory.
         Rollback = "rollback",
     }
 }
 
-/// A run to be made.
+/// A run to execute.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
-    /// What the agent is told.
+    /// The input for the agent.
     #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
     pub input: String,
-    /// Keeps memory across runs: the caller's own name for the conversation. Without it the run has an ephemeral
-    /// conversation, which is forgotten 72 hours after its last run.
+    /// Your own id of a conversation. Runs with the same id share its memory. Without it, the run uses an ephemeral
+    /// conversation, which is purged 72 hours after its last run.
     #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9._:-]+$")]
     #[serde(default)]
     pub conversation_id: Option<String>,
-    /// The agent; the workspace's default if not given.
+    /// The agent; the workspace's default agent if not given.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
-    /// A version of the agent; the current one if not given. With a test key it may be `draft`: the current one, and
-    /// the agent need not be active.
+    /// A version of the agent; the current one if not given. Test keys can send `draft`: the current version, even if
+    /// the agent is not active.
     #[serde(default)]
     pub agent_version: Option<WantedVersion>,
-    /// `true` answers at once; read the run, or subscribe to its events, for the end.
+    /// `true` returns at once. Get the run or subscribe to its events to learn the result.
     #[serde(default)]
     pub background: bool,
-    /// `true` answers with server-sent events as the run goes on, without a limit of its own. A caller that hangs up does
-    /// not stop the run. Not together with `background`.
+    /// `true` returns server-sent events while the run executes, without a time limit of the request. Closing the
+    /// connection does not stop the run. Cannot be combined with `background`.
     #[serde(default)]
     pub stream: bool,
-    /// The form of the answer, instead of the agent's.
+    /// The format of the answer, instead of the agent's setting.
     #[serde(default)]
     pub response_format: Option<ResponseFormat>,
-    /// The most model calls, instead of the agent's.
+    /// The maximum number of model calls, instead of the agent's setting.
     #[schema(minimum = 1, maximum = 50)]
     #[serde(default)]
     pub max_steps: Option<i64>,
-    /// The longest time, instead of the agent's.
+    /// The maximum duration in seconds, instead of the agent's setting.
     #[schema(minimum = 5, maximum = 600)]
     #[serde(default)]
     pub timeout_seconds: Option<i64>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[serde(default)]
     pub metadata: Option<Metadata>,
-    /// What to do when the conversation is busy.
+    /// What to do when another run of the conversation is executing.
     #[serde(default)]
     pub on_busy: OnBusy,
 }
 
-/// Which version of an agent is to run.
+/// The version of an agent to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum WantedVersion {
-    /// This one.
+    /// This version.
     Number(VersionNumber),
-    /// The current one, whether the agent is active or not.
+    /// The current version, even if the agent is not active.
     Draft(Draft),
 }
 
@@ -127,27 +127,27 @@ impl WantedVersion {
     }
 }
 
-/// A version of an agent.
+/// A version number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[schema(as = AgentVersionNumber, minimum = 1)]
 pub struct VersionNumber(pub i64);
 
 text_enum! {
-    /// The word for an agent as it is now.
+    /// Stands for the current version of an agent.
     #[schema(as = AgentVersionDraft)]
     pub enum Draft {
-        /// It.
+        /// The current version.
         Draft = "draft",
     }
 }
 
-/// What made a run.
+/// What started a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunTrigger {
-    /// The kind of it.
+    /// The type of trigger.
     #[serde(rename = "type")]
     pub kind: RunTriggerKind,
-    /// The object that did, where there is one.
+    /// The id of the triggering object, if there is one.
     pub id: Option<String>,
 }
 
@@ -158,10 +158,10 @@ impl RunTrigger {
 }
 
 text_enum! {
-    /// The kinds of what makes runs.
+    /// What can start a run.
     #[derive(Default)]
     pub enum RunTriggerKind {
-        /// A request for a run.
+        /// A request to create a run.
         #[default]
         Api = "api",
     }
@@ -208,161 +208,163 @@ fn is_zero(number: &i64) -> bool {
 /// A run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Run {
-    /// The run.
+    /// The id of the run.
     pub id: RunId,
     /// Always `run`.
     pub object: &'static str,
-    /// The workspace it belongs to.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
     /// `false` for runs made with a test key.
     pub livemode: bool,
-    /// The agent that ran.
+    /// The id of the agent.
     pub agent_id: AgentId,
-    /// The version of the agent that ran.
+    /// The version of the agent.
     pub agent_version: i64,
-    /// Where it stands.
+    /// The status.
     pub status: RunStatus,
-    /// What the agent was told; `null` once forgotten.
+    /// The input. `null` after it was purged.
     pub input: Option<String>,
-    /// What the agent said; `null` where it has not, and once forgotten.
+    /// The agent's answer. `null` if there is none or after it was purged.
     pub output: Option<String>,
-    /// The output as JSON, where a schema was asked for and the output fits it.
+    /// The output as parsed JSON, if a schema was requested and the output matches it.
     #[schema(value_type = Option<Object>)]
     pub output_data: Option<Value>,
-    /// The conversation; `eph_…` where the caller named none.
+    /// The id of the conversation. `eph_…` for an ephemeral one.
     pub conversation_id: String,
-    /// Whether the conversation is forgotten 72 hours after its last run.
+    /// Whether the conversation is purged 72 hours after its last run.
     pub ephemeral: bool,
-    /// The tier of models.
+    /// The model tier.
     pub model: &'static str,
-    /// Why it is incomplete, cancelled or expired.
+    /// Why the run is incomplete, cancelled or expired.
     pub incomplete_details: Option<IncompleteDetails>,
-    /// What a person has to do before it goes on.
+    /// What a person must do before the run can continue.
     pub required_action: Option<RequiredAction>,
     /// Why it failed.
     pub error: Option<RunFailure>,
-    /// What it used.
+    /// The tokens and calls that were used.
     pub usage: RunUsage,
-    /// What it cost.
+    /// The Energy that the run spent.
     pub energy: RunEnergy,
-    /// What made it.
+    /// What started the run.
     pub trigger: RunTrigger,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: Metadata,
-    /// The steps, with `include=steps`.
+    /// The steps. Only with `include=steps`.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<RunStep>>,
-    /// When it was accepted: the same as `queued_at`.
+    /// When the run was accepted. The same as `queued_at`.
     pub created_at: Timestamp,
-    /// When it last went on: the newest of the times below.
+    /// When the run last made progress: the latest of the times below.
     pub updated_at: Timestamp,
-    /// When it was accepted.
+    /// When the run was accepted.
     pub queued_at: Timestamp,
-    /// When its turn came.
+    /// When the run started to execute.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub completed_at: Option<Timestamp>,
-    /// When its texts were forgotten.
+    /// When the run's texts were purged.
     pub purged_at: Option<Timestamp>,
 }
 
-/// Why a run is incomplete.
+/// Why a run is incomplete, cancelled or expired.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
-    /// `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`,
-    /// `content_filter`; of a cancelled run `interrupted` or
-    /// `rolled_back`; of an expired one `queue_timeout`, or `unanswered` where it had asked a person.
+    /// The reason: `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff` or `content_filter`. For a
+    /// cancelled run: `interrupted` or `rolled_back`. For an expired run: `queue_timeout`, or `unanswered` after an
+    /// approval request.
     pub reason: String,
 }
 
 /// Why a run failed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RunFailure {
-    /// The code, as in error answers.
+    /// The error code, as in error responses.
     pub code: String,
-    /// A sentence.
+    /// The reason as a sentence.
     pub message: String,
 }
 
-/// What a run used.
+/// The tokens and calls of a run.
 #[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
 pub struct RunUsage {
-    /// Tokens of prompts.
+    /// The number of tokens in prompts.
     pub input_tokens: i64,
-    /// Of them, those found in the provider's cache.
+    /// The number of prompt tokens that the provider had cached.
     pub cached_tokens: i64,
-    /// Tokens of answers.
+    /// The number of tokens in answers.
     pub output_tokens: i64,
-    /// Of them, those spent on thinking.
+    /// The number of answer tokens that the model used for reasoning.
     pub reasoning_tokens: i64,
-    /// Calls of the model.
+    /// The number of model calls.
     pub model_calls: i64,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub tool_calls: i64,
 }
 
-/// What a run cost.
+/// The Energy that a run spent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RunEnergy {
-    /// Energy spent; zero with a test key.
+    /// The Energy spent. 0 with a test key.
     pub amount: i64,
-    /// With a test key: what it would have cost.
+    /// With a test key: the Energy that a live key would have spent.
     pub simulated: i64,
-    /// With `include=steps`: the steps that cost something, which make up `amount`.
+    /// The steps that spent Energy; they add up to `amount`. Only with `include=steps`.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<RunEnergyItem>>,
 }
 
-/// What a step cost.
+/// The Energy that a step spent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RunEnergyItem {
-    /// The step.
+    /// The id of the step.
     pub step_id: StepId,
-    /// The model that answered.
+    /// The model.
     pub model: String,
-    /// The tier by whose prices it was charged.
+    /// The tier whose price was charged.
     pub tier: Tier,
-    /// Energy spent.
+    /// The Energy spent.
     pub energy: i64,
 }
 
-/// A call of the model or of a tool.
+/// One step of a run: a model call, a tool call, a memory summary or a guardrail finding.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RunStep {
-    /// The step.
+    /// The id of the step.
     pub id: StepId,
     /// Always `run_step`.
     pub object: &'static str,
-    /// Its place in the run, from 1.
+    /// The position in the run, from 1.
     pub position: i64,
-    /// `model`, `tool`, `memory` (older turns of the conversation were summarised) or `guardrail` (something was found).
+    /// `model`, `tool`, `memory` (a summary of older messages) or `guardrail` (a finding).
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// `running`, `completed`, `failed` or `unknown`; of a call that a person must allow also `requires_action`,
-    /// `approved`, `refused` and, where the run ended before the call was made, `cancelled`.
+    /// `running`, `completed`, `failed` or `unknown`. For a call that needs approval also `requires_action`,
+    /// `approved`, `refused`, and `cancelled` if the run ended before the call.
     pub status: &'static str,
-    /// The model, the tool, or where guardrails found something.
+    /// The name of the model or tool, or the stage of the guardrail.
     pub name: String,
-    /// Of calls of a model: the tier by whose prices they are charged.
+    /// For model calls: the tier whose price is charged.
     pub tier: Option<Tier>,
-    /// Of calls of a tool: what a repeated one is known by, and what a writing one sends as its `Idempotency-Key`.
+    /// For tool calls: identifies repeated calls. It is sent as the `Idempotency-Key` of calls with side effects.
     pub effect_key: Option<String>,
-    /// What went in; `null` once forgotten. Of a call of the model: `messages` has what it was told that it had not been
-    /// told at its call before, and `earlier` the number of those that it had been. Of a call that a person was asked
-    /// about, `approval` has the `decision` (`approved` or `refused`), the `note` and `decided_at`.
+    /// The input. `null` after it was purged. For a model call, `messages` has the messages that were added since the
+    /// previous call, and `earlier` is the number of those before. For a call with an approval, `approval` has the
+    /// `decision` (`approved` or `refused`), the `note` and `decided_at`.
     #[schema(value_type = Option<Object>)]
     pub input: Option<JsonText>,
-    /// What came out; `null` until then, and once forgotten.
+    /// The output. `null` while the step executes and after it was purged.
     #[schema(value_type = Option<Object>)]
     pub output: Option<JsonText>,
-    /// Tokens of the prompt.
+    /// The number of tokens in the prompt.
     pub input_tokens: i64,
-    /// Tokens of the answer.
+    /// The number of tokens in the answer.
     pub output_tokens: i64,
-    /// Energy spent.
+    /// The Energy spent.
     pub energy: i64,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
     /// When it ended.
     pub completed_at: Option<Timestamp>,

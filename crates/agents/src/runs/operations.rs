@@ -16,10 +16,12 @@ use utoipa::IntoParams;
 
 /// Run the workspace's agent on a text input
 ///
-/// Waits for the answer, at most 100 seconds; a run that takes longer answers 202 and goes on. With `stream: true` the
-/// answer comes as it is made, as server-sent events. A run that has to ask a person answers then, as
-/// `requires_action`. With a live key it spends Energy, which is held before each step and settled after it. The run is
-/// bound to no contact: it sees only the given input and the memory of its conversation.
+/// Waits up to 100 seconds for the answer and returns 200 with the run; a run that takes longer returns 202 and
+/// continues to execute. With `background: true` it returns 202 at once, and with `stream: true` it sends server-sent
+/// events while the run executes. A run that needs an approval returns with the status `requires_action`.
+///
+/// With a live key the run spends Energy: it is held before each step and settled after it. With a test key it costs
+/// nothing. The run is not bound to a contact. It sees only the given input and the memory of its conversation.
 #[operation(post "/runs", scope = "runs:execute", energy)]
 pub async fn create_run(
     cx: &Cx,
@@ -57,7 +59,7 @@ async fn submit(cx: &Cx, new: NewRun, engine: &RunEngine) -> Result<RunAnswer> {
 /// Which runs to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct RunQuery {
-    /// Only runs in this state.
+    /// Only runs with this status.
     #[serde(default)]
     status: Option<RunStatus>,
     /// Only runs of this agent.
@@ -72,7 +74,7 @@ pub struct RunQuery {
 
 /// List runs, newest first
 ///
-/// Without their steps, and without the links under which people answer.
+/// Lists runs, newest first. Steps and approval links are left out; get a single run to see them.
 #[operation(get "/runs", scope = "runs:read")]
 pub fn list_runs(
     read: &mut Read,
@@ -83,21 +85,22 @@ pub fn list_runs(
     let filter =
         RunFilter { status: query.status, agent: query.agent_id, conversation: query.conversation_id };
     let rows = queries::list(read, caller.workspace_id(), &filter, &page)?;
-    Ok(CursorList::of(&page, approvals::shown_in_list(read, caller.workspace_id(), rows)?))
+    let rows = approvals::shown_in_list(read, caller.workspace_id(), rows)?;
+    Ok(CursorList::of(&page, rows, |run| run.id.to_string()))
 }
 
 text_enum! {
-    /// What to add to a run.
+    /// What to add to the response.
     pub enum Include {
-        /// The trace of the run's steps.
+        /// The run's steps.
         Steps = "steps",
     }
 }
 
-/// What to add to a run.
+/// What to add to the response.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct IncludeQuery {
-    /// Separated by commas.
+    /// What to add to the response, separated by commas.
     #[serde(default)]
     #[param(inline, style = Form, explode = false, min_items = 1)]
     include: Vec<Include>,
@@ -105,8 +108,8 @@ pub struct IncludeQuery {
 
 /// One run with its steps, usage and cost
 ///
-/// The steps come with `include=steps`. Where the run waits for a person, `required_action` says for what; keys with
-/// `runs:execute` also see the link under which the person answers.
+/// Returns the run with its status, output, usage and cost. Send `include=steps` for its steps. While the run waits for
+/// an approval, `required_action` lists the tool calls; keys with `runs:execute` also see the approval link.
 #[operation(get "/runs/{runId}", scope = "runs:read")]
 pub fn get_run(
     read: &mut Read,

@@ -221,7 +221,7 @@ pub(super) fn count_test_run(tx: &mut Tx, workspace: WorkspaceId, cap: i64) -> R
         return Ok(());
     }
     let tomorrow = Timestamp::day_start(now.day()).plus_seconds(86_400);
-    Err(Error::new(Code::TestRunDailyCap, format!("The workspace has used its {cap} test runs of this day."))
+    Err(Error::new(Code::TestRunDailyCap, format!("The workspace has used its {cap} test runs of today."))
         .resets_at(tomorrow))
 }
 

@@ -44,7 +44,7 @@ impl RunEngine {
         let mut row = queries::locked(tx, row.workspace_id, id)?;
         let status = agents::live_agent(tx, row.workspace_id, row.agent_id)?.status;
         if status != AgentStatus::Active && !row.options()?.draft {
-            return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
+            return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
         }
         // Its place in the conversation is behind it, so it cannot wait for another turn.
         let on_busy = if new.on_busy == OnBusy::Enqueue { OnBusy::Reject } else { new.on_busy };

@@ -11,21 +11,21 @@ use serde_json::Value;
 text_enum! {
     /// Where a step stands.
     pub(super) enum StepStatus {
-        /// It goes on, or was interrupted.
+        /// Executing or interrupted.
         Running = "running",
-        /// It succeeded.
+        /// Succeeded.
         Completed = "completed",
-        /// It failed.
+        /// Failed.
         Failed = "failed",
-        /// A call that was interrupted, and may have had effects.
+        /// A call that was interrupted and may have had side effects.
         Unknown = "unknown",
-        /// A call that waits until a person allows or refuses it.
+        /// A call that waits for approval.
         RequiresAction = "requires_action",
-        /// A call that was allowed and has not begun.
+        /// A call that was approved and has not started.
         Approved = "approved",
-        /// A call that a person refused.
+        /// A call that was refused.
         Refused = "refused",
-        /// A call that was never made, because its run ended first.
+        /// A call that was not executed, because its run ended first.
         Cancelled = "cancelled",
     }
 }
@@ -101,13 +101,13 @@ impl StepRow {
 text_enum! {
     /// What a step is.
     pub(super) enum StepKind {
-        /// A call of the model.
+        /// A model call.
         Model = "model",
-        /// A call of a tool.
+        /// A tool call.
         Tool = "tool",
-        /// Older turns were folded.
+        /// A summary of older messages.
         Memory = "memory",
-        /// Guardrails found something.
+        /// A guardrail finding.
         Guardrail = "guardrail",
     }
 }

@@ -171,7 +171,7 @@ impl RunStream {
             if Instant::now() >= deadline {
                 return Err(Error::new(
                     Code::AgentTimeout,
-                    "The run goes on for too long. Read it by its id.",
+                    "The run takes too long for a stream. Get it by its id.",
                 ));
             }
             sleep(LOOK).await;

@@ -308,7 +308,10 @@ fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow>
     let agent = match new.agent_id {
         Some(id) => agents::live_agent(read, caller.workspace_id(), id).map_err(naming("agent_id"))?,
         None => agents::default_agent(read, caller.workspace_id())?.ok_or_else(|| {
-            Error::new(Code::AgentNotConfigured, "The workspace has no agent. Create one, or name one.")
+            Error::new(
+                Code::AgentNotConfigured,
+                "The workspace has no default agent. Create an agent, or send `agent_id`.",
+            )
         })?,
     };
     if matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
@@ -316,7 +319,7 @@ fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow>
             return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
         }
     } else if agent.status != AgentStatus::Active {
-        return Err(Error::new(Code::AgentInactive, "The agent is switched off. Activate it first."));
+        return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
     }
     Ok(agent)
 }

@@ -1,7 +1,7 @@
 //! Queue of a conversation: a run waits for its turn.
 
 use super::conversation;
-use super::engine::{RunEngine, emit_end, superseded};
+use super::engine::{RunEngine, superseded};
 use super::failure::failure_of;
 use super::model::{RunRow, RunStatus};
 use super::work::{Start, Work};
@@ -79,11 +79,11 @@ impl RunEngine {
         let now = tx.now();
         if row.queued_at.plus_seconds(QUEUE_SECONDS) <= now {
             row.incomplete_reason = Some("queue_timeout".to_owned());
-            return end(tx, row, RunStatus::Expired, None);
+            return self.end(tx, row, RunStatus::Expired, None);
         }
         if !is_active(tx, &row)? {
-            let message = "The agent was switched off while the run waited.";
-            return end(tx, row, RunStatus::Failed, Some(&Error::new(Code::AgentInactive, message)));
+            let message = "The agent was deactivated while the run was queued.";
+            return self.end(tx, row, RunStatus::Failed, Some(&Error::new(Code::AgentInactive, message)));
         }
         let active = queries::active_in_conversation(tx, &row)?;
         if active.first().is_some_and(|first| first.id < row.id) {
@@ -100,22 +100,22 @@ impl RunEngine {
         match self.begin(tx, &mut begun) {
             Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {
-                end(tx, begun.row, RunStatus::Failed, Some(&error))
+                self.end(tx, begun.row, RunStatus::Failed, Some(&error))
             }
             Err(error) => Err(error),
         }
     }
-}
 
-/// Ends a run that has not begun.
-fn end(tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -> Result<Turn> {
-    row.status = status;
-    row.error = error.map(failure_of);
-    row.completed_at = Some(tx.now().max(row.queued_at));
-    row.lease_until = None;
-    queries::finish(tx, &row)?;
-    emit_end(tx, &row)?;
-    Ok(Turn::Over(Box::new(row)))
+    /// Ends a run that has not begun.
+    fn end(&self, tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -> Result<Turn> {
+        row.status = status;
+        row.error = error.map(failure_of);
+        row.completed_at = Some(tx.now().max(row.queued_at));
+        row.lease_until = None;
+        queries::finish(tx, &row)?;
+        self.emit_end(tx, &row)?;
+        Ok(Turn::Over(Box::new(row)))
+    }
 }
 
 /// Whether the agent of a run may run it.

@@ -123,7 +123,7 @@ testkit::on_both! {
             app.patch(&format!("/agents/{}", other["id"]), &key, json!({ "name": "ÜBERSETZER" })).await,
             app.post(&format!("/agents/{}/duplicate", other["id"]), &key, json!({ "name": "Übersetzer" })).await,
         ] {
-            assert_eq!(taken.expect_error(409, "name_taken").as_deref(), Some("name"));
+            assert_eq!(taken.expect_error(409, "duplicate_value").as_deref(), Some("name"));
             assert_eq!(taken.body["error"]["details"]["existing_id"], first["id"]);
         }
         // Its own name in another case is no conflict, and other workspaces are.no concern.

@@ -66,7 +66,7 @@ testkit::on_both! {
         assert_eq!((&newest["restored_from"], &newest["tools"][0]["id"]), (&json!(2), &json!("one")));
         // Somebody else has taken the name that version 4 had.
         app.post("/agents", &key, json!({ "name": "new" })).await.expect(201);
-        app.post(&format!("{path}/versions/4/restore"), &key, json!({})).await.expect_error(409, "name_taken");
+        app.post(&format!("{path}/versions/4/restore"), &key, json!({})).await.expect_error(409, "duplicate_value");
         app.post(&format!("{path}/versions/9/restore"), &key, json!({})).await.expect_error(404, "not_found");
     }
 

@@ -4,6 +4,7 @@ mod cells;
 mod shared;
 mod window;
 
+pub use shared::ping;
 pub use window::Window;
 
 use cells::Cells;

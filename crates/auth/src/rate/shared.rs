@@ -63,6 +63,17 @@ struct Link {
     replicas: AtomicI64,
 }
 
+/// Whether the Redis at `url` answers at this moment. Changes nothing there.
+///
+/// # Errors
+/// When the URL is none of Redis, or Redis does not answer.
+pub async fn ping(url: &str) -> RedisResult<()> {
+    let config =
+        ConnectionManagerConfig::new().set_number_of_retries(0).set_connection_timeout(Some(CONNECTING));
+    let mut connection = ConnectionManager::new_with_config(Client::open(url)?, config).await?;
+    redis::cmd("PING").query_async(&mut connection).await
+}
+
 impl Shared {
     /// Connects as soon as Redis can be reached.
     pub(super) async fn open(url: &str, random: &dyn Random) -> RedisResult<Self> {

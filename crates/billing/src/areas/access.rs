@@ -8,36 +8,41 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// Whether a workspace may operate.
+/// Whether a workspace can use the service.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BillingAccess {
     /// Always `billing_access`.
     object: &'static str,
-    /// Whether the account is cut. A workspace without Energy is not: only what spends Energy is refused then.
+    /// Whether the workspace is blocked. A workspace without Energy is not blocked: only operations that consume Energy
+    /// are rejected.
     blocked: bool,
-    /// Where the subscription stands; `energy_depleted` where it is `active`, `trialing` or `sponsored` and there is no
+    /// The status of the subscription. `energy_depleted` if it is `active`, `trialing` or `sponsored` and there is no
     /// Energy.
     subscription_status: SubscriptionStatus,
-    /// Why something is refused, for people; `null` when nothing is.
+    /// Why requests are rejected, for people. `null` if they are not.
     reason: Option<String>,
-    /// How the workspace stands with Energy.
+    /// The workspace's Energy.
     energy: EnergyStanding,
-    /// Where Energy is bought.
+    /// The page for buying Energy.
     recharge_url: String,
 }
 
-/// How a workspace stands with Energy.
+/// The Energy of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct EnergyStanding {
-    /// What new work may take.
+    /// The Energy available for new work.
     available: i64,
-    /// What running work has set aside.
+    /// The Energy reserved by work in progress.
     reserved: i64,
-    /// Whether it is enough.
+    /// Whether there is enough Energy.
     state: EnergyState,
 }
 
 /// Whether the workspace may operate, and why not
+///
+/// Returns whether the workspace is blocked, the status of its subscription, and how much Energy is available. A
+/// workspace without Energy is not blocked: only operations that consume Energy are rejected, with 402
+/// `energy_depleted`.
 #[operation(get "/billing/access", scope = "billing:read")]
 pub fn get_billing_access(
     read: &mut Read,

@@ -8,40 +8,41 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// A key's Energy budget in this calendar month.
+/// The Energy budget of a key in the current calendar month.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct KeyBudget {
     /// Always `budget`.
     object: &'static str,
-    /// The key.
+    /// The id of the key.
     key_id: KeyId,
-    /// What people call the key.
+    /// The name of the key.
     key_name: String,
-    /// Live or test.
+    /// `live` or `test`.
     env: Env,
-    /// The most that the key may spend in a month, in cents.
+    /// The maximum spending per month in cents.
     limit_cents: i64,
-    /// Whether reaching it refuses the key's requests until the next month.
+    /// Whether requests of the key are rejected until the next month when the limit is reached.
     cutoff_enabled: bool,
-    /// What is refused then: always `all`, every request of the key.
+    /// Which requests are rejected then: always `all`.
     cutoff: &'static str,
-    /// What it has spent, in whole cents.
+    /// The amount spent, in whole cents.
     spent_cents: i64,
-    /// What its running work has set aside, in whole cents. Counted for budgets with cut-off only.
+    /// The amount reserved by work in progress, in whole cents. Counted only for budgets with cut-off.
     reserved_cents: i64,
-    /// How much of it is spent, in whole per cent.
+    /// The share of the budget that is spent, in whole percent.
     percent: i64,
-    /// When the month began (UTC).
+    /// When the month started (UTC).
     period_start: Timestamp,
     /// When the month ends.
     period_end: Timestamp,
-    /// Rises whenever the budget's amount is changed.
+    /// Incremented whenever the budget's amount is changed.
     cap_version: i64,
 }
 
 /// Each key's Energy budget and how far it is used
 ///
-/// The workspace's keys that have a budget and are neither revoked nor expired, oldest first.
+/// Lists the keys of the workspace that have a budget and are neither revoked nor expired, oldest first, with the
+/// amount spent this month.
 #[operation(get "/billing/budgets", scope = "billing:read")]
 pub fn list_budgets(read: &mut Read, caller: &Caller) -> Result<Rows<KeyBudget>> {
     let keys = auth::keys::with_budget(read, caller.workspace_id())?;

@@ -16,75 +16,75 @@ const GRANTS: i64 = 100;
 /// The days whose spending tells how long the Energy will last.
 const FORECAST_DAYS: i64 = 7;
 
-/// What a workspace has of Energy.
+/// The Energy balance of a workspace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EnergyBalance {
     /// Always `energy`.
     object: &'static str,
-    /// What the workspace owns.
+    /// The Energy that the workspace owns.
     balance: i64,
-    /// What running work has set aside of it.
+    /// The part of the balance that is reserved by work in progress.
     reserved: i64,
-    /// What new work may take.
+    /// The Energy available for new work.
     available: i64,
-    /// Whether it is enough.
+    /// Whether there is enough Energy.
     state: EnergyState,
-    /// Energy spent in this calendar month (UTC), without what was given back.
+    /// The Energy spent in this calendar month (UTC), after refunds.
     spent_this_month: i64,
-    /// The grants: those with something left in the order in which they burn, then the others, newest first; at
-    /// most 100.
+    /// At most 100 grants: those with remaining Energy in the order in which they are used, then the others, newest
+    /// first.
     grants: Vec<EnergyGrant>,
-    /// What ends next, or `null`.
+    /// The Energy that expires next. `null` if none does.
     expiring_next: Option<ExpiringEnergy>,
-    /// How many days the available Energy lasts when it is spent as in the last seven; `null` when nothing was.
+    /// How many days the available Energy lasts at the average of the last seven days. `null` if none was spent.
     forecast_days: Option<i64>,
 }
 
 /// A grant of Energy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EnergyGrant {
-    /// Its id.
+    /// The id.
     id: GrantId,
-    /// Where it came from.
+    /// The source of the Energy.
     kind: GrantKind,
-    /// How much it was.
+    /// The amount granted.
     amount: i64,
-    /// How much is left; nothing while it is pending.
+    /// The amount remaining. 0 while the grant is pending.
     remaining: i64,
-    /// Lower burns first.
+    /// Grants with a lower number are used first.
     priority: i64,
-    /// Since when it may be used.
+    /// When the Energy can be used.
     effective_at: Timestamp,
-    /// When it ends; `null` does not.
+    /// When the Energy expires. `null` means never.
     expires_at: Option<Timestamp>,
-    /// Whether it may be used.
+    /// The status of the grant.
     status: GrantStatus,
 }
 
 text_enum! {
-    /// Whether a grant may be used.
+    /// The status of a grant.
     pub enum GrantStatus {
-        /// Not yet.
+        /// Not usable yet.
         Pending = "pending",
-        /// Yes.
+        /// Usable.
         Active = "active",
-        /// Its time was over before it was used up.
+        /// Expired before it was used up.
         Expired = "expired",
-        /// It was taken back.
+        /// Revoked.
         Voided = "voided",
-        /// It was used up.
+        /// Used up.
         Exhausted = "exhausted",
     }
 }
 
-/// Energy that ends.
+/// Energy that will expire.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExpiringEnergy {
-    /// The grant.
+    /// The id of the grant.
     grant_id: GrantId,
-    /// How much ends.
+    /// The amount that expires.
     amount: i64,
-    /// When.
+    /// When it expires.
     expires_at: Timestamp,
 }
 
@@ -130,6 +130,9 @@ impl GrantRow {
 }
 
 /// Energy balance, reserved and spent
+///
+/// Returns the balance, the amount reserved by work in progress and the Energy spent this month, with the grants that
+/// make up the balance. `forecast_days` estimates how long it lasts.
 #[operation(get "/billing/energy", scope = "billing:read")]
 pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<EnergyBalance>> {
     let workspace = caller.workspace_id();

@@ -14,45 +14,46 @@ use utoipa::ToSchema;
 /// Where the steps of executions are found. A service that operations ask for.
 pub struct Traces(pub Arc<dyn RunTraces>);
 
-/// Something that has a price.
+/// Work that consumed Energy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Execution {
     /// Always `execution`.
     object: &'static str,
     #[serde(flatten)]
     row: StoredExecution,
-    /// The steps of this attempt in their order: only where one execution is asked for.
+    /// The steps of this attempt in order. Only when a single execution is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     steps: Option<Vec<ExecutionStep>>,
-    /// What this attempt moved in the ledger: only where one execution is asked for.
+    /// The ledger entries of this attempt. Only when a single execution is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     entries: Option<Vec<LedgerEntry>>,
 }
 
-/// What was done, and what it cost.
+/// What was executed, and its cost.
 #[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
 #[diesel(table_name = executions)]
 #[schema(as = ExecutionCost)]
 struct StoredExecution {
-    /// Its id.
+    /// The id.
     id: ExecutionId,
-    /// What it was, such as `run`.
+    /// The type of work, such as `run`.
     kind: String,
-    /// The id of what it was: a run's, for a run. A run that failed and began anew has one for each attempt.
+    /// The id of the object, such as that of a run. A run that failed and was restarted has one execution for each
+    /// attempt.
     source_id: String,
-    /// How it ended.
+    /// The final status.
     status: String,
-    /// Whether it was real. What a test key does costs nothing.
+    /// Whether it was executed with a live key. Work of test keys costs no Energy.
     livemode: bool,
-    /// Energy that it cost, after a refund.
+    /// The Energy spent, after refunds.
     energy: i64,
-    /// That Energy's money, in millionths of a dollar.
+    /// The value of that Energy in millionths of a US dollar.
     usd_micros: i64,
-    /// The key that asked, or `null`.
+    /// The key of the request, or `null`.
     key_id: Option<KeyId>,
-    /// The agent that ran, or `null`.
+    /// The id of the agent, or `null`.
     agent_id: Option<AgentId>,
     /// The model that was used last, or `null`.
     model: Option<String>,
@@ -63,25 +64,25 @@ struct StoredExecution {
 /// A step of an execution.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExecutionStep {
-    /// Its id.
+    /// The id.
     id: StepId,
-    /// Its place, as in the ledger's `step`.
+    /// The position, as in the `step` of ledger entries.
     position: i64,
-    /// What it was, such as a call of the model or of a tool.
+    /// The type of step, such as a model call or a tool call.
     kind: String,
-    /// The model or the tool.
+    /// The name of the model or tool.
     name: String,
-    /// How it ended.
+    /// The final status.
     status: String,
-    /// Tokens that went in.
+    /// The number of input tokens.
     input_tokens: i64,
-    /// Tokens that came out.
+    /// The number of output tokens.
     output_tokens: i64,
-    /// Energy that it cost.
+    /// The Energy spent, after refunds.
     energy: i64,
-    /// When it began.
+    /// When it started.
     started_at: Timestamp,
-    /// When it ended; `null` while it has not.
+    /// When the step ended. `null` while it executes.
     completed_at: Option<Timestamp>,
 }
 
@@ -93,7 +94,8 @@ impl StoredExecution {
 
 /// What spent Energy
 ///
-/// Newest first.
+/// Lists everything that consumed Energy, newest first, with its cost. Steps and ledger entries are left out; get a
+/// single execution to see them.
 #[operation(get "/billing/executions", scope = "billing:read")]
 pub fn list_executions(read: &mut Read, caller: &Caller, page: OffsetPage) -> Result<OffsetList<Execution>> {
     let own = || executions::table.filter(executions::workspace_id.eq(caller.workspace_id()));
@@ -108,6 +110,8 @@ pub fn list_executions(read: &mut Read, caller: &Caller, page: OffsetPage) -> Re
 }
 
 /// One execution's cost in detail
+///
+/// Returns the cost of one execution with its steps and ledger entries.
 #[operation(get "/billing/executions/{executionId}", scope = "billing:read")]
 pub fn get_execution(
     read: &mut Read,

@@ -5,69 +5,72 @@ use operation::{Json, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Who a key is and what it may do. Nothing of its secret.
+/// Identity and permissions of an API key. The secret is never included.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct KeyIdentity {
     /// Always `identity`.
     object: &'static str,
     /// Whether actions have real effects.
     livemode: bool,
-    /// The key.
+    /// The id of the key.
     api_key: IdentityKey,
-    /// The workspace that it operates.
+    /// The workspace of the request.
     workspace: IdentityWorkspace,
     /// The partner that owns the key, or `null`.
     partner: Option<IdentityPartner>,
 }
 
-/// The key that asks.
+/// The key of the request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IdentityKey {
-    /// Names the key in logs and the dashboard. It authenticates nothing.
+    /// Identifies the key in logs and in the dashboard. It is not a secret.
     id: KeyId,
     /// Always `api_key`.
     object: &'static str,
-    /// Whose key it is.
+    /// The type of owner.
     owner_type: OwnerType,
-    /// Live or test.
+    /// `live` or `test`.
     env: Env,
-    /// The scopes that count, sorted.
+    /// The effective scopes, sorted.
     scopes: ScopeSet,
-    /// Requests per minute: the stricter of key and plan. `null` is no cap.
+    /// The maximum number of requests per minute: the lower limit of key and plan. `null` means no limit.
     rate_limit_rpm: Option<i64>,
-    /// Requests per month: the stricter of key and plan. `null` is no cap.
+    /// The maximum number of requests per month: the lower limit of key and plan. `null` means no limit.
     monthly_quota: Option<i64>,
 }
 
 text_enum! {
-    /// Whose key it is.
+    /// The type of owner.
     pub enum OwnerType {
-        /// A customer's.
+        /// A workspace.
         Workspace = "workspace",
-        /// A partner's.
+        /// A partner.
         Partner = "partner",
     }
 }
 
-/// The workspace that a key operates.
+/// The workspace of a request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IdentityWorkspace {
     /// Always `workspace`.
     object: &'static str,
-    /// Its id.
+    /// The id.
     id: WorkspaceId,
-    /// Its name in addresses.
+    /// The name used in URLs.
     slug: String,
 }
 
 /// The partner that owns a key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IdentityPartner {
-    /// Its id.
+    /// The id.
     id: PartnerId,
 }
 
 /// Who this key is, what it may do and whether its actions are real
+///
+/// Returns the key, its workspace and its partner. `livemode` is `false` for a test key. The secret is never returned.
+/// A useful first request: it shows which scopes and limits apply.
 #[operation(get "/me", scope = "runs:read")]
 pub fn get_me(caller: &Caller) -> Result<Json<KeyIdentity>> {
     let key = &caller.key;

@@ -14,27 +14,27 @@ use utoipa::ToSchema;
 pub struct Invoice {
     /// Always `invoice`.
     object: &'static str,
-    /// Its id.
+    /// The id.
     id: InvoiceId,
-    /// The payment processor's id of it.
+    /// The payment processor's id of the invoice.
     processor_id: String,
-    /// The number printed on it.
+    /// The invoice number.
     number: String,
-    /// Where it stands.
+    /// The status.
     status: InvoiceStatus,
     /// The total in cents.
     total_cents: i64,
-    /// ISO 4217.
+    /// The ISO 4217 currency code.
     currency: String,
-    /// Where its PDF is, or `null`.
+    /// A link to the PDF, or `null`.
     pdf_url: Option<String>,
-    /// Its lines.
+    /// The lines of the invoice.
     lines: Vec<InvoiceLine>,
-    /// When it is due, or `null`.
+    /// The due date, or `null`.
     due_at: Option<Timestamp>,
     /// When it was paid, or `null`.
     paid_at: Option<Timestamp>,
-    /// When we learnt of it.
+    /// When the object was recorded.
     created_at: Timestamp,
 }
 
@@ -105,8 +105,8 @@ impl FromInput for InvoicePage {
 
 /// Invoices
 ///
-/// Newest first. Without `paginate=true`, `starting_after` is the payment processor's id of an invoice, and the
-/// answer is an array.
+/// Lists invoices, newest first. Without `paginate=true`, the response is an array, and `starting_after` is the payment
+/// processor's id of an invoice.
 #[operation(get "/billing/invoices", scope = "billing:read")]
 pub fn list_invoices(read: &mut Read, caller: &Caller, page: InvoicePage) -> Result<OptInList<Invoice>> {
     let workspace = caller.workspace_id();
@@ -141,6 +141,8 @@ fn known(read: &mut Read, workspace: WorkspaceId, processor_id: &str) -> Result<
 }
 
 /// One invoice
+///
+/// Returns the invoice with its lines and a link to its PDF.
 #[operation(get "/billing/invoices/{invoiceId}", scope = "billing:read")]
 pub fn get_invoice(
     read: &mut Read,

@@ -9,37 +9,37 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// A movement of Energy. It never changes.
+/// A change of the Energy balance. It never changes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LedgerEntry {
     /// Always `ledger_entry`.
     object: &'static str,
-    /// Its id.
+    /// The id.
     id: LedgerId,
-    /// What it is.
+    /// The type of entry.
     #[serde(rename = "type")]
     kind: EntryKind,
-    /// What the balance gained; negative where it lost.
+    /// The change of the balance. Negative for debits.
     amount: i64,
-    /// The balance after it.
+    /// The balance after the entry.
     balance_after: i64,
-    /// Its money in millionths of a dollar, signed like `amount`.
+    /// The value in millionths of a US dollar, with the sign of `amount`.
     usd_micros: i64,
     /// The run that caused it, or `null`.
     run_id: Option<RunId>,
-    /// The run's step, or `null`.
+    /// The step of the run, or `null`.
     step: Option<i64>,
     /// The key that caused it, or `null`.
     key_id: Option<KeyId>,
-    /// The agent that ran, or `null`.
+    /// The id of the agent, or `null`.
     agent_id: Option<AgentId>,
     /// The request that caused it, or `null`.
     request_id: Option<RequestId>,
-    /// What was done: an operation such as `run`, a grant's kind, or `adjustment`.
+    /// The type of work, such as `run`, the type of grant, or `adjustment`.
     operation: String,
     /// The model that was used, or `null`.
     model: Option<String>,
-    /// When.
+    /// When it expires.
     created_at: Timestamp,
 }
 
@@ -86,7 +86,8 @@ impl StoredEntry {
 
 /// Every grant, recharge, debit and refund
 ///
-/// Newest first, with corrections by the service and what came to its end. Entries that the platform paid itself are not the workspace's, and are not listed.
+/// Lists the ledger's entries, newest first, including corrections and expired grants. Entries that the platform pays
+/// itself are not listed.
 #[operation(get "/billing/energy/ledger", scope = "billing:read")]
 pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Result<OptInList<LedgerEntry>> {
     use energy_entries as e;

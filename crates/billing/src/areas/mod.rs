@@ -24,6 +24,7 @@ pub struct Identity;
 
 impl Domain for Identity {
     const AREA: &'static str = "Identity";
+    const DESCRIPTION: &'static str = "The API key of the request: its workspace, scopes and limits.";
 
     fn operations() -> Operations {
         vec![Box::new(identity::GetMe)]
@@ -35,6 +36,8 @@ pub struct Billing;
 
 impl Domain for Billing {
     const AREA: &'static str = "Billing";
+    const DESCRIPTION: &'static str = "The workspace's subscription, its Energy balance and ledger, usage, budgets of keys, invoices and \
+         payment methods. All operations are read-only.";
 
     fn operations() -> Operations {
         vec![
@@ -66,7 +69,7 @@ pub struct BillingSettings {
 }
 
 impl BillingSettings {
-    /// Where Energy is bought.
+    /// The page for buying Energy.
     pub fn recharge_url(&self) -> String {
         format!("{}/billing", self.base_url.trim_end_matches('/'))
     }

@@ -8,26 +8,26 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// A saved payment method. The payment processor keeps the rest.
+/// A saved payment method. Its details are stored by the payment processor.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PaymentMethod {
     /// Always `payment_method`.
     object: &'static str,
-    /// Its id.
+    /// The id.
     id: PaymentMethodId,
-    /// What it is, such as `card`.
+    /// The type, such as `card`.
     kind: String,
-    /// Whose it is, such as `visa`, or `null`.
+    /// The brand, such as `visa`, or `null`.
     brand: Option<String>,
-    /// Its last four digits, or `null`.
+    /// The last four digits, or `null`.
     last4: Option<String>,
-    /// The month in which it ends, or `null`.
+    /// The month in which it expires, or `null`.
     exp_month: Option<i64>,
-    /// The year in which it ends, or `null`.
+    /// The year in which it expires, or `null`.
     exp_year: Option<i64>,
-    /// Whether it is the one that is charged.
+    /// Whether this payment method is charged by default.
     is_default: bool,
-    /// When we learnt of it.
+    /// When the object was recorded.
     created_at: Timestamp,
 }
 
@@ -46,7 +46,7 @@ struct PaymentMethodRow {
 
 /// Saved payment methods, masked
 ///
-/// The one that is charged comes first, then the newest.
+/// Lists the saved payment methods: the default one first, then the newest. Only the last four digits are stored.
 #[operation(get "/billing/payment-methods", scope = "billing:read")]
 pub fn list_payment_methods(read: &mut Read, caller: &Caller) -> Result<Rows<PaymentMethod>> {
     let rows: Vec<PaymentMethodRow> = payment_methods::table

@@ -7,41 +7,41 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// A plan of the catalogue.
+/// A plan.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Plan {
     /// Always `plan`.
     object: &'static str,
-    /// Its name in requests.
+    /// The plan's id in requests.
     id: String,
-    /// Its name for people.
+    /// The name for people.
     name: String,
-    /// One sentence about it.
+    /// A short description.
     description: String,
-    /// The fixed fee of a month, in cents.
+    /// The monthly fee in cents.
     price_cents: i64,
-    /// ISO 4217.
+    /// The ISO 4217 currency code.
     currency: String,
-    /// What it allows.
+    /// The limits of the plan.
     limits: PlanLimits,
-    /// Energy that each period brings.
+    /// The Energy included in each period.
     included_energy: i64,
-    /// What 1,000 Energy cost, in millionths of a dollar.
+    /// The price of 1,000 Energy in millionths of a US dollar.
     usd_micros_per_1000_energy: i64,
-    /// Whether only the service gives it.
+    /// Whether only the operator of the service can assign the plan.
     restricted: bool,
 }
 
-/// What a plan allows. `null` is no cap.
+/// The limits of a plan. `null` means no limit.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PlanLimits {
-    /// Requests per minute of each key.
+    /// The maximum number of requests per minute for each key.
     rate_limit_rpm: Option<i64>,
-    /// Requests per month of each key.
+    /// The maximum number of requests per month for each key.
     monthly_quota: Option<i64>,
-    /// Test runs per workspace and day.
+    /// The maximum number of test runs per workspace and day.
     test_runs_per_day: i64,
-    /// Contacts of the workspace.
+    /// The maximum number of contacts in the workspace.
     contacts: Option<i64>,
 }
 
@@ -75,7 +75,8 @@ impl From<PlanRecord> for Plan {
 
 /// The plans and their limits
 ///
-/// A restricted plan is shown to the workspaces that have it.
+/// Lists the plans of the catalogue with their prices and limits. Restricted plans are shown only to workspaces that
+/// have them.
 #[operation(get "/billing/plans", scope = any_key)]
 pub fn list_plans(read: &mut Read, caller: &Caller) -> Result<Rows<Plan>> {
     let plans = plans::list(read, Some(caller.workspace_id()))?;

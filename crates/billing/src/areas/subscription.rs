@@ -16,32 +16,35 @@ pub struct BillingSubscription {
     object: &'static str,
     /// The plan, or `null`.
     plan: Option<SubscriptionPlan>,
-    /// Where it stands.
+    /// The status.
     status: SubscriptionStatus,
-    /// When the period began.
+    /// When the period started.
     period_start: Option<Timestamp>,
-    /// When the period ends. The next one begins then, unless it is the last; `null` without a plan.
+    /// When the period ends. The next period then starts, unless this is the last one. `null` without a plan.
     period_end: Option<Timestamp>,
-    /// Whether the period is the last.
+    /// Whether the subscription ends with this period.
     cancel_at_period_end: bool,
-    /// Whether Energy costs more here than the lowest price of the plans that anybody may have.
+    /// Whether Energy is billed at a higher rate than the lowest rate of the public plans.
     premium_rate: bool,
-    /// What 1,000 Energy cost, in millionths of a dollar; `null` without a plan.
+    /// The price of 1,000 Energy in millionths of a US dollar. `null` without a plan.
     usd_micros_per_1000_energy: Option<i64>,
-    /// What the plan allows; `null` without a plan.
+    /// The limits of the plan. `null` without a plan.
     limits: Option<PlanLimits>,
 }
 
 /// The plan of a subscription.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SubscriptionPlan {
-    /// Its name in requests.
+    /// The plan's id in requests.
     id: String,
-    /// Its name for people.
+    /// The name for people.
     name: String,
 }
 
 /// The current plan, its period and limits
+///
+/// Returns the workspace's plan, the billing period and the plan's limits. `plan`, the period and `limits` are `null`
+/// if the workspace has no plan.
 #[operation(get "/billing/subscription", scope = "billing:read")]
 pub fn get_subscription(read: &mut Read, caller: &Caller) -> Result<Json<BillingSubscription>> {
     let workspace = caller.workspace_id();

@@ -17,19 +17,19 @@ const MOST_DAYS: i64 = 92;
 const DEFAULT_DAYS: u64 = 30;
 
 text_enum! {
-    /// What usage is summed up by.
+    /// How usage is grouped.
     #[derive(Default)]
     pub enum GroupBy {
-        /// Calendar day, UTC.
+        /// By calendar day (UTC).
         #[default]
         Day = "day",
-        /// API key. A key and what it was rotated to are one.
+        /// By API key. A key and its rotated successors count as one.
         Key = "key",
-        /// Agent.
+        /// By agent.
         Agent = "agent",
-        /// What was done, such as `run`.
+        /// By type of work, such as `run`.
         Operation = "operation",
-        /// Model.
+        /// By model.
         Model = "model",
     }
 }
@@ -37,17 +37,17 @@ text_enum! {
 /// Which usage is wanted.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 pub struct UsageQuery {
-    /// The first day (UTC). 30 days up to `to` if not given.
+    /// The first day (UTC); 29 days before `to` if not given.
     pub from: Option<NaiveDate>,
-    /// The last day (UTC), at most 92 days after the first. Today if not given.
+    /// The last day (UTC), at most 92 days after the first; today if not given.
     pub to: Option<NaiveDate>,
-    /// What to sum up by.
+    /// How to group the usage.
     #[param(inline)]
     #[serde(default)]
     pub group_by: GroupBy,
 }
 
-/// Requests and Energy of some days.
+/// Requests and Energy of a period.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UsageReport {
     /// Always `usage`.
@@ -56,30 +56,33 @@ pub struct UsageReport {
     from: NaiveDate,
     /// The last day.
     to: NaiveDate,
-    /// What it is summed up by.
+    /// How the usage is grouped.
     group_by: GroupBy,
-    /// One row for each day, key, agent, operation or model with any usage, in the order of `group`.
+    /// One row for each group with any usage, ordered by `group`.
     rows: Vec<UsageReportRow>,
 }
 
-/// Usage of one group.
+/// The usage of one group.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct UsageReportRow {
-    /// The day, or the id or name; `null` where what spent Energy had none.
+    /// The day, id or name of the group. `null` for usage that belongs to no group.
     group: Option<String>,
-    /// Requests that passed the gate; by day and by key only.
+    /// The number of authorized requests. Only for the groups `day` and `key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     requests: Option<i64>,
-    /// Energy spent, after refunds: negative where the refunds belong to days before.
+    /// The Energy spent, after refunds. Negative if it contains refunds for earlier days.
     energy: i64,
-    /// That Energy's money, in millionths of a dollar.
+    /// The value of that Energy in millionths of a US dollar.
     usd_micros: i64,
-    /// Priced steps.
+    /// The number of steps with a price.
     count: i64,
 }
 
 /// Requests and Energy by day, key and agent
+///
+/// Returns Energy for each group of `group_by`, and the number of requests for days and keys. The period has at most 92
+/// days and ends today if not given.
 #[operation(get "/billing/usage", scope = "billing:read")]
 pub fn get_usage(
     read: &mut Read,
@@ -126,7 +129,7 @@ fn days(query: &UsageQuery, today: NaiveDate) -> Result<(NaiveDate, NaiveDate)> 
     // Years beyond four digits sort wrongly as text, and nobody has usage then.
     for (param, day) in [("from", query.from), ("to", query.to)] {
         if day.is_some_and(|day| !(1970..=9999).contains(&chrono::Datelike::year(&day))) {
-            return Err(Error::invalid(param, "must lie between 1970 and 9999"));
+            return Err(Error::invalid(param, "must be between 1970 and 9999"));
         }
     }
     let to = query.to.unwrap_or_else(|| query.from.map_or(today, |from| from.max(today)));
@@ -138,7 +141,7 @@ fn days(query: &UsageQuery, today: NaiveDate) -> Result<(NaiveDate, NaiveDate)> 
         let param = if query.to.is_some() { "to" } else { "from" };
         return Err(Error::invalid(
             param,
-            format_args!("must be at most {MOST_DAYS} days apart from the other"),
+            format_args!("must be at most {MOST_DAYS} days from the other day"),
         ));
     }
     Ok((from, to))

@@ -13,13 +13,13 @@ use store::{AnyConnection, Read, Tx, each};
 pub const MOST_BALANCE: i64 = 1_000_000_000_000_000;
 
 text_enum! {
-    /// How a workspace stands with Energy.
+    /// The Energy of a workspace.
     pub enum EnergyState {
-        /// There is enough.
+        /// There is enough Energy.
         Ok = "ok",
         /// Less than a tenth of the last recharge is available.
         Low = "low",
-        /// Nothing is available.
+        /// No Energy is available.
         Depleted = "depleted",
     }
 }
@@ -75,7 +75,7 @@ const COLUMNS: (
 );
 
 impl Account {
-    /// What new work may take.
+    /// The Energy available for new work.
     pub(crate) fn available(&self) -> i64 {
         self.balance - self.reserved
     }

@@ -59,11 +59,11 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
     Ok(KeyMonth { spent, reserved })
 }
 
-/// What happened to a key's budget.
+/// An event of a key's budget.
 #[derive(Event)]
 #[event(scope = "billing:read", subject = "key", id = "key_id")]
 pub(crate) enum BudgetEvent<'a> {
-    /// A key's Energy budget reached 50, 80 or 100 per cent.
+    /// A key's spending reached 50, 80 or 100 percent of its Energy budget.
     #[event(name = "billing.threshold")]
     Threshold(Threshold<'a>),
 }
@@ -71,21 +71,21 @@ pub(crate) enum BudgetEvent<'a> {
 /// A budget was reached by some per cent.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Threshold<'a> {
-    /// The key.
+    /// The id of the key.
     key_id: &'a KeyId,
-    /// The step that was reached: 50, 80 or 100 per cent.
+    /// The threshold that was reached: 50, 80 or 100 percent.
     threshold: i64,
-    /// How much of the budget is spent, in per cent.
+    /// The share of the budget that is spent, in percent.
     percent: i64,
-    /// Spent in this month, in cents.
+    /// The amount spent in this month, in cents.
     spent_cents: i64,
-    /// The budget, in cents.
+    /// The budget in cents.
     cap_cents: i64,
     /// The month, such as `2026-11`.
     period: &'a str,
-    /// Whether reaching the budget refuses further requests.
+    /// Whether requests of the key are rejected when the budget is used up.
     cutoff_enabled: bool,
-    /// The workspace that spent last.
+    /// The workspace of the last spending.
     workspace_id: WorkspaceId,
 }
 

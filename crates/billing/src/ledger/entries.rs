@@ -10,21 +10,21 @@ use store::Cached;
 use store::{Tx, each};
 
 text_enum! {
-    /// What an entry of the ledger is.
+    /// The type of a ledger entry.
     pub enum EntryKind {
-        /// Energy came in.
+        /// Energy was added.
         Grant = "grant",
-        /// The service put something right, by giving or by taking.
+        /// The operator corrected the balance.
         Adjust = "adjust",
-        /// A step of a run used Energy.
+        /// A step of a run spent Energy.
         Debit = "debit",
-        /// A run that gave nothing usable got its Energy back.
+        /// A run without a usable result was refunded.
         Refund = "refund",
-        /// What was left of a grant came to its end.
+        /// The rest of a grant expired.
         Expire = "expire",
-        /// What was left of a grant was taken back.
+        /// The rest of a grant was revoked.
         Void = "void",
-        /// A cost above what was held. The platform paid it; the workspace's balance never saw it.
+        /// A cost above the reserved amount. The platform paid it, so it does not change the balance.
         Absorb = "absorb",
     }
 }

@@ -10,15 +10,15 @@ use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text
 use store::{OneRow, Tx};
 
 text_enum! {
-    /// Where Energy comes from.
+    /// The source of Energy.
     pub enum GrantKind {
         /// Bought.
         Purchase = "purchase",
         /// Included in the plan.
         Plan = "plan",
-        /// Given away.
+        /// Promotional.
         Promo = "promo",
-        /// A correction by the service.
+        /// A correction by the operator.
         Adjustment = "adjustment",
     }
 }
@@ -49,7 +49,7 @@ impl GrantKind {
 pub struct GrantSource {
     /// The kind of cause, such as `recharge`. `adjustment`, `grant` and `run` are taken.
     pub kind: &'static str,
-    /// Its id.
+    /// The id.
     pub id: String,
 }
 
@@ -147,7 +147,7 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
     };
     if money::cost(new.amount, price).is_err() {
         let rule = format!(
-            "must be less: at {price} micros for 1,000 the grant would cost more than 4,000,000,000,000 dollars"
+            "must be smaller: at {price} micros for 1,000, the grant would cost more than 4,000,000,000,000 dollars"
         );
         return Err(Error::invalid("amount", rule));
     }
@@ -280,7 +280,7 @@ fn granted_for(tx: &mut Tx, workspace: WorkspaceId, source: &GrantSource) -> Res
 }
 
 fn unknown() -> Error {
-    Error::new(Code::WorkspaceNotFound, "There is no such workspace.")
+    Error::new(Code::WorkspaceNotFound, "The workspace does not exist.")
 }
 
 /// Takes back what is left of a grant and gives how much that was. What running work has set aside stays until

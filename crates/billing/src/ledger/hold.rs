@@ -5,9 +5,17 @@ use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
+use operation::TableGauge;
 use operation::ports::Charge;
 use store::CachedChange;
-use store::{AnyConnection, Tx, each};
+use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
+
+/// Energy that is set aside.
+pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
+    "svc_energy_held",
+    "Energy that is held for running work, over all workspaces.",
+    |read| Ok(vec![("", held_energy(read)?)]),
+);
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
 const HOLD_SECONDS: i64 = 15 * 60;
@@ -227,7 +235,7 @@ fn room(
 ) -> Result<i64> {
     let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
-        let message = "The key's Energy budget of this month does not allow it.";
+        let message = "The key's Energy budget of this month is used up.";
         return Err(Error::new(Code::BudgetExceeded, message).resets_at(tx.now().next_month_start()));
     }
     let rooms = agent_rooms(tx, charge, held)?;
@@ -238,7 +246,7 @@ fn room(
         if lacks {
             return Err(depleted(recharge_url));
         }
-        let message = format!("{}, and what is left does not pay for an answer.", room.limited);
+        let message = format!("{}, and the rest does not cover an answer.", room.limited);
         return Err(refusal(&message, recharge_url).param(room.param));
     }
     Ok(rooms.iter().map(|room| room.energy).fold(budget, i64::min))
@@ -328,4 +336,17 @@ fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<
         account::change(tx, workspace, 0, taken)?;
     }
     Ok(Some(taken))
+}
+
+fn held_energy(read: &mut Read) -> Result<i64> {
+    #[derive(QueryableByName)]
+    struct Sum {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        energy: i64,
+    }
+    let sql = format!(
+        "SELECT CAST(COALESCE(SUM(amount - used), 0) AS BIGINT) AS energy FROM
+            (SELECT amount, used FROM energy_holds WHERE state = 'open' LIMIT {MOST_COUNTED}) AS holds"
+    );
+    Ok(diesel::sql_query(sql).get_result::<Sum>(read.connection())?.energy)
 }

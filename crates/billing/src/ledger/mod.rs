@@ -30,6 +30,7 @@ pub use budget::{budget_changed, spent_micros};
 pub use entries::EntryKind;
 pub use expiry::sweep_expired_grants;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
+pub(crate) use hold::HELD_ENERGY;
 pub use invariants::{check_all, check_invariants};
 pub(crate) use money::{MICROS_PER_CENT, percent};
 pub use sweep::sweep_expired_holds;

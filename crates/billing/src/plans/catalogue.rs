@@ -4,7 +4,7 @@ use auth::plans::{self, PlanRecord};
 use model::Result;
 use store::Tx;
 
-/// A plan of the catalogue.
+/// A plan.
 struct BuiltIn {
     id: &'static str,
     name: &'static str,

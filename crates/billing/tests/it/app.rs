@@ -5,7 +5,7 @@ use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Traces};
 use model::{RunId, StepId};
 use operation::ports::TraceStep;
-use operation::{Head, Limits, Pipeline, Registry, RequestLog, ResponseBody, Services};
+use operation::{Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services};
 use serde_json::Value;
 use std::sync::Arc;
 use testkit::Kind;
@@ -28,7 +28,7 @@ impl App {
         let db = bed.db().clone();
         let quotas = Arc::new(Quotas::new(db.clone()));
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped);
+        let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped).unwrap();
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
         let settings = BillingSettings { base_url: "https://svc.test/".into() };
         let services =
@@ -41,6 +41,7 @@ impl App {
             spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
             seal,
             log,
+            metrics: RequestMetrics::new(&registry()).unwrap(),
             services: Arc::new(services),
             limits: Limits::default(),
             db,

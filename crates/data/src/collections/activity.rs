@@ -13,14 +13,14 @@ use utoipa::IntoParams;
 /// Which entries to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct ActivityQuery {
-    /// Only what was done in this way; `schema_changed` is what was done to the collection itself.
+    /// Only activities of this type. `schema_changed` stands for changes of the collection itself.
     #[serde(default)]
     action: Option<Action>,
-    /// Only what was done to this item.
+    /// Only activities of this item.
     #[serde(default)]
     #[param(value_type = Option<i64>)]
     item_id: Option<ItemId>,
-    /// Only what was done by whoever has this id, such as `key_…`.
+    /// Only activities of the actor with this id, such as `key_…`.
     #[serde(default)]
     #[param(min_length = 1, max_length = 100)]
     actor: Option<String>,
@@ -28,7 +28,8 @@ pub struct ActivityQuery {
 
 /// Who changed what in the collection
 ///
-/// Newest first: changes of items, and of the collection, its fields and views.
+/// Lists changes of the collection, its fields, views and items, newest first. Entries are kept for
+/// `activity_retention_days`.
 #[operation(get "/collections/{collectionId}/activity", scope = "collections:read", ceiling = 100)]
 pub fn list_collection_activity(
     read: &mut Read,

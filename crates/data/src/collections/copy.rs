@@ -34,24 +34,24 @@ const MOST_AT_ONCE: i64 = 1_000;
 /// Items of one slice. Each is written in full, with its links, so they are fewer than a rewrite takes at a time.
 const SLICE: i64 = 100;
 
-/// How a copy differs.
+/// How the copy differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectionCopy {
-    /// The copy's name; "… (copy)" if not given.
+    /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     name: Option<String>,
-    /// Whether to copy the items too. Of more than 1,000 they follow in the background.
+    /// Whether to copy the items. More than 1,000 items are copied in the background.
     #[serde(default)]
     include_items: bool,
 }
 
 /// Copy a collection, with or without its items
 ///
-/// Fields, choices, settings and views are copied; relation fields point where those of the original do, and have no
-/// other end. Copied items are new ones: they have ids and numbers of their own, and no comments, files, free links or
-/// `external_key`. No event tells of each of them.
+/// Copies fields, choices, settings and views. Relation fields of the copy refer to the same collections as the
+/// original and have no reverse field. Copied items get new ids, without comments, files, free links and
+/// `external_key`; no events are published for them.
 #[operation(post "/collections/{collectionId}/duplicate", scope = "collections:write")]
 pub async fn duplicate_collection(
     cx: &Cx,

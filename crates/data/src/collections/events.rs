@@ -6,23 +6,23 @@ use records::activity::Changes;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a collection.
+/// An event of a collection.
 #[derive(Event)]
 #[event(scope = "collections:read", subject = "collection", id = "collection.id")]
 pub(crate) enum CollectionEvent<'a> {
     /// A collection was created.
     #[event(name = "collection.created")]
     Created(CollectionData<'a>),
-    /// A collection was changed, or the order of its fields.
+    /// A collection or the order of its fields was changed.
     #[event(name = "collection.updated")]
     Updated(CollectionChanged<'a>),
     /// A collection was deleted with its items.
     #[event(name = "collection.deleted")]
     Deleted(CollectionData<'a>),
-    /// A collection was made read-only.
+    /// A collection was archived.
     #[event(name = "collection.archived")]
     Archived(CollectionChanged<'a>),
-    /// An archived collection was brought back.
+    /// A collection was unarchived.
     #[event(name = "collection.unarchived")]
     Unarchived(CollectionChanged<'a>),
 }
@@ -39,7 +39,7 @@ pub(crate) struct CollectionData<'a> {
 pub(crate) struct CollectionChanged<'a> {
     #[schema(inline)]
     pub(super) collection: &'a Collection,
-    /// By name: `old` and `new`.
+    /// The changes by name, each with `old` and `new`.
     #[schema(value_type = Object)]
     pub(super) changed: &'a Changes,
 }

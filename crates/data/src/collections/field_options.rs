@@ -14,32 +14,32 @@ use utoipa::{IntoParams, ToSchema};
 /// A choice of a select field.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FieldOption {
-    /// The choice.
+    /// The id of the choice.
     pub id: OptionId,
     /// Always `field_option`.
     pub object: &'static str,
-    /// The field it belongs to.
+    /// The id of the field.
     pub field_id: FieldId,
-    /// What items hold. It never changes.
+    /// The key that items store. It never changes.
     pub key: String,
-    /// What people read.
+    /// The label for people.
     pub label: String,
     /// A colour, such as `#ff8800` or `green`.
     pub color: Option<String>,
-    /// Its place among the choices, from 0.
+    /// The position among the choices, from 0.
     pub position: usize,
-    /// Whether it is kept for old items only.
+    /// Whether the choice is archived: items keep it, but new values cannot use it.
     pub archived: bool,
 }
 
-/// A choice to be added.
+/// A choice to add.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFieldOption {
-    /// What people read.
+    /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     label: String,
-    /// What items are to hold; made of the label if not given. It can never be changed.
+    /// The key that items store; derived from the label if not given. It can never be changed.
     #[schema(pattern = "^[a-z0-9][a-z0-9_-]{0,62}$")]
     #[serde(default)]
     key: Option<String>,
@@ -47,17 +47,17 @@ pub struct NewFieldOption {
     #[schema(pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     #[serde(default)]
     color: Option<String>,
-    /// Its place among the choices, from 0; behind all others if not given.
+    /// The position among the choices, from 0; last if not given.
     #[schema(minimum = 0, maximum = 200)]
     #[serde(default)]
     position: Option<usize>,
 }
 
-/// A change of a choice. What is not sent stays as it is.
+/// A change of a choice. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FieldOptionPatch {
-    /// What people read.
+    /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     label: Option<String>,
@@ -65,11 +65,11 @@ pub struct FieldOptionPatch {
     #[schema(value_type = Option<String>, pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     #[serde(default)]
     color: Patch<String>,
-    /// Its place among the choices, from 0.
+    /// The position among the choices, from 0.
     #[schema(minimum = 0, maximum = 200)]
     #[serde(default)]
     position: Option<usize>,
-    /// Whether it is kept for old items only: new values cannot take it.
+    /// Whether the choice is archived: items keep it, but new values cannot use it.
     #[serde(default)]
     archived: Option<bool>,
 }
@@ -77,12 +77,14 @@ pub struct FieldOptionPatch {
 /// Whether to do it all the same.
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 pub struct ForceQuery {
-    /// `true` also takes it out of where it is used.
+    /// `true` also removes it from the objects that use it.
     #[serde(default)]
     pub(super) force: Option<bool>,
 }
 
 /// Add a choice to a select field
+///
+/// Adds a choice to the field's list. A label or key that another choice has is a 409 `duplicate_value`.
 #[operation(post "/collections/{collectionId}/fields/{fieldId}/options", scope = "collections:write")]
 pub async fn create_field_option(
     cx: &Cx,
@@ -124,7 +126,7 @@ pub async fn create_field_option(
 
 /// Rename or recolour a choice
 ///
-/// Also moves it, or archives it. Its key, which items hold, stays.
+/// Changes the label, colour or position of a choice, or archives it. Its key, which items store, does not change.
 #[operation(patch "/collections/{collectionId}/fields/{fieldId}/options/{optionId}", scope = "collections:write")]
 pub async fn update_field_option(
     cx: &Cx,
@@ -156,7 +158,7 @@ pub async fn update_field_option(
 
 /// Remove a choice
 ///
-/// While items hold it that is a 409 `resource_in_use`, unless `force=true`, which takes it out of them.
+/// A choice that items use is a 409 `resource_in_use`. With `force=true` it is removed from those items.
 #[operation(delete "/collections/{collectionId}/fields/{fieldId}/options/{optionId}", scope = "collections:write")]
 pub async fn delete_field_option(
     cx: &Cx,
@@ -204,9 +206,7 @@ fn refuse_taken(
     is_same: impl Fn(&Choice) -> bool,
 ) -> Result<()> {
     choices.iter().find(|choice| is_same(choice)).map_or(Ok(()), |holder| {
-        Err(Error::new(Code::DuplicateValue, format!("Another choice of the field has this {what}."))
-            .param(param)
-            .with("details", serde_json::json!({ "existing_id": holder.id })))
+        Err(Error::duplicate(param, format!("Another choice of the field has this {what}."), holder.id))
     })
 }
 

@@ -26,6 +26,8 @@ use store::{Read, Tx};
 use utoipa::ToSchema;
 
 /// Field definitions in order
+///
+/// Lists the collection's fields in their order.
 #[operation(get "/collections/{collectionId}/fields", scope = "collections:read", ceiling = 500)]
 pub fn list_fields(
     read: &mut Read,
@@ -51,7 +53,8 @@ pub fn list_fields(
 
 /// Add a field
 ///
-/// Items that are there already get the default where the field is required.
+/// Adds a field at the end. Existing items get the default value if the field is required. A key that another field has
+/// is a 409 `duplicate_value`.
 #[operation(post "/collections/{collectionId}/fields", scope = "collections:write")]
 pub async fn create_field(
     cx: &Cx,
@@ -70,6 +73,8 @@ pub async fn create_field(
 }
 
 /// One field
+///
+/// Returns the field with its options. `converting` shows the progress of a type change.
 #[operation(get "/collections/{collectionId}/fields/{fieldId}", scope = "collections:read")]
 pub fn get_field(
     read: &mut Read,
@@ -83,9 +88,9 @@ pub fn get_field(
 
 /// Change a field; a type change converts or refuses
 ///
-/// A change of type converts the values of all items: at once for up to 5,000 of them, by a job for more, with its
-/// progress in `converting`. One that loses values, or parts of them, is a 409 that tells how many, unless `force` is
-/// `true`; with `dry_run` nothing is changed and `conversion` tells what would be.
+/// A change of type converts the values of all items: at once for up to 5,000 items, in the background for more, with
+/// the progress in `converting`. A conversion that loses values is rejected with 409, unless `force` is `true`. With
+/// `dry_run`, nothing is changed, and `conversion` reports what would happen.
 #[operation(patch "/collections/{collectionId}/fields/{fieldId}", scope = "collections:write")]
 pub async fn update_field(
     cx: &Cx,
@@ -102,9 +107,9 @@ pub async fn update_field(
 
 /// Delete a field and its values
 ///
-/// While a view, a computed field, a unique key or the other end of a relation needs it that is a 409 `field_in_use`
-/// that names them, unless `force=true`: then views are broken, unique keys go, and the other end goes too. Its key is
-/// free again when its values are out of all items.
+/// A field that a view, a computed field, a unique key or a reverse relation uses is a 409 `field_in_use`. With
+/// `force=true` it is deleted anyway: its views become invalid, its unique keys and its reverse field are deleted. The
+/// key can be used again when the values are removed from all items.
 #[operation(delete "/collections/{collectionId}/fields/{fieldId}", scope = "collections:write")]
 pub async fn delete_field(
     cx: &Cx,
@@ -129,16 +134,18 @@ pub async fn delete_field(
     Ok(Deleted::of("field", field_id))
 }
 
-/// An order of fields.
+/// The order of a collection's fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FieldOrder {
-    /// The ids of all fields, each once.
+    /// The ids of all fields of the collection, each once.
     #[schema(min_items = 1, max_items = 500)]
     field_ids: Vec<FieldId>,
 }
 
 /// Set the order of the fields
+///
+/// `field_ids` must contain every field of the collection exactly once. Returns the fields in their new order.
 #[operation(put "/collections/{collectionId}/fields/order", scope = "collections:write")]
 pub fn reorder_fields(
     tx: &mut Tx,
@@ -186,11 +193,11 @@ fn check_order(shape: &Shape, ids: &[FieldId]) -> Result<()> {
             return Err(Error::invalid(format!("field_ids[{place}]"), "is not a field of this collection"));
         }
         if ids.iter().take(place).any(|other| other == id) {
-            return Err(Error::invalid(format!("field_ids[{place}]"), "is there twice"));
+            return Err(Error::invalid(format!("field_ids[{place}]"), "must not contain the same id twice"));
         }
     }
     let left = shape.fields.iter().find(|field| !ids.contains(&field.id));
     left.map_or(Ok(()), |left| {
-        Err(Error::invalid("field_ids", format!("must name all fields: {} is missing", left.id)))
+        Err(Error::invalid("field_ids", format!("must contain all fields: {} is missing", left.id)))
     })
 }

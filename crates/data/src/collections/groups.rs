@@ -16,19 +16,19 @@ const MOST: usize = 200;
 /// A group of collections.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CollectionGroup {
-    /// The group.
+    /// The id of the group.
     pub id: CollectionGroupId,
     /// Always `collection_group`.
     pub object: &'static str,
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     pub name: String,
-    /// Its place among the groups.
+    /// The position among the groups.
     pub position: i64,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -78,28 +78,28 @@ impl From<GroupRow> for CollectionGroup {
     }
 }
 
-/// A group to be created.
+/// A group to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCollectionGroup {
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     name: String,
-    /// Its place among the groups; behind all others if not given.
+    /// The position among the groups; last if not given.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     position: Option<i64>,
 }
 
-/// A change of a group. What is not sent stays as it is.
+/// A change of a group. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectionGroupPatch {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     name: Option<String>,
-    /// Its place among the groups.
+    /// The position among the groups.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     position: Option<i64>,
@@ -135,14 +135,12 @@ fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
 fn refuse_taken(groups: &[GroupRow], name: &str, except: Option<CollectionGroupId>) -> Result<()> {
     let key = text::fold(name);
     let holder = groups.iter().find(|group| group.name_key == key && Some(group.id) != except);
-    holder.map_or(Ok(()), |holder| {
-        Err(Error::new(Code::DuplicateValue, "Another group has this name.")
-            .param("name")
-            .with("details", serde_json::json!({ "existing_id": holder.id })))
-    })
+    holder.map_or(Ok(()), |holder| Err(Error::duplicate("name", "Another group has this name.", holder.id)))
 }
 
 /// Groups that order collections
+///
+/// Lists all groups in their order.
 #[operation(get "/collections/groups", scope = "collections:read")]
 pub fn list_collection_groups(read: &mut Read, caller: &Caller) -> Result<Rows<CollectionGroup>> {
     let groups = all(read, caller.workspace_id())?;
@@ -150,6 +148,9 @@ pub fn list_collection_groups(read: &mut Read, caller: &Caller) -> Result<Rows<C
 }
 
 /// Create a group
+///
+/// Creates an empty group. Put collections into it by their `group_id`. A name that another group has is a 409
+/// `duplicate_value`.
 #[operation(post "/collections/groups", scope = "collections:write")]
 pub fn create_collection_group(
     tx: &mut Tx,
@@ -183,6 +184,8 @@ pub fn create_collection_group(
 }
 
 /// Rename or reorder a group
+///
+/// Fields that are not sent stay unchanged. A name that another group has is a 409 `duplicate_value`.
 #[operation(patch "/collections/groups/{groupId}", scope = "collections:write")]
 pub fn update_collection_group(
     tx: &mut Tx,
@@ -215,6 +218,8 @@ pub fn update_collection_group(
 }
 
 /// Delete a group, not its collections
+///
+/// The group's collections are kept and belong to no group afterwards.
 #[operation(delete "/collections/groups/{groupId}", scope = "collections:write")]
 pub fn delete_collection_group(
     tx: &mut Tx,

@@ -14,35 +14,35 @@ use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
-/// An index of a collection's items.
+/// An index on fields of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CollectionIndex)]
 pub struct CollectionIndex {
-    /// The index.
+    /// The id of the index.
     pub id: IndexId,
     /// Always `index`.
     pub object: &'static str,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// What it holds.
+    /// The type of index.
     pub kind: IndexKind,
-    /// The fields of the index, the most important first.
+    /// The indexed fields, most significant first.
     pub fields: Vec<IndexPart>,
-    /// Whether no two live items may have the same values.
+    /// Whether the combined values must be unique among live items.
     pub unique: bool,
-    /// Who asked for it.
+    /// What created the index.
     pub origin: IndexOrigin,
-    /// How far it is.
+    /// The status of the index.
     pub status: IndexStatus,
-    /// How much of the items that were there before it holds.
+    /// How many existing items have been indexed.
     pub progress: IndexProgress,
-    /// Why it could not be built.
+    /// Why the index could not be built.
     pub error: Option<String>,
-    /// When a query last used it, give or take an hour.
+    /// When a query last used the index, accurate to an hour.
     pub last_used_at: Option<Timestamp>,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When its state last changed.
+    /// When the status last changed.
     pub updated_at: Timestamp,
 }
 
@@ -50,15 +50,15 @@ pub struct CollectionIndex {
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IndexPart {
-    /// The field's key, or `created_at`, `updated_at`, `created_by`, `position`, `version`, `external_key`.
+    /// The key of a field, or `created_at`, `updated_at`, `created_by`, `position`, `version` or `external_key`.
     #[schema(min_length = 1, max_length = 63)]
     pub field: String,
-    /// In which direction several fields are ordered; an index of one field serves both.
+    /// The sort direction of the field. An index of a single field supports both directions.
     #[serde(default)]
     pub direction: Direction,
 }
 
-/// A direction of an order.
+/// A sort direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -69,29 +69,32 @@ pub enum Direction {
     Desc,
 }
 
-/// How far a job is.
+/// The progress of a background job.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct IndexProgress {
-    /// Items that are in.
+    /// The number of items processed.
     pub done: i64,
-    /// Items that there were at the beginning.
+    /// The number of items when the job started.
     pub total: i64,
 }
 
-/// An index to be made.
+/// An index to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewIndex {
-    /// The fields of the index, the most important first. Several make an index for filters on the first of them with an order by
-    /// the others, exactly in these directions.
+    /// The fields to index, most significant first. An index of several fields supports filters on the first field
+    /// combined with an order by the others, in exactly these directions.
     #[schema(min_items = 1, max_items = 4)]
     pub fields: Vec<IndexPart>,
-    /// Whether no two live items may have the same values.
+    /// Whether the combined values must be unique among live items.
     #[serde(default)]
     pub unique: bool,
 }
 
 /// Indexes that speed up filters and sorts
+///
+/// Lists the collection's indexes: those created by `POST`, those of unique fields and views, and those that the
+/// service created for frequent queries.
 #[operation(get "/collections/{collectionId}/indexes", scope = "collections:read")]
 pub fn list_indexes(
     read: &mut Read,
@@ -106,8 +109,8 @@ pub fn list_indexes(
 
 /// Index a field, optionally unique
 ///
-/// The index is built beside other work; queries use it once its status is `ready`. Values that are there twice make a
-/// unique one `failed`, with examples.
+/// Builds the index in the background; queries use it when its `status` is `ready`. A unique index becomes `failed`,
+/// with examples, if items have the same values.
 #[operation(post "/collections/{collectionId}/indexes", scope = "collections:write")]
 pub fn create_index(
     tx: &mut Tx,
@@ -124,6 +127,9 @@ pub fn create_index(
 }
 
 /// Drop an index
+///
+/// Queries no longer use the index. The index of a unique field or of a view is a 409 `resource_in_use`: change the
+/// field or the view instead.
 #[operation(delete "/collections/{collectionId}/indexes/{indexId}", scope = "collections:write")]
 pub fn delete_index(
     tx: &mut Tx,
@@ -159,7 +165,7 @@ fn read_index(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
         let param = format!("fields[{place}].field");
         let subject = subject(shape, &part.field, &param)?;
         if parts.iter().any(|other| other.subject == subject) {
-            return Err(Error::invalid(param, "is there twice"));
+            return Err(Error::invalid(param, "must not contain the same id twice"));
         }
         let rule = refusal(shape, subject, new.unique, new.fields.len() > 1);
         if let Some(rule) = rule {

@@ -14,7 +14,8 @@ use store::Tx;
 
 /// Make it read-only and hide it
 ///
-/// Items, fields and views can still be read. Lists of collections show it with `status=archived` only.
+/// Items, fields and views can still be read, but not changed. Lists of collections show it only with
+/// `status=archived`. Archiving an archived collection changes nothing.
 #[operation(post "/collections/{collectionId}/archive", scope = "collections:write")]
 pub fn archive_collection(
     tx: &mut Tx,
@@ -26,6 +27,8 @@ pub fn archive_collection(
 }
 
 /// Bring an archived collection back
+///
+/// Makes the collection writable and visible again. Unarchiving an active collection changes nothing.
 #[operation(post "/collections/{collectionId}/unarchive", scope = "collections:write")]
 pub fn unarchive_collection(
     tx: &mut Tx,
@@ -65,8 +68,8 @@ fn switch(
 
 /// Delete a collection with its items
 ///
-/// Its name is free again at once. What it held is purged after 30 days. While relation fields of other collections
-/// point to it that is a 409 `resource_in_use`: delete those first.
+/// The collection disappears at once, and its name can be used again. Its items are purged after 30 days. A collection
+/// that relation fields of other collections refer to is a 409 `resource_in_use`: delete those fields first.
 #[operation(delete "/collections/{collectionId}", scope = "collections:write")]
 pub fn delete_collection(
     tx: &mut Tx,
@@ -80,7 +83,8 @@ pub fn delete_collection(
     let shape = shape::within_change(tx, &shapes.0, author.workspace, collection_id)?;
     let users = definitions::users::pointing_here(tx, &shape)?;
     if !users.is_empty() {
-        let message = format!("{} relation fields of other collections point to it.", users.len());
+        let message =
+            format!("{} relation fields of other collections refer to this collection.", users.len());
         return Err(Error::new(Code::ResourceInUse, message).with("details", json!({ "used_by": users })));
     }
     let now = tx.now();

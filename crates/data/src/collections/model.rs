@@ -8,63 +8,64 @@ use records::shape::{CollectionRow, CollectionSettings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A collection: a table of items with fields of its own.
+/// A collection: a table of items with its own fields.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Collection {
-    /// The collection.
+    /// The id of the collection.
     pub id: CollectionId,
     /// Always `collection`.
     pub object: &'static str,
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     pub name: String,
-    /// Its name for addresses, unique in the workspace.
+    /// The name used in URLs, unique in the workspace.
     pub slug: String,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
     /// An emoji, or the name of an icon.
     pub icon: Option<String>,
     /// A colour, such as `#ff8800` or `green`.
     pub color: Option<String>,
-    /// The group it is shown in.
+    /// The id of the group that contains the collection.
     pub group_id: Option<CollectionGroupId>,
-    /// Its fields, in order. Lists of collections leave them out.
+    /// The fields in order. Left out of lists.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<CollectionField>>,
-    /// The key of the field whose value is an item's title.
+    /// The key of the field whose value is the title of an item.
     pub primary_field: Option<String>,
-    /// Its place among the collections.
+    /// The position among the collections.
     pub position: i64,
-    /// How many live items it has: exact up to 100,000 (10,000 in lists of collections), counted at
-    /// `item_count_exact_at` above that.
+    /// The number of live items. Exact up to 100,000 (in lists up to 10,000); above that, the number at
+    /// `item_count_exact_at`.
     pub item_count: i64,
-    /// When `item_count` was exact.
+    /// When `item_count` was last exact.
     pub item_count_exact_at: Option<Timestamp>,
-    /// Whether it is in use.
+    /// The state of the collection.
     pub status: CollectionStatus,
-    /// What it was told.
+    /// The settings of the collection.
     pub settings: CollectionSettings,
-    /// Who created it.
+    /// Who created the object.
     pub created_by: Actor,
-    /// Raised with every change of the collection itself. Fields and views have versions of their own.
+    /// The version, incremented with every change of the collection itself. Fields and views have their own versions.
     pub version: i64,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// A collection to be created.
+/// A collection to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewCollection {
-    /// Its name, unique in the workspace whatever the case.
+    /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub name: String,
-    /// Its name for addresses; made of the name if not given.
+    /// The name used in URLs; derived from the name if not given.
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     #[serde(default)]
     pub slug: Option<String>,
-    /// What it is for.
+    /// A description for people.
     #[schema(max_length = 2000)]
     #[serde(default)]
     pub description: Option<String>,
@@ -76,40 +77,40 @@ pub struct NewCollection {
     #[schema(pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     #[serde(default)]
     pub color: Option<String>,
-    /// The group to show it in.
+    /// The id of the group that contains the collection.
     #[serde(default)]
     #[schema(value_type = Option<i64>)]
     pub group_id: Option<CollectionGroupId>,
-    /// Its place among the collections; behind all others if not given.
+    /// The position among the collections; last if not given.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     pub position: Option<i64>,
-    /// Its fields, in order; a text field `name` if not given.
+    /// The fields in order; one text field called `name` if not given.
     #[schema(max_items = 500)]
     #[serde(default)]
     pub fields: Option<Vec<NewField>>,
-    /// The key of the field whose value is an item's title; the first text field if not given.
+    /// The key of the field whose value is the title of an item; the first text field if not given.
     #[schema(min_length = 1, max_length = 63)]
     #[serde(default)]
     pub primary_field: Option<String>,
-    /// What it is told.
+    /// The settings of the collection.
     #[serde(default)]
     pub settings: Option<SettingsPatch>,
 }
 
-/// A change of a collection. Fields that are not sent stay as they are.
+/// A change of a collection. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectionPatch {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     pub name: Option<String>,
-    /// Its name for addresses.
+    /// The name used in URLs.
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     #[serde(default)]
     pub slug: Option<String>,
-    /// What it is for.
+    /// A description for people.
     #[schema(value_type = Option<String>, max_length = 2000)]
     #[serde(default)]
     pub description: Patch<String>,
@@ -121,39 +122,40 @@ pub struct CollectionPatch {
     #[schema(value_type = Option<String>, pattern = "^(#[0-9a-fA-F]{6}|[a-z]{2,20})$")]
     #[serde(default)]
     pub color: Patch<String>,
-    /// The group to show it in; `null` takes it out of its group.
+    /// The id of the group that contains the collection. `null` removes the collection from its group.
     #[schema(value_type = Option<i64>)]
     #[serde(default)]
     pub group_id: Patch<CollectionGroupId>,
-    /// Its place among the collections.
+    /// The position among the collections.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     pub position: Option<i64>,
-    /// The key of the field whose value is an item's title.
+    /// The key of the field whose value is the title of an item.
     #[schema(min_length = 1, max_length = 63)]
     #[serde(default)]
     pub primary_field: Option<String>,
-    /// What it is told.
+    /// The settings of the collection.
     #[serde(default)]
     pub settings: Option<SettingsPatch>,
-    /// The version that the change was made for: 409 `version_conflict` where the collection has another by now.
+    /// The expected version. If the collection has another version, the request is rejected with 409
+    /// `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
 }
 
-/// What a collection is told. What is not sent stays as it is.
+/// Settings of a collection. Settings that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsPatch {
-    /// Days after which activity is forgotten; 365 if never given.
+    /// The number of days for which activities are kept; 365 by default.
     #[schema(minimum = 1, maximum = 3650)]
     #[serde(default)]
     pub activity_retention_days: Option<i64>,
-    /// Whether items may be commented on; `true` if never given.
+    /// Whether items can be commented on; `true` by default.
     #[serde(default)]
     pub comments_enabled: Option<bool>,
-    /// Sets of up to 3 fields, by key, whose values together are unique.
+    /// Combinations of up to 3 fields, by key, whose values must be unique together.
     #[schema(max_items = 10)]
     #[serde(default)]
     pub unique_keys: Option<Vec<Vec<String>>>,

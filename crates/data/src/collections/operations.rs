@@ -28,10 +28,10 @@ pub struct CollectionQuery {
     #[serde(default)]
     #[param(value_type = Option<i64>)]
     group_id: Option<CollectionGroupId>,
-    /// Collections in this state; those in use if not given.
+    /// Only collections in this state; active ones if not given.
     #[serde(default)]
     status: Option<CollectionStatus>,
-    /// Only collections whose name has this in it, whatever the case.
+    /// Only collections whose name contains this text, regardless of case.
     #[serde(default)]
     #[param(max_length = 120)]
     q: Option<String>,
@@ -39,7 +39,7 @@ pub struct CollectionQuery {
 
 /// List collections
 ///
-/// In their order, without their fields.
+/// Lists collections in their order, without their fields. Archived collections are left out unless `status=archived`.
 #[operation(get "/collections", scope = "collections:read")]
 pub fn list_collections(
     read: &mut Read,
@@ -60,7 +60,8 @@ pub fn list_collections(
 
 /// Create a collection with its fields
 ///
-/// Without `fields` it has a text field `name`. The value of the primary field is the title of an item.
+/// Without `fields`, the collection gets one text field called `name`. The value of the primary field is the title of
+/// an item. A slug that another collection has is a 409 `duplicate_value`.
 #[operation(post "/collections", scope = "collections:write")]
 pub fn create_collection(
     tx: &mut Tx,
@@ -72,6 +73,8 @@ pub fn create_collection(
 }
 
 /// Collection with its fields
+///
+/// Returns the collection with its fields and settings. Archived collections can be read too; deleted ones are a 404.
 #[operation(get "/collections/{collectionId}", scope = "collections:read")]
 pub fn get_collection(
     read: &mut Read,
@@ -84,8 +87,8 @@ pub fn get_collection(
 
 /// Change a collection's name and settings
 ///
-/// `version` in the body or `If-Match` refuses the change where somebody else changed the collection meanwhile. Fields
-/// have operations of their own.
+/// Fields that are not sent stay unchanged. With `version` or `If-Match`, the request is rejected with 409
+/// `version_conflict` if the collection was changed in the meantime. Fields and views have their own operations.
 #[operation(patch "/collections/{collectionId}", scope = "collections:write")]
 pub async fn update_collection(
     cx: &Cx,

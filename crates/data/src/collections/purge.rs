@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
+use records::activity;
 use records::links::{self, LockSet};
 use records::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
@@ -95,7 +96,7 @@ fn purge_activity(tx: &mut Tx, id: CollectionId) -> Result<bool> {
         .limit(SLICE * 5)
         .select(item_activity::id)
         .load(tx.connection())?;
-    diesel::delete(item_activity::table.filter(item_activity::id.eq_any(&some))).execute(tx.connection())?;
+    activity::delete(tx, &some)?;
     Ok(!some.is_empty())
 }
 

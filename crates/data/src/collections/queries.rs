@@ -197,9 +197,7 @@ fn taken(
 ) -> Result<()> {
     match holder.filter(|holder| Some(*holder) != except) {
         None => Ok(()),
-        Some(holder) => Err(Error::new(Code::DuplicateValue, message)
-            .param(param)
-            .with("details", serde_json::json!({ "existing_id": holder }))),
+        Some(holder) => Err(Error::duplicate(param, message, holder)),
     }
 }
 

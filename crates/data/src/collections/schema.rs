@@ -19,8 +19,9 @@ pub struct ItemSchema(Value);
 
 /// The collection's item shape as JSON Schema
 ///
-/// What the `data` of an item can be (JSON Schema 2020-12). `x-svc-type` is the field's type; `x-svc-compare` says how
-/// its values are equal and ordered, and which operators filters take.
+/// Returns a JSON Schema (2020-12) of the `data` of an item, made from the collection's fields. `x-svc-type` is the
+/// type of a field; `x-svc-compare` states how its values are compared and ordered, and which filter operators it
+/// supports.
 #[operation(get "/collections/{collectionId}/schema", scope = "collections:read")]
 pub fn get_collection_schema(
     read: &mut Read,

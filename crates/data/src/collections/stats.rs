@@ -23,41 +23,41 @@ const BATCH: i64 = 2_000;
 /// Up to so many items are counted.
 const MOST_COUNTED: i64 = 1_000_000;
 
-/// What a collection holds.
+/// Statistics of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CollectionStats {
     /// Always `collection_stats`.
     pub object: &'static str,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// Live items.
+    /// The number of live items.
     pub items_live: i64,
-    /// Items in the trash.
+    /// The number of items in the trash.
     pub items_trashed: i64,
-    /// Whether there are exactly so many items; otherwise there are more.
+    /// Whether the numbers of items are exact. Otherwise there are more items.
     pub items_exact: bool,
-    /// Bytes of the values of live items, as JSON.
+    /// The size of the values of live items, as bytes of JSON.
     pub bytes: i64,
-    /// Each field, in order.
+    /// The statistics of each field, in order.
     pub fields: Vec<FieldStats>,
-    /// Live items that sizes and fill rates were taken from.
+    /// The number of live items from which sizes and fill rates were computed.
     pub items_seen: i64,
-    /// Whether those were not all: then `bytes` is estimated from them.
+    /// Whether only a part of the items was read. `bytes` is then an estimate.
     pub sampled: bool,
-    /// When it was counted.
+    /// When the statistics were computed.
     pub counted_at: Timestamp,
 }
 
-/// How many items have a value of a field.
+/// How many items have a value in a field.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FieldStats {
-    /// The field.
+    /// The id of the field.
     pub field_id: FieldId,
-    /// Its key.
+    /// The key of the field.
     pub field_key: String,
-    /// Items seen that have a value.
+    /// How many of the items that were read have a value.
     pub filled: i64,
-    /// Their part of all items seen, from 0 to 1; 0 where there are none.
+    /// The share of the items that were read with a value, from 0 to 1. 0 without items.
     pub fill_rate: f64,
 }
 
@@ -71,7 +71,8 @@ struct Seen {
 
 /// Item counts, size and fill rate of each field
 ///
-/// Of more than 100,000 items the newest so many are looked at, which `sampled` tells.
+/// Returns the number of items, their size, and how many of them have a value in each field. With more than 100,000
+/// items, sizes and fill rates are estimated from the newest 100,000, and `sampled` is `true`.
 #[operation(get "/collections/{collectionId}/stats", scope = "collections:read")]
 pub async fn get_collection_stats(
     cx: &Cx,

@@ -19,36 +19,36 @@ const LONGEST: usize = 4_000;
 /// How items are exported.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct ExportQuery {
-    /// What they are written as.
+    /// The format of the export.
     #[serde(default)]
     #[param(default = "csv")]
     format: ExportFormat,
-    /// The fields that are written, by key, with commas between. Without it all of them, or those of the view.
+    /// The keys of the fields to export, separated by commas; all fields, or those of the view, if not given.
     #[serde(default)]
     fields: Option<String>,
-    /// Whether CSV begins with a byte order mark, by which Excel knows UTF-8.
+    /// Whether CSV starts with a byte order mark, by which Excel detects UTF-8.
     #[serde(default)]
     bom: bool,
 }
 
-/// Where an export can be read.
+/// A link to an export.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ExportLink {
     /// Always `export`.
     pub object: &'static str,
-    /// The address. It needs no key: whoever has it can read the export.
+    /// The URL. It needs no key: everyone with the link can read the export.
     pub url: String,
-    /// What is there.
+    /// The format of the export.
     pub format: ExportFormat,
-    /// When the address stops working. A download that has begun goes on.
+    /// When the link expires. A download in progress continues.
     pub expires_at: Timestamp,
 }
 
 /// A signed link to the items as CSV or JSON Lines
 ///
-/// Takes the filters, the order and the views of the list of items. The link works for 15 minutes and gives the items as
-/// they are when it is read. In CSV, text that a spreadsheet would take for a formula gets an apostrophe before it, which
-/// an import takes off again.
+/// Accepts the filters, order and views of the item list. The link works for 15 minutes and returns the items as they
+/// are when it is opened. In CSV, an apostrophe is added before text that a spreadsheet would evaluate as a formula; an
+/// import removes it.
 #[operation(get "/collections/{collectionId}/items/export", scope = "items:read")]
 #[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 pub fn export_items(
@@ -92,7 +92,10 @@ pub fn export_items(
         as_of: now.millis(),
     };
     if serde_json::to_string(&export).map_err(Error::internal)?.len() > LONGEST {
-        return Err(Error::invalid("filter", "is too long for a link; save it as a view and give `view_id`"));
+        return Err(Error::invalid(
+            "filter",
+            "is too long for a link; save the query as a view and send `view_id`",
+        ));
     }
     let url =
         files.0.link(&Link::Generated(serde_json::to_value(export).map_err(Error::internal)?), expires_at);

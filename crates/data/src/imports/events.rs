@@ -31,14 +31,14 @@ impl Target for ItemImports {
     }
 }
 
-/// How an import ended.
+/// An event of an import.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "collection", id = "import.collection_id")]
 pub(crate) enum ImportEvent {
-    /// An import has read all its rows, some of which may have failed.
+    /// An import processed all rows. Some of them may have failed.
     #[event(name = "import.completed")]
     Completed(ImportEnded),
-    /// An import ended before it had read all its rows.
+    /// An import ended before all rows were processed.
     #[event(name = "import.failed")]
     Failed(ImportEnded),
 }
@@ -46,6 +46,6 @@ pub(crate) enum ImportEvent {
 /// An import ended.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ImportEnded {
-    /// The import, as it ended.
+    /// The import at its end.
     import: Import,
 }

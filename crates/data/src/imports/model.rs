@@ -11,38 +11,39 @@ use utoipa::ToSchema;
 /// An import.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Import {
-    /// The import.
+    /// The id of the import.
     pub id: ImportId,
     /// Always `import`.
     pub object: &'static str,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// How far it is.
+    /// The status of the index.
     pub status: ImportStatus,
-    /// The file that is imported.
+    /// The id of the imported file.
     pub file_id: FileId,
-    /// What was asked for.
+    /// The settings of the request.
     pub settings: ImportSettings,
-    /// What was found in the file; `null` until it was looked through.
+    /// What was detected in the file. `null` until the file has been validated.
     pub source: Option<ImportSource>,
-    /// How much there is; `null` until the file was looked through.
+    /// The size of the file. `null` until it has been validated.
     pub total: Option<Amount>,
-    /// How much is done.
+    /// How much has been processed.
     pub processed: Amount,
-    /// What became of the rows. A dry run tells what would.
+    /// The results of the rows. For a dry run, what they would be.
     pub counts: Counts,
-    /// Why it ended early.
+    /// Why the import ended early.
     pub error: Option<ImportError>,
-    /// The rows that could not be taken, with the original columns and `_error`, ready to be corrected and imported.
+    /// The rejected rows with their original columns and `_error`, ready to be corrected and imported.
     pub error_file: Option<File>,
-    /// The first 1,000 reasons why rows could not be taken. Only where one import is asked for.
+    /// The first 1,000 reasons why rows were rejected. Only when a single import is requested.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<RowError>>,
-    /// Who started it.
+    /// Who started the import.
     pub created_by: Actor,
-    /// When it was asked for.
+    /// When the import was requested.
     pub created_at: Timestamp,
-    /// When it began.
+    /// When it started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,

@@ -14,10 +14,10 @@ use transfer::imports::{self, ImportRow, ImportSettings, Origin};
 
 /// Start an import of CSV or JSON Lines
 ///
-/// The import goes on in the background; ask for it to see how far it is. Every row is one of created, updated,
-/// unchanged, skipped and failed. Empty cells say nothing: a new item gets the field's default, one that is there keeps
-/// its value. Importing the same file again with `match_on` changes nothing. With `create_fields`, columns that have no
-/// field get one.
+/// The import runs in the background: get it to see its progress. Every row is counted as created, updated, unchanged,
+/// skipped or failed. An empty cell is no value: a new item gets the field's default, an existing item keeps its value.
+/// With `match_on`, importing the same file a second time changes nothing. With `create_fields`, a field is created for
+/// each column without one.
 #[operation(post "/collections/{collectionId}/items/import", scope = "items:write", body_mib = 16)]
 pub async fn import_items(
     cx: &Cx,
@@ -50,8 +50,8 @@ pub async fn import_items(
             let bytes = futures::stream::iter([Ok(Bytes::from(text))]);
             Origin::Content(store.put(&cx.db, new, bytes).await?)
         }
-        (Some(_), Some(_)) => return Err(Error::invalid("content", "cannot be given beside `file_id`")),
-        (None, None) => return Err(Error::invalid("file_id", "is required, or `content`")),
+        (Some(_), Some(_)) => return Err(Error::invalid("content", "cannot be combined with `file_id`")),
+        (None, None) => return Err(Error::invalid("file_id", "is required without `content`")),
     };
     let claim = cx.claim.clone();
     let import = cx.db.write(move |tx| {
@@ -72,7 +72,7 @@ pub async fn import_items(
 
 /// Past and running imports
 ///
-/// Newest first.
+/// Lists the collection's imports, newest first. Rejected rows are left out; get a single import to see them.
 #[operation(get "/collections/{collectionId}/imports", scope = "collections:read")]
 pub fn list_imports(
     read: &mut Read,
@@ -91,6 +91,9 @@ pub fn list_imports(
 }
 
 /// An import's progress and its rejected rows
+///
+/// Returns the import's status and counts, and up to 1,000 rejected rows with the reasons. `error_file` has all
+/// rejected rows for correction.
 #[operation(get "/collections/{collectionId}/imports/{importId}", scope = "collections:read")]
 pub fn get_import(
     read: &mut Read,

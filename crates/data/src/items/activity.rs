@@ -9,7 +9,7 @@ use store::Read;
 
 /// Who changed which field, from what to what
 ///
-/// Newest first. An item in the trash has its activity still; entries are forgotten after the collection's
+/// Lists changes of the item, newest first, also for an item in the trash. Entries are kept for the collection's
 /// `activity_retention_days`.
 #[operation(get "/collections/{collectionId}/items/{itemId}/activity", scope = "items:read", ceiling = 100)]
 pub fn list_item_activity(

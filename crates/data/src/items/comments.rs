@@ -67,7 +67,7 @@ impl CommentRow {
 
 /// Comments on the item
 ///
-/// Newest first, with the answers among them. Deleted ones are there without what they said.
+/// Lists the item's comments and replies, newest first. Deleted comments are listed without their text.
 #[operation(get "/collections/{collectionId}/items/{itemId}/comments", scope = "items:read", ceiling = 200)]
 pub fn list_item_comments(
     read: &mut Read,
@@ -86,6 +86,9 @@ pub fn list_item_comments(
 }
 
 /// Comment on the item
+///
+/// Adds a comment to the item, to one of its fields, or to the thread of another comment. The request is rejected with
+/// 409 `invalid_state` if comments are disabled for the collection.
 #[operation(post "/collections/{collectionId}/items/{itemId}/comments", scope = "items:write")]
 pub fn create_item_comment(
     tx: &mut Tx,
@@ -98,7 +101,7 @@ pub fn create_item_comment(
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let item = rows::locked(tx, &editor.shape, item_id)?;
     if !editor.shape.settings.comments_enabled {
-        return Err(Error::new(Code::InvalidState, "The collection does not take comments.")
+        return Err(Error::new(Code::InvalidState, "Comments are disabled for this collection.")
             .with("details", json!({ "state": "comments_disabled" })));
     }
     if let Some(parent) = new.parent_id {
@@ -132,7 +135,8 @@ pub fn create_item_comment(
 
 /// Change a comment
 ///
-/// `resolved` closes or reopens the thread that the comment begins, whoever wrote it.
+/// Changes the text, mentions or attachments, or closes and reopens the thread with `resolved`. A comment that a person
+/// wrote is a 403 `not_author` for keys, except for `resolved`.
 #[operation(patch "/collections/{collectionId}/items/{itemId}/comments/{commentId}", scope = "items:write")]
 pub fn update_item_comment(
     tx: &mut Tx,
@@ -151,7 +155,7 @@ pub fn update_item_comment(
     let mut row = old.clone();
     if let Some(resolved) = patch.resolved {
         if old.parent_id.is_some() {
-            return Err(Error::invalid("resolved", "is for the first comment of a thread"));
+            return Err(Error::invalid("resolved", "can be set only for the first comment of a thread"));
         }
         row.resolved_at = resolved.then(|| old.resolved_at.unwrap_or(now));
     }
@@ -179,7 +183,8 @@ pub fn update_item_comment(
 
 /// Delete a comment
 ///
-/// What it said is gone; the comment stays, marked `deleted`, so that its thread keeps its order.
+/// Deletes the text of the comment. The comment remains in the list, marked as `deleted`, so that its thread keeps its
+/// order. A comment that a person wrote is a 403 `not_author` for keys.
 #[operation(delete "/collections/{collectionId}/items/{itemId}/comments/{commentId}", scope = "items:write")]
 pub fn delete_item_comment(
     tx: &mut Tx,
@@ -262,7 +267,7 @@ fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     if author == actor || (author.kind == ActorType::ApiKey && actor.kind == ActorType::ApiKey) {
         return Ok(());
     }
-    Err(Error::new(Code::NotAuthor, "Only whoever wrote the comment may change or delete it."))
+    Err(Error::new(Code::NotAuthor, "Only the author can change or delete the comment."))
 }
 
 fn store(tx: &mut Tx, row: &CommentRow, now: Timestamp) -> Result<CommentRow> {

@@ -19,9 +19,9 @@ use store::{Read, Tx};
 
 /// Copy an item
 ///
-/// The copy has the item's values, and what relation fields point to; `data` says what is to be different. A value that
-/// must be unique has to be given anew or cleared, or the copy is refused with 409 `duplicate_value`. The external key,
-/// comments, files and free links are not copied.
+/// The copy has the item's values, including relations; `data` overrides them. Values of unique fields must be
+/// overridden or cleared, or the request is rejected with 409 `duplicate_value`. The external key, comments, files and
+/// free links are not copied.
 #[operation(post "/collections/{collectionId}/items/{itemId}/duplicate", scope = "items:write")]
 pub fn duplicate_item(
     tx: &mut Tx,

@@ -8,20 +8,23 @@ use serde::Serialize;
 use store::Tx;
 use utoipa::ToSchema;
 
-/// What becomes of a trash that is emptied.
+/// The result of emptying the trash.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EmptiedTrash {
     /// Always `item_trash`.
     pub object: &'static str,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// How many items were in the trash.
+    /// The number of items in the trash.
     pub count: i64,
-    /// Whether they are gone already. More than 1,000 are deleted in the background.
+    /// Whether the items are already deleted. More than 1,000 items are deleted in the background.
     pub done: bool,
 }
 
 /// Delete for good what is in the trash
+///
+/// Permanently deletes all items in the trash. Up to 1,000 items are deleted at once; more are deleted in the
+/// background, and `done` is `false`.
 #[operation(delete "/collections/{collectionId}/items/trash", scope = "items:write")]
 pub fn empty_item_trash(
     tx: &mut Tx,

@@ -6,17 +6,17 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a comment on an item.
+/// An event of a comment.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "item", id = "item_id")]
 pub(crate) enum CommentEvent {
-    /// Somebody commented on an item.
+    /// A comment was added to an item.
     #[event(name = "item.comment.created")]
     Created(CommentData),
     /// A comment was changed, or its thread resolved or reopened.
     #[event(name = "item.comment.updated")]
     Updated(CommentData),
-    /// A comment was deleted; what it said is gone.
+    /// A comment was deleted.
     #[event(name = "item.comment.deleted")]
     Deleted(CommentData),
 }
@@ -24,15 +24,15 @@ pub(crate) enum CommentEvent {
 /// A comment on an item was written, changed or deleted.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CommentData {
-    /// The comment, as it then is.
+    /// The comment after the change.
     pub(super) comment: ItemComment,
-    /// The item.
+    /// The id of the item.
     pub(super) item_id: ItemId,
-    /// Its collection.
+    /// The id of its collection.
     pub(super) collection_id: CollectionId,
 }
 
-/// What happened to a file of an item.
+/// An event of an item's file.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "item", id = "item_id")]
 pub(crate) enum FileEvent<'a> {
@@ -49,8 +49,8 @@ pub(crate) enum FileEvent<'a> {
 pub(crate) struct FileData<'a> {
     /// The file.
     pub(super) file: &'a ItemFile,
-    /// The item.
+    /// The id of the item.
     pub(super) item_id: ItemId,
-    /// Its collection.
+    /// The id of its collection.
     pub(super) collection_id: CollectionId,
 }

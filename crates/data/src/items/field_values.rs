@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use store::Tx;
 
 /// Set one field
+///
+/// Sets the value of the field and returns the item. `null` clears the field. A computed or system field cannot be set.
 #[operation(patch "/collections/{collectionId}/items/{itemId}/fields/{fieldKey}", scope = "items:write")]
 #[expect(clippy::too_many_arguments, reason = "the address has three parameters")]
 pub fn set_item_field(
@@ -44,6 +46,8 @@ pub fn set_item_field(
 }
 
 /// Clear one field
+///
+/// Removes the value of the field and returns the item. A required field cannot be cleared.
 #[operation(delete "/collections/{collectionId}/items/{itemId}/fields/{fieldKey}", scope = "items:write")]
 pub fn clear_item_field(
     tx: &mut Tx,
@@ -64,9 +68,9 @@ pub fn clear_item_field(
 
 /// Add to a number field atomically
 ///
-/// A field without a value counts as 0. The sum is exact. Where it would leave the bounds, of the request or of the field,
-/// or has more digits than a field holds, nothing changes and the answer is 409 `invalid_state` with the value as it is;
-/// `details.state` is `out_of_bounds`, `too_precise` or `out_of_range`.
+/// Adds `by` to the field and returns the item. A field without a value counts as 0, and the sum is exact. If the sum
+/// exceeds a limit of the request or the field, nothing changes and the response is 409 `invalid_state` with the
+/// present value; `details.state` is `out_of_bounds`, `too_precise` or `out_of_range`.
 #[operation(post "/collections/{collectionId}/items/{itemId}/increment", scope = "items:write")]
 pub fn increment_item_field(
     tx: &mut Tx,
@@ -127,7 +131,7 @@ fn sum(field: &Field, stored: Option<&Value>, increment: &Increment) -> Result<V
         FieldType::Number | FieldType::Currency | FieldType::Percent | FieldType::Duration
     );
     if !whole && !decimal {
-        return Err(Error::invalid("field", "must be a field of numbers that can be written"));
+        return Err(Error::invalid("field", "must be a number field that is not computed"));
     }
     let by = decimal::of(&increment.by);
     if whole && !by.is_integer() {

@@ -26,7 +26,7 @@ const MOST: i64 = 100;
 
 /// Files attached to the item
 ///
-/// Those that were uploaded last come first.
+/// Lists the files attached to the item, most recently attached first.
 #[operation(get "/collections/{collectionId}/items/{itemId}/files", scope = "items:read", ceiling = 100)]
 pub fn list_item_files(
     read: &mut Read,
@@ -47,7 +47,8 @@ pub fn list_item_files(
 
 /// Attach a file
 ///
-/// A file that is attached already is 409 `duplicate_value`. An item has at most 100 files.
+/// Attaches an uploaded file to the item. A file that is already attached is a 409 `duplicate_value`. An item can have
+/// up to 100 files.
 #[operation(post "/collections/{collectionId}/items/{itemId}/files", scope = "items:write")]
 pub fn attach_item_file(
     tx: &mut Tx,
@@ -81,9 +82,7 @@ pub fn attach_item_file(
         .on_conflict_do_nothing()
         .execute(connection))?;
     if added == 0 {
-        return Err(Error::new(Code::DuplicateValue, "The file is attached to the item already.")
-            .param("file_id")
-            .with("details", json!({ "existing_id": new.file_id })));
+        return Err(Error::duplicate("file_id", "The file is already attached to the item.", new.file_id));
     }
     let file = one(tx, &item, new.file_id)?.ok_or_else(|| Error::not_found("file"))?;
     publish(tx, &editor.author, &item, Action::Attached, &file, change(None, Some(&json!(file.id))))?;
@@ -92,7 +91,7 @@ pub fn attach_item_file(
 
 /// Detach a file
 ///
-/// The file itself stays.
+/// Removes the file from the item. The file itself is kept.
 #[operation(delete "/collections/{collectionId}/items/{itemId}/files/{fileId}", scope = "items:write")]
 pub fn detach_item_file(
     tx: &mut Tx,

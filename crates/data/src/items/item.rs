@@ -12,49 +12,49 @@ use utoipa::ToSchema;
 /// An item of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Item {
-    /// The item.
+    /// The id of the item.
     pub id: ItemId,
     /// Always `item`.
     pub object: &'static str,
-    /// The collection it belongs to.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// Its values, by the key of their field. Fields without a value are absent.
+    /// The values by field key. Fields without a value are left out.
     #[schema(value_type = Object)]
     pub data: Data,
-    /// The value of the collection's primary field, as text.
+    /// The value of the collection's primary field as text.
     pub title: String,
-    /// For relation fields that point to more than 25 items, which are cut to 25 in `data`: how many there are, and
-    /// where all of them can be read.
+    /// For relation fields with more than 25 items, of which `data` contains the first 25: the number of items, and
+    /// where to read all of them.
     #[schema(value_type = Option<Object>)]
     pub has_more: Option<Value>,
-    /// Why formulas and rollups have no value although they have something to compute it from, by the key of their field.
+    /// Why formulas and rollups could not be computed, by field key.
     #[schema(value_type = Option<BTreeMap<String, ComputedError>>)]
     pub computed_errors: Option<ComputedErrors>,
-    /// Its place in the manual order: items sort by it as text.
+    /// The position in the manual order. Items are sorted by it as text.
     pub position: String,
-    /// The caller's own key, unique in the collection.
+    /// Your own key, unique in the collection.
     pub external_key: Option<String>,
-    /// How many comments it has.
+    /// The number of comments.
     pub comment_count: i64,
-    /// Who locked it; `null` when it is not locked.
+    /// Who locked the item. `null` if it is not locked.
     pub locked_by: Option<Actor>,
-    /// When it was locked.
+    /// When the item was locked.
     pub locked_at: Option<Timestamp>,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// Who created it.
+    /// Who created the object.
     pub created_by: Actor,
-    /// Who changed it last.
+    /// Who last changed the item.
     pub updated_by: Actor,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
-    /// When it was moved to the trash; `null` for a live item.
+    /// When the item was moved to the trash. `null` for a live item.
     pub trashed_at: Option<Timestamp>,
-    /// With `expand` only: the items that relation fields point to, by field key, at most 25 each.
+    /// The items that relation fields refer to, by field key, at most 25 each. Only with `expand`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(nullable = false, value_type = Option<Object>)]
     pub expanded: Option<Value>,
 }
 

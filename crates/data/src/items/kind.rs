@@ -29,23 +29,23 @@ fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()
     Ok(())
 }
 
-/// What happened to an item.
+/// An event of an item.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "item", id = "item.id", print_with = "ItemChanged::print")]
 pub(crate) enum ItemEvent<'a> {
     /// An item was created.
     #[event(name = "item.created", print_with = "ItemCreated::print")]
     Created(ItemCreated<'a>),
-    /// An item was changed; `changed` has the old and the new values.
+    /// An item was changed. `changed` has the old and new values.
     #[event(name = "item.updated")]
     Updated(ItemChanged<'a>),
-    /// An item was put into the trash.
+    /// An item was moved to the trash.
     #[event(name = "item.trashed")]
     Trashed(ItemChanged<'a>),
-    /// An item was taken out of the trash.
+    /// An item was restored from the trash.
     #[event(name = "item.restored")]
     Restored(ItemChanged<'a>),
-    /// An item was deleted for good.
+    /// An item was permanently deleted.
     #[event(name = "item.deleted")]
     Deleted(ItemChanged<'a>),
     /// An item was moved to another collection.
@@ -97,7 +97,7 @@ impl ItemCreated<'_> {
 pub(crate) struct ItemChanged<'a> {
     #[schema(value_type = Item, inline)]
     item: StoredItem<'a>,
-    /// By field: `old` and `new`.
+    /// The changes by field, each with `old` and `new`.
     #[schema(value_type = Object)]
     changed: &'a Changes,
 }

@@ -15,8 +15,8 @@ use store::Tx;
 
 /// Refuse changes until unlocked
 ///
-/// The item can be read and commented on, and nothing else: changes are 409 `item_locked`, also those of whoever locked
-/// it. Locking what one locked already changes nothing; what somebody else locked is refused.
+/// A locked item can be read and commented on. All changes are rejected with 409 `item_locked`, including those of the
+/// key that locked it. Locking an item that the same key has locked changes nothing.
 #[operation(post "/collections/{collectionId}/items/{itemId}/lock", scope = "items:write")]
 pub fn lock_item(
     tx: &mut Tx,
@@ -42,7 +42,8 @@ pub fn lock_item(
 
 /// Allow changes again
 ///
-/// Whoever locked it unlocks it; anybody else must send `force`. Unlocking what is not locked changes nothing.
+/// The key that locked the item can unlock it; other keys must send `force`. Unlocking an item that is not locked
+/// changes nothing.
 #[operation(post "/collections/{collectionId}/items/{itemId}/unlock", scope = "items:write")]
 pub fn unlock_item(
     tx: &mut Tx,

@@ -8,61 +8,62 @@ use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
-/// An item to be created.
+/// An item to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewItem {
-    /// Its values, by the key of their field. Fields that are not named get their defaults.
+    /// The values by field key. Fields that are not sent get their default values.
     #[schema(value_type = Object)]
     pub data: Data,
-    /// A key of your own, unique among the live items of the collection.
+    /// Your own key, unique among the live items of the collection.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Option<String>,
-    /// Whether text is read as what a field wants: `"12.5"` as a number, a label as its choice. A choice that does not
-    /// exist yet is made.
+    /// Whether to convert text to the type of its field: `"12.5"` to a number, a label to its choice. Missing choices
+    /// are created.
     #[serde(default)]
     pub typecast: bool,
 }
 
-/// A change of an item. What is not sent stays as it is.
+/// A change of an item. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemPatch {
-    /// Values, by the key of their field: only these fields change, and `null` clears one.
+    /// The values to change, by field key. `null` clears a field.
     #[schema(value_type = Object)]
     #[serde(default)]
     pub data: Data,
-    /// A key of your own, unique among the live items of the collection; `null` removes it.
+    /// Your own key, unique among the live items of the collection. `null` removes it.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Patch<String>,
-    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    /// The expected version, like `If-Match`. If the item has another version, the request is rejected with 409
+    /// `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
-    /// Whether text is read as what a field wants. A choice that does not exist yet is made.
+    /// Whether to convert text to the type of its field. Missing choices are created.
     #[serde(default)]
     pub typecast: bool,
 }
 
-/// An item's new values.
+/// The new values of an item.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemReplacement {
-    /// All its values, by the key of their field. Fields that are not named lose theirs.
+    /// All values by field key. Fields that are not sent are cleared.
     #[schema(value_type = Object)]
     pub data: Data,
-    /// A key of your own, unique among the live items of the collection; `null` removes it, and one that is not sent
-    /// stays.
+    /// Your own key, unique among the live items of the collection. `null` removes it. If not sent, it stays unchanged.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Patch<String>,
-    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    /// The expected version, like `If-Match`. If the item has another version, the request is rejected with 409
+    /// `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
-    /// Whether text is read as what a field wants. A choice that does not exist yet is made.
+    /// Whether to convert text to the type of its field. Missing choices are created.
     #[serde(default)]
     pub typecast: bool,
 }
@@ -70,7 +71,7 @@ pub struct ItemReplacement {
 /// How to read one item.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct ItemQuery {
-    /// Whether an item in the trash is shown too.
+    /// Whether to return the item even if it is in the trash.
     #[serde(default)]
     #[param(required = false)]
     pub trashed: bool,
@@ -79,7 +80,7 @@ pub struct ItemQuery {
 /// How to delete an item.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct ItemDeletion {
-    /// Whether to delete it for good, at once. Otherwise it stays in the trash for 30 days.
+    /// Whether to delete the item permanently. Otherwise it stays in the trash for 30 days.
     #[serde(default)]
     #[param(required = false)]
     pub permanent: bool,
@@ -90,36 +91,37 @@ pub fn mode(typecast: bool) -> Mode {
     if typecast { Mode::Typecast } else { Mode::Strict }
 }
 
-/// A field's new value.
+/// The new value of a field.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFieldValue {
-    /// The value, as the field's type has it; `null` clears the field.
+    /// The value, in the form of the field's type. `null` clears the field.
     pub value: Value,
-    /// The version that is meant; the change is refused where the item has another by now. `If-Match` says the same.
+    /// The expected version, like `If-Match`. If the item has another version, the request is rejected with 409
+    /// `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
-    /// Whether text is read as what the field wants.
+    /// Whether to convert text to the type of its field.
     #[serde(default)]
     pub typecast: bool,
 }
 
-/// Something to add to a number.
+/// An addition to a number.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Increment {
     /// The key of the field.
     #[schema(min_length = 1, max_length = 63)]
     pub field: String,
-    /// What to add; a negative number takes away.
+    /// The number to add. A negative number subtracts.
     #[schema(value_type = f64)]
     pub by: Number,
-    /// The least that the sum may be, such as 0 for a stock.
+    /// The minimum of the sum, such as 0 for a stock.
     #[serde(default)]
     #[schema(value_type = Option<f64>)]
     pub min: Option<Number>,
-    /// The most that the sum may be, such as the seats of a course.
+    /// The maximum of the sum, such as the seats of a course.
     #[serde(default)]
     #[schema(value_type = Option<f64>)]
     pub max: Option<Number>,
@@ -129,7 +131,7 @@ pub struct Increment {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unlocking {
-    /// Whether to unlock what somebody else locked.
+    /// Whether to unlock the item even if another key locked it.
     #[serde(default)]
     pub force: bool,
 }
@@ -137,58 +139,58 @@ pub struct Unlocking {
 /// Which comments to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct CommentQuery {
-    /// Only answers to this comment.
+    /// Only replies to this comment.
     #[param(value_type = Option<i64>)]
     #[serde(default)]
     pub parent_id: Option<CommentId>,
 }
 
-/// A comment to be written.
+/// A comment to add.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewComment {
-    /// What it says, in Markdown.
+    /// The text in Markdown.
     #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
     pub body: String,
-    /// The comment that it answers, which is the first of its thread.
+    /// The id of the first comment of the thread to reply to.
     #[serde(default)]
     pub parent_id: Option<CommentId>,
-    /// The key of the field that it is about.
+    /// The key of the field that the comment is about.
     #[schema(min_length = 1, max_length = 63)]
     #[serde(default)]
     pub field_key: Option<String>,
-    /// The people whom it calls, by their ids.
+    /// The ids of the mentioned users.
     #[schema(max_items = 50)]
     #[serde(default)]
     pub mentions: Vec<i64>,
-    /// Files that come with it.
+    /// The attached files.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub attachments: Vec<FileId>,
 }
 
-/// A change of a comment. What is not sent stays as it is.
+/// A change of a comment. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommentPatch {
-    /// What it says.
+    /// The text in Markdown.
     #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
     #[serde(default)]
     pub body: Option<String>,
-    /// The people whom it calls.
+    /// The ids of the mentioned users.
     #[schema(max_items = 50)]
     #[serde(default)]
     pub mentions: Option<Vec<i64>>,
-    /// Files that come with it.
+    /// The attached files.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub attachments: Option<Vec<FileId>>,
-    /// Whether the thread that it begins is resolved.
+    /// Whether the thread is resolved. Only for the first comment of a thread.
     #[serde(default)]
     pub resolved: Option<bool>,
 }
 
-/// A file to be attached.
+/// A file to attach.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAttachment {
@@ -196,20 +198,20 @@ pub struct NewAttachment {
     pub file_id: FileId,
 }
 
-/// Where an item is to stand: one of the three.
+/// The new place of an item: one of the three fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1, max_properties = 1)]
 pub struct ItemPosition {
-    /// The item to place it before.
+    /// The id of the item to place it before.
     #[serde(default)]
     #[schema(nullable = false)]
     pub before: Option<ItemId>,
-    /// The item to place it after.
+    /// The id of the item to place it after.
     #[serde(default)]
     #[schema(nullable = false)]
     pub after: Option<ItemId>,
-    /// Before or behind all others.
+    /// The start or the end of the order.
     #[serde(default)]
     #[schema(nullable = false)]
     pub position: Option<End>,
@@ -225,36 +227,36 @@ pub enum End {
     Last,
 }
 
-/// What is to be different in a copy of an item.
+/// How the copy of an item differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemCopy {
-    /// Values that the copy has instead of the item's; `null` clears one.
+    /// Values that replace those of the item, by field key. `null` clears a field.
     #[schema(value_type = Object)]
     #[serde(default)]
     pub data: Data,
-    /// The copy's own external key.
+    /// The external key of the copy.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Option<String>,
-    /// Whether text is read as what a field wants.
+    /// Whether to convert text to the type of its field.
     #[serde(default)]
     pub typecast: bool,
 }
 
-/// Where an item is to be moved.
+/// The destination of an item.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemMove {
-    /// The collection that it is to go to.
+    /// The id of the destination collection.
     pub collection_id: CollectionId,
-    /// For fields whose values are to go to a field with another key: that key; `null` leaves the value out.
+    /// For fields whose values belong in a field with another key: that key. `null` drops the value.
     #[serde(default)]
     pub mapping: BTreeMap<String, Option<String>>,
-    /// Whether only to tell what would be done.
+    /// Whether to report what would happen without moving the item.
     #[serde(default)]
     pub dry_run: bool,
-    /// Whether to move it even if something is lost.
+    /// Whether to move the item even if values are lost.
     #[serde(default)]
     pub force: bool,
 }
@@ -262,57 +264,57 @@ pub struct ItemMove {
 /// A comment on an item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ItemComment {
-    /// The comment.
+    /// The id of the comment.
     pub id: CommentId,
     /// Always `item_comment`.
     pub object: &'static str,
-    /// The item that it is on.
+    /// The id of the item.
     pub item_id: ItemId,
-    /// The comment that it answers; `null` for the first of a thread.
+    /// The id of the first comment of the thread. `null` for that comment itself.
     pub parent_id: Option<CommentId>,
-    /// The key of the field that it is about; `null` where it is about the item.
+    /// The key of the field that the comment is about. `null` if it is about the item.
     pub field_key: Option<String>,
-    /// What it says, in Markdown. Empty for a deleted comment.
+    /// The text in Markdown. Empty for a deleted comment.
     pub body: String,
-    /// The people whom it calls, by their ids.
+    /// The ids of the mentioned users.
     pub mentions: Vec<i64>,
-    /// The files that come with it.
+    /// The attached files.
     pub attachments: Vec<FileId>,
-    /// Who wrote it.
+    /// Who wrote the comment.
     pub author: Actor,
-    /// When its thread was resolved; `null` while it is open, and for answers.
+    /// When the thread was resolved. `null` while it is open, and for replies.
     pub resolved_at: Option<Timestamp>,
-    /// When what it says was last changed.
+    /// When the text was last changed.
     pub edited_at: Option<Timestamp>,
-    /// Whether it was deleted. It stays for the sake of its thread.
+    /// Whether the comment was deleted. It is kept for the order of its thread.
     pub deleted: bool,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was written.
+    /// When the comment was written.
     pub created_at: Timestamp,
-    /// When anything of it last changed.
+    /// When the comment was last changed.
     pub updated_at: Timestamp,
 }
 
-/// A file that is attached to an item.
+/// A file attached to an item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ItemFile {
     /// The file.
     pub id: FileId,
     /// Always `item_file`.
     pub object: &'static str,
-    /// The item.
+    /// The id of the item.
     pub item_id: ItemId,
-    /// The file's name.
+    /// The name of the file.
     pub name: String,
-    /// What it is, found by looking at its bytes.
+    /// The media type, detected from the content.
     pub mime_type: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// The SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 digest of the content, in hexadecimal.
     pub sha256: String,
-    /// Who attached it.
+    /// Who attached the file.
     pub attached_by: Actor,
-    /// When it was attached.
+    /// When the object was attached.
     pub attached_at: Timestamp,
 }

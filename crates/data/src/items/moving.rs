@@ -31,44 +31,45 @@ use store::LockMode;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
-/// What a move does, or would do.
+/// The result of a move, or what it would be.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ItemMoveReport {
     /// Always `item_move`.
     pub object: &'static str,
-    /// The item, which keeps its id.
+    /// The id of the item, which does not change.
     pub item_id: ItemId,
-    /// The collection that it goes to.
+    /// The id of the destination collection.
     pub collection_id: CollectionId,
-    /// Whether this only tells what would be done.
+    /// Whether this is a dry run and nothing was moved.
     pub dry_run: bool,
-    /// The fields whose values are kept, and where.
+    /// The fields whose values are kept, with their destination fields.
     pub kept: BTreeMap<String, String>,
-    /// What is lost.
+    /// The values that are lost.
     pub lost: Vec<LostValue>,
-    /// How many items point to it by relation fields, and lose it.
+    /// How many items lose their relation to the item.
     pub detached: usize,
-    /// The item as it is now; `null` after a dry run.
+    /// The item after the move. `null` for a dry run.
     #[schema(value_type = Option<super::item::Item>)]
     pub item: Option<Value>,
 }
 
-/// A value that a move loses.
+/// A value that is lost in a move.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LostValue {
-    /// The field that held it.
+    /// The key of the field.
     pub field: String,
     /// The value.
     pub value: Value,
-    /// Why, as a word: `left_out` where the mapping says so, `no_field`, `read_only_field`, `other_target`, or why it
-    /// does not fit, such as `unknown_option`.
+    /// The reason: `left_out` (dropped by the mapping), `no_field`, `read_only_field`, `other_target`, or why the value
+    /// is not valid, such as `unknown_option`.
     pub reason: &'static str,
 }
 
 /// Move an item to another collection
 ///
-/// Values go to the fields with the same keys, or where `mapping` says. A move that loses anything but what the mapping
-/// leaves out is refused with 409 `invalid_state`, which lists it, unless `force` is set; `dry_run` only tells.
+/// Values are stored in the fields with the same keys, or as `mapping` states. A move that would lose other values is
+/// rejected with 409 `invalid_state`, which lists them, unless `force` is set. With `dry_run`, nothing is moved and the
+/// report shows what would happen.
 #[operation(post "/collections/{collectionId}/items/{itemId}/move", scope = "items:write")]
 pub fn move_item(
     tx: &mut Tx,
@@ -107,7 +108,7 @@ pub fn move_item(
     let loses = report.detached > 0 || report.lost.iter().any(|lost| lost.reason != LEFT_OUT);
     if loses && !wanted.force {
         let details = json!({ "state": "lossy", "lost": report.lost, "detached": report.detached });
-        let message = "The move would lose something; send `force` to move the item all the same.";
+        let message = "The move would lose values. Send `force` to move the item anyway.";
         return Err(Error::new(Code::InvalidState, message).with("details", details));
     }
     let row = carry(tx, &from, &to, &row, data, pointing)?;
@@ -155,7 +156,7 @@ impl Plan {
             if from.field(source).is_none() {
                 errors.push(FieldError::new(param, "is not a field of the item's collection"));
             } else if target.is_some_and(|target| to.field(target).is_none()) {
-                errors.push(FieldError::new(param, "must name a field of the other collection"));
+                errors.push(FieldError::new(param, "must be a field of the other collection"));
             }
         }
         if let Some(error) = Error::all_invalid(errors) {
@@ -197,7 +198,7 @@ fn fitted(field: &Field, value: &Value, target: &Field) -> Result<Option<Value>,
     let is_reference = field.kind.is_reference() || target.kind.is_reference();
     let other_target = field.options.target_collection_id != target.options.target_collection_id;
     if is_reference && (field.kind != target.kind || other_target) {
-        return Err(Problem::new("other_target", "points to something else"));
+        return Err(Problem::new("other_target", "refers to another collection"));
     }
     if let Ok(value) = values::checked(target, value, None, Mode::Strict) {
         return Ok(value);

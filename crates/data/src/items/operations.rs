@@ -15,7 +15,8 @@ use store::{Read, Tx};
 
 /// Create an item
 ///
-/// Fields that are not named get their defaults. Each value has the JSON type of its field, unless `typecast` is set.
+/// Fields that are not sent get their default values. A value must have the JSON type of its field, unless `typecast`
+/// is set. A value of a unique field that another item has is a 409 `duplicate_value`.
 #[operation(post "/collections/{collectionId}/items", scope = "items:write")]
 pub fn create_item(
     tx: &mut Tx,
@@ -34,7 +35,8 @@ pub fn create_item(
 
 /// One item
 ///
-/// The `ETag` is the item's version; send it as `If-Match` with a change that must not overwrite another.
+/// Returns the item with its values. The `ETag` header is the item's version. Send it as `If-Match` with a change to
+/// prevent overwriting changes by others.
 #[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read")]
 pub fn get_item(
     read: &mut Read,
@@ -58,8 +60,9 @@ pub fn get_item(
 
 /// Change the given fields
 ///
-/// Fields that are not named stay as they are, and `null` clears one. A change that changes nothing leaves the version
-/// as it is.
+/// Fields that are not sent stay unchanged; `null` clears a field. A request that changes nothing leaves the version
+/// unchanged. With `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the item was changed
+/// in the meantime.
 #[operation(patch "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
 pub fn update_item(
     tx: &mut Tx,
@@ -87,7 +90,7 @@ pub fn update_item(
 
 /// Replace all fields
 ///
-/// Fields that are not named lose their values; what the service sets stays.
+/// Fields that are not sent lose their values. Values that the service sets are kept.
 #[operation(put "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
 pub fn replace_item(
     tx: &mut Tx,

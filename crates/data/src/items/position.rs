@@ -12,8 +12,9 @@ use store::Tx;
 
 /// Place an item in the manual order
 ///
-/// `before` or `after` another item, or `position: "first"` or `"last"`. No other item is changed: `position` is a text
-/// that stands between those of its neighbours. Items that were never moved stand in the order of their birth.
+/// Places the item `before` or `after` another item, or at the `position` `"first"` or `"last"`. Other items are not
+/// changed: `position` is a string between those of its neighbours. Items that were never moved are ordered by
+/// creation.
 #[operation(put "/collections/{collectionId}/items/{itemId}/position", scope = "items:write")]
 pub fn set_item_position(
     tx: &mut Tx,
@@ -39,6 +40,6 @@ fn spot(wanted: &ItemPosition) -> Result<Spot> {
         (None, Some(id), None) => Ok(Spot::After(id)),
         (None, None, Some(End::First)) => Ok(Spot::First),
         (None, None, Some(End::Last)) => Ok(Spot::Last),
-        _ => Err(Error::invalid("position", "is needed, or `before`, or `after`; and one of them only")),
+        _ => Err(Error::invalid("position", "must be sent, or `before`, or `after`, but only one of them")),
     }
 }

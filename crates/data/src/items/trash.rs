@@ -12,7 +12,8 @@ use store::Tx;
 
 /// Move an item to the trash
 ///
-/// It stays there for 30 days and can be restored; with `permanent=true` it is deleted for good, also out of the trash.
+/// Moves the item to the trash, where it stays for 30 days and can be restored. With `permanent=true` it is deleted
+/// permanently, even from the trash.
 #[operation(delete "/collections/{collectionId}/items/{itemId}", scope = "items:write")]
 pub fn delete_item(
     tx: &mut Tx,
@@ -43,7 +44,8 @@ pub fn delete_item(
 
 /// Bring an item back from the trash
 ///
-/// It is refused where a value that must be unique is taken by now.
+/// Restores the item with its values. If another item now has a value that must be unique, the request is rejected with
+/// 409 `duplicate_value`. An item that is not in the trash is a 409 `invalid_state`.
 #[operation(post "/collections/{collectionId}/items/{itemId}/restore", scope = "items:write")]
 pub fn restore_item(
     tx: &mut Tx,

@@ -5,14 +5,14 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a link. Links that are written as values of items are published by `item.updated`.
+/// An event of a link. Links that are written as values of items are published by `item.updated`.
 #[derive(Event)]
 #[event(scope = "items:read", subject = "item", id = "link.from.item_id")]
 pub(crate) enum LinkEvent<'a> {
-    /// An item was linked to something.
+    /// An item was linked to an object.
     #[event(name = "item.link.created")]
     Created(LinkData<'a>),
-    /// A link of an item was removed.
+    /// A link of an item was deleted.
     #[event(name = "item.link.deleted")]
     Deleted(LinkData<'a>),
 }

@@ -66,8 +66,8 @@ impl Fields {
 
 /// What the item is linked to
 ///
-/// Relation fields and free links, each with enough of the object at its other end to show it. First those that leave
-/// from the item, field by field and in the order of links.
+/// Lists links of relation fields and free links, each with a summary of the object at the other end. Outgoing links
+/// come first, by field and position.
 #[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 #[operation(get "/collections/{collectionId}/items/{itemId}/links", scope = "items:read", ceiling = 200)]
 pub fn list_item_links(
@@ -238,7 +238,7 @@ impl List<'_> {
 
 /// The kinds of link
 ///
-/// What links can point to, and which of it this service keeps already.
+/// Lists the types of object that links can point to, and whether each is available in this version of the service.
 #[operation(get "/item-links/kinds", scope = any_key)]
 pub fn list_item_link_kinds(_caller: &Caller, directory: State<LinkDirectory>) -> Result<Rows<ItemLinkKind>> {
     let kind = |kind: LinkTargetType| ItemLinkKind {

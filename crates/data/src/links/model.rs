@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 text_enum! {
-    /// What a link can point to.
+    /// The type of object that a link points to.
     #[derive(Hash)]
     pub enum LinkTargetType {
         /// An item of any collection.
@@ -31,24 +31,24 @@ impl LinkTargetType {
     }
 }
 
-/// The id of an object: a number, or for runs a text.
+/// The id of an object: an integer, or a string for runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum TargetId {
-    /// Of an item, contact, task, conversation or file.
+    /// The id of an item, contact, task, conversation or file.
     Number(i64),
-    /// Of a run.
+    /// The id of a run.
     Text(String),
 }
 
-/// What a link points to.
+/// The object that a link points to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTarget {
-    /// What it is.
+    /// The type of the object.
     #[serde(rename = "type")]
     pub kind: LinkTargetType,
-    /// Its id.
+    /// The id.
     pub id: TargetId,
 }
 
@@ -62,16 +62,16 @@ impl LinkTarget {
     }
 }
 
-/// The end of a link that it leaves from.
+/// The item that a link starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LinkSource {
-    /// The item's collection.
+    /// The id of the item's collection.
     pub collection_id: CollectionId,
-    /// The item.
+    /// The id of the item.
     pub item_id: ItemId,
 }
 
-/// Which way a link leads, seen from the item whose links are listed.
+/// The direction of a link, seen from the item whose links are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkDirection {
@@ -81,7 +81,7 @@ pub enum LinkDirection {
     In,
 }
 
-/// Which links are listed.
+/// Which links to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkDirections {
@@ -94,23 +94,26 @@ pub enum LinkDirections {
     Both,
 }
 
-/// Enough of the object at the other end to show it.
+/// A summary of the object at the other end of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct LinkedObject {
-    /// What it is.
+    /// The type of the object.
     #[serde(rename = "type")]
     pub kind: LinkTargetType,
-    /// Its id.
+    /// The id.
     pub id: TargetId,
-    /// The title of an item, the name of a file; `null` for a run.
+    /// The title of an item or the name of a file. `null` for a run.
     pub title: Option<String>,
-    /// The collection of an item.
+    /// The id of the item's collection.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection_id: Option<CollectionId>,
-    /// What a file contains.
+    /// The media type of a file.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The state of a run.
+    /// The status of a run.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
 }
@@ -122,29 +125,29 @@ pub struct ItemLink {
     pub id: LinkId,
     /// Always `item_link`.
     pub object: &'static str,
-    /// Which way it leads, seen from the item in the path.
+    /// The direction, seen from the item in the path.
     pub direction: LinkDirection,
-    /// Where it leaves from.
+    /// The item that the link starts from.
     pub from: LinkSource,
-    /// What it points to.
+    /// The object that the link points to.
     pub to: LinkTarget,
-    /// The relation field that it belongs to; `null` for a free link.
+    /// The key of the relation field. `null` for a free link.
     pub field_key: Option<String>,
-    /// A word of yours for what it means.
+    /// Your own name for the meaning of the link.
     pub role: Option<String>,
-    /// A remark.
+    /// A note.
     pub note: Option<String>,
-    /// Its place: links of a field are in ascending order, equal ones by age.
+    /// The position. Links of a field are sorted by it, and by age if it is equal.
     pub position: i64,
-    /// The object at the other end; `null` where it is gone.
+    /// A summary of the object at the other end. `null` if it no longer exists.
     pub linked: Option<LinkedObject>,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// Who made it.
+    /// Who created the link.
     pub created_by: Actor,
-    /// When it was made.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -196,12 +199,12 @@ impl ItemLink {
 /// Which links of an item to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct LinkQuery {
-    /// Only links to objects of this type; in the direction `in`, all come from items.
+    /// Only links to objects of this type. With the direction `in`, all links come from items.
     #[serde(default, rename = "type")]
     #[param(inline)]
     pub kind: Option<LinkTargetType>,
-    /// Only links of the relation field with this key: a field of this collection for links that leave, of the other
-    /// item's collection for links that lead here.
+    /// Only links of this relation field: a field of this collection for outgoing links, of the other item's collection
+    /// for incoming ones.
     #[serde(default)]
     #[param(max_length = 63)]
     pub field_key: Option<String>,
@@ -209,109 +212,109 @@ pub struct LinkQuery {
     #[serde(default)]
     #[param(max_length = 100)]
     pub role: Option<String>,
-    /// `out` (links that leave from the item), `in` or `both`.
+    /// `out` for outgoing links, `in` for incoming ones, or `both`.
     #[serde(default)]
     #[param(inline)]
     pub direction: Option<LinkDirections>,
 }
 
-/// A link to be made.
+/// A link to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewItemLink {
-    /// What it is to point to.
+    /// The object to link to.
     pub to: LinkTarget,
-    /// The relation field that it belongs to. Without, it is a free link, which no field shows.
+    /// The key of the relation field. Without it, the link is a free link, which appears in no field.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 63)]
     pub field_key: Option<String>,
-    /// A word of yours for what it means, such as `invoice`.
+    /// Your own name for the meaning of the link, such as `invoice`.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub role: Option<String>,
-    /// A remark.
+    /// A note.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 1000, pattern = r"\S")]
     pub note: Option<String>,
-    /// Its place; behind the last if not given.
+    /// The position; last if not given.
     #[serde(default)]
     #[schema(minimum = -1_000_000_000, maximum = 1_000_000_000)]
     pub position: Option<i64>,
-    /// Whether it takes the place of a link where a field, or the one that points back, can have one only.
+    /// Whether to replace an existing link if the field, or its reverse field, allows only one.
     #[serde(default)]
     pub replace: bool,
 }
 
-/// All links of one kind.
+/// The complete set of an item's links of one type.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemLinkReplacement {
-    /// The kind: links of this relation field.
+    /// Replaces the links of this relation field.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 63)]
     pub field_key: Option<String>,
-    /// The kind, without `field_key`: free links to objects of this type.
+    /// Replaces the free links to objects of this type. Instead of `field_key`.
     #[serde(default, rename = "type")]
     pub kind: Option<LinkTargetType>,
-    /// With `type`: only links with this role, which new ones get.
+    /// With `type`: replaces only links with this role. New links get it.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub role: Option<String>,
-    /// The links that there are to be, in order.
+    /// The links, in order.
     #[schema(max_items = 1000)]
     pub links: Vec<ReplacingLink>,
 }
 
-/// A link that there is to be.
+/// A link of the new set.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplacingLink {
-    /// What it points to.
+    /// The object that the link points to.
     pub to: LinkTarget,
-    /// A word of yours for what it means.
+    /// Your own name for the meaning of the link.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub role: Option<String>,
-    /// A remark.
+    /// A note.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 1000, pattern = r"\S")]
     pub note: Option<String>,
 }
 
-/// What became of all links of one kind.
+/// The result of replacing links.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReplacedLinks {
-    /// How many of each.
+    /// How many links had each result.
     pub summary: ReplacedLinksSummary,
-    /// One for each of the links that there were to be, in their order.
+    /// One result for each link of the request, in order.
     pub results: Vec<ReplacedLink>,
 }
 
-/// How many links met which end.
+/// How many links had each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ReplacedLinksSummary {
-    /// Made.
+    /// Created.
     pub created: i64,
-    /// Given another role, note or place.
+    /// Changed in role, note or position.
     pub updated: i64,
-    /// Left as they were.
+    /// Not changed.
     pub unchanged: i64,
-    /// Removed, because they were not named.
+    /// Deleted, because they were not in the request.
     pub deleted: i64,
 }
 
-/// What became of a link that there was to be.
+/// The result for one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ReplacedLink {
-    /// Its place in the request, from 0.
+    /// The index in the request, from 0.
     pub index: i64,
-    /// What became of it.
+    /// The result.
     pub status: ReplacedLinkStatus,
     /// The link.
     pub id: LinkId,
 }
 
-/// What became of a link that there was to be.
+/// The result for one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplacedLinkStatus {
@@ -323,20 +326,20 @@ pub enum ReplacedLinkStatus {
     Unchanged,
 }
 
-/// A kind of object that links can point to.
+/// A type of object that links can point to.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ItemLinkKind {
-    /// The kind.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: LinkTargetType,
     /// Always `item_link_kind`.
     pub object: &'static str,
-    /// What people call it.
+    /// The name for people.
     pub label: &'static str,
     /// `integer` or `string`.
     pub id_type: &'static str,
-    /// Whether links to it can be made; the others come with their areas.
+    /// Whether links to this type are supported in this version of the service.
     pub available: bool,
-    /// Whether relation fields can point to it; free links can to all.
+    /// Whether relation fields can point to this type. Free links can point to all available types.
     pub relation: bool,
 }

@@ -20,8 +20,9 @@ use store::{Read, Tx};
 
 /// Link the item to an item, contact or task
 ///
-/// With `field_key` the link belongs to a relation field, which shows it, and so does the field that points back;
-/// without, it is a free link. So far links can point to items, files and runs.
+/// With `field_key`, the link belongs to a relation field and appears in its value and in that of the reverse field.
+/// Without, it is a free link. Links can currently point to items, files and runs. Two objects that are already linked
+/// are a 409 `link_exists`.
 #[operation(post "/collections/{collectionId}/items/{itemId}/links", scope = "items:write")]
 pub fn create_item_link(
     tx: &mut Tx,
@@ -98,7 +99,7 @@ pub(super) fn related(
             Ok(id)
         }
         _ => {
-            let rule = format!("must be an item of collection {}, to which the field points", ends.target);
+            let rule = format!("must be an item of collection {}, to which the field refers", ends.target);
             Err(Error::invalid(format!("{at}.id"), rule))
         }
     }
@@ -120,7 +121,7 @@ fn relate(
     new: &NewItemLink,
 ) -> Result<LinkRow> {
     let ends = relation::ends(tx, writer.shapes, writer.shape, field)?
-        .ok_or_else(|| Error::invalid("field_key", "points to no collection"))?;
+        .ok_or_else(|| Error::invalid("field_key", "refers to no collection"))?;
     let to = related(tx, writer, row, &ends, &new.to, "to")?;
     if let Some(existing) = table::between(tx, row.id, field.id, ITEM, &to.to_string())? {
         return Err(targets::twice(&existing));
@@ -247,7 +248,8 @@ fn record(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow, action: Action) 
 
 /// Remove a link
 ///
-/// From either end. A link of a relation field leaves the values of both of its ends.
+/// Deletes the link, which can be addressed from either end. A link of a relation field is removed from the values of
+/// both items.
 #[operation(delete "/collections/{collectionId}/items/{itemId}/links/{linkId}", scope = "items:write")]
 pub fn delete_item_link(
     tx: &mut Tx,

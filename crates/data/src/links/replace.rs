@@ -24,8 +24,8 @@ use store::Tx;
 
 /// Set all links of one kind
 ///
-/// The kind is a relation field, or free links to objects of a type, narrowed by a role. Links of it that are not named
-/// are removed, and those that are get the order of the list. All of it happens or nothing.
+/// Replaces the links of a relation field, or the free links to objects of one type, optionally with one `role`. Links
+/// that are not sent are removed, and the others get the order of the list. The request succeeds or fails as a whole.
 #[operation(put "/collections/{collectionId}/items/{itemId}/links", scope = "items:write")]
 pub fn replace_item_links(
     tx: &mut Tx,
@@ -49,10 +49,10 @@ pub fn replace_item_links(
         }
         (None, Some(kind)) => free(tx, &writer, &row, kind, &wanted)?,
         (Some(_), _) => {
-            return Err(Error::invalid("field_key", "must stand alone, without `type` and `role`"));
+            return Err(Error::invalid("field_key", "cannot be combined with `type` and `role`"));
         }
         (None, None) => {
-            return Err(Error::invalid("field_key", "must be given, or `type` for free links"));
+            return Err(Error::invalid("field_key", "is required, or `type` for free links"));
         }
     };
     Ok(Json(replaced))
@@ -89,7 +89,7 @@ fn ends_of(
 fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
     let mut seen: HashSet<&LinkTarget> = HashSet::new();
     match links.iter().position(|link| !seen.insert(&link.to)) {
-        Some(place) => Err(Error::invalid(format!("links[{place}].to"), "must not be named twice")),
+        Some(place) => Err(Error::invalid(format!("links[{place}].to"), "must not be sent twice")),
         None => Ok(()),
     }
 }
@@ -103,9 +103,9 @@ fn of_field(
     links: &[ReplacingLink],
 ) -> Result<ReplacedLinks> {
     let ends = relation::ends(tx, writer.shapes, writer.shape, field)?
-        .ok_or_else(|| Error::invalid("field_key", "points to no collection"))?;
+        .ok_or_else(|| Error::invalid("field_key", "refers to no collection"))?;
     if ends.one && links.len() > 1 {
-        return Err(Error::invalid("links", "must have one link at most, as the field does"));
+        return Err(Error::invalid("links", "must have at most one link for this field"));
     }
     let mut wanted = Vec::with_capacity(links.len());
     for (place, link) in links.iter().enumerate() {
@@ -115,7 +115,7 @@ fn of_field(
         wanted.push(Wanted { found, role: link.role.as_deref(), note: link.note.as_deref() });
     }
     if table::pointed_to(tx, row.id, field.id, MOST_RELATED + 1)?.len() > MOST_RELATED {
-        let rule = "names a field with more than 1,000 links, which cannot be set at once";
+        let rule = "has more than 1,000 links, which cannot be replaced in one request";
         return Err(Error::invalid("field_key", rule));
     }
     let existing = table::live_rows(tx, field.id, &[row.id])?;
@@ -132,7 +132,10 @@ fn free(
 ) -> Result<ReplacedLinks> {
     let existing = table::free_links(tx, row.id, kind.as_str(), request.role.as_deref(), MOST_RELATED + 1)?;
     if existing.len() > MOST_RELATED {
-        return Err(Error::invalid("type", "names more than 1,000 links, which cannot be set at once"));
+        return Err(Error::invalid(
+            "type",
+            "has more than 1,000 links, which cannot be replaced in one request",
+        ));
     }
     let mut wanted = Vec::with_capacity(request.links.len());
     for (place, link) in request.links.iter().enumerate() {
@@ -158,7 +161,7 @@ fn free(
     Set { writer, row, ends: None, wanted, existing }.make(tx)
 }
 
-/// A link that there is to be.
+/// A link of the new set.
 struct Wanted<'a> {
     found: Found,
     role: Option<&'a str>,

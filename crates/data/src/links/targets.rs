@@ -69,7 +69,7 @@ pub(crate) fn find(
         return Ok(Found { kind: to.kind, collection: Some(collection), id: id.to_string() });
     }
     let Some(targets) = directory.of(to.kind.as_str()) else {
-        let rule = format!("cannot be `{}` yet: this service keeps no such objects", to.kind.as_str());
+        let rule = format!("cannot be `{}`: this type is not supported yet", to.kind.as_str());
         return Err(Error::invalid(format!("{at}.type"), rule));
     };
     let id = match &to.id {
@@ -159,6 +159,6 @@ fn put(linked: &mut Linked, object: LinkedObject) {
 
 /// The refusal of a second link between the same two.
 pub(crate) fn twice(existing: &LinkRow) -> Error {
-    Error::new(Code::LinkExists, "The two are linked already.")
+    Error::new(Code::LinkExists, "The two objects are already linked.")
         .with("details", serde_json::json!({ "existing_id": existing.id }))
 }

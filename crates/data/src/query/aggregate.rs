@@ -8,6 +8,9 @@ use records::shape::{self, Shapes};
 use store::Read;
 
 /// Count, sum, average, minimum and maximum, grouped by a field
+///
+/// Computes the `metrics` over all items that match the filter, for each group of `group_by`. Returns one group without
+/// `group_by`.
 #[operation(get "/collections/{collectionId}/items/aggregate", scope = "items:read")]
 pub fn aggregate_items(
     read: &mut Read,

@@ -68,9 +68,10 @@ impl FromInput for Listing {
 
 /// List items with filters and sort
 ///
-/// `starting_after` takes the id of the last item, or better the `next_cursor` of the page before: that one remembers where
-/// the item stood, so that a page goes on rightly even where the item has changed meanwhile. The header
-/// `X-Svc-Query-Plan` tells how the items were found, and at how many the service looked.
+/// Lists the items that match the filter, in the given order. `starting_after` accepts the `next_cursor` of the
+/// previous page or the id of its last item. Prefer `next_cursor`: it remembers the item's position, so that the next
+/// page is correct even if the item was changed. The header `X-Svc-Query-Plan` shows how the query was executed and how
+/// many items were read.
 #[operation(get "/collections/{collectionId}/items", scope = "items:read")]
 pub fn list_items(
     read: &mut Read,

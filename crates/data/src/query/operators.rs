@@ -7,25 +7,26 @@ use operation::{Rows, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a type of field can be compared with, and how.
+/// The filter operators of a field type.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FilterOperators {
-    /// The type of the field.
+    /// The field type.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// The operators that it takes.
+    /// The operators that the type supports.
     pub operators: Vec<Op>,
-    /// How an operand is written.
+    /// The format of the value.
     pub value_format: &'static str,
-    /// What decides the order of values; `null` for types that have none.
+    /// How values are ordered. `null` for types without an order.
     pub order: Option<&'static str>,
-    /// Whether lists can be sorted by it.
+    /// Whether items can be sorted by fields of this type.
     pub sortable: bool,
 }
 
 /// The operators that each field type takes
 ///
-/// Formulas, rollups and lookups take the operators of their result's type.
+/// Lists the operators that filters support for each field type. Formulas, rollups and lookups support the operators of
+/// their result type.
 #[operation(get "/items/filter-operators", scope = any_key)]
 pub fn list_item_filter_operators() -> Result<Rows<FilterOperators>> {
     let of_type = |kind: FieldType| {

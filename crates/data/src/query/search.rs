@@ -10,7 +10,8 @@ use store::Read;
 
 /// Full-text search of the items
 ///
-/// Search looks at text, e-mail, address, telephone and select fields. A change is found as soon as it is made.
+/// Searches text, e-mail, URL, telephone and select fields. Changes can be found immediately. Combine `q` with the
+/// filters of the item list.
 #[operation(get "/collections/{collectionId}/items/search", scope = "items:read")]
 pub fn search_items(
     read: &mut Read,

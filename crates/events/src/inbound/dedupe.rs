@@ -10,31 +10,31 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// What makes two requests the same.
+    /// How duplicate requests are detected.
     #[schema(as = InboundDedupeBy)]
     pub enum By {
-        /// Nothing: every request counts.
+        /// They are not: every request counts.
         None = "none",
-        /// The same value of a header, such as a delivery id.
+        /// By the value of a header, such as a delivery id.
         Header = "header",
-        /// The same value at a path of the body.
+        /// By the value at a path of the body.
         JsonPath = "json_path",
-        /// The same body, byte for byte.
+        /// By the body, which must be identical.
         Body = "body",
     }
 }
 
-/// How requests that come twice are told. A request without the header or the value counts as new.
+/// How duplicate requests are detected. A request without the header or value is not a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundDedupe)]
 pub struct Dedupe {
-    /// What makes two requests the same.
+    /// How duplicate requests are detected.
     pub by: By,
-    /// `header`: its name.
+    /// For `header`: its name.
     #[serde(default)]
     pub header: Option<String>,
-    /// `json_path`: the path, such as `$.event.id`.
+    /// For `json_path`: the path, such as `$.event.id`.
     #[serde(default)]
     pub path: Option<String>,
     /// How long a request is remembered, in seconds.
@@ -85,7 +85,7 @@ impl Dedupe {
             ("path", self.by == By::JsonPath, self.path.is_some()),
         ] {
             if wanted != given {
-                let rule = if wanted { "is required by this rule" } else { "is not used by this rule" };
+                let rule = if wanted { "is required for this rule" } else { "is not allowed for this rule" };
                 return Err(Error::invalid(format!("dedupe.{name}"), rule));
             }
         }
@@ -103,7 +103,7 @@ impl Dedupe {
             }
             (By::JsonPath, _, Some(path)) => match source("path", path.clone())? {
                 source @ Source::Body(_) => KeyOf::First(vec![source]),
-                _ => return Err(Error::invalid("dedupe.path", "must begin with `$`")),
+                _ => return Err(Error::invalid("dedupe.path", "must start with `$`")),
             },
             (By::Body, _, _) => KeyOf::Body,
             _ => KeyOf::Nothing,

@@ -17,20 +17,20 @@ const EVENT_BODY: usize = 24 * 1024;
 const LONGEST_RESULT: usize = 24 * 1024;
 
 text_enum! {
-    /// What became of a request: the words of the log.
+    /// The status of a received request.
     #[schema(as = ReceivedRequestStatus)]
     pub enum RequestStatus {
-        /// Taken; there is no mapping.
+        /// Verified. The webhook has no mapping.
         Accepted = "accepted",
-        /// Taken before.
+        /// Received before.
         Duplicate = "duplicate",
-        /// It could not be verified.
+        /// Not verified.
         Rejected = "rejected",
-        /// A condition of the mapping does not hold.
+        /// Verified, but a condition of the mapping is not met.
         Unmatched = "unmatched",
-        /// Taken and mapped.
+        /// Verified and mapped.
         Processed = "processed",
-        /// The mapping does not fit it.
+        /// Verified, but the mapping failed.
         Failed = "failed",
     }
 }

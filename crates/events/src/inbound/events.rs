@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-/// What happened at an inbound webhook.
+/// An event of an inbound webhook.
 #[derive(Event)]
 #[event(scope = "webhooks:manage", subject = "inbound_webhook", id = "inbound_webhook_id")]
 pub(crate) enum InboundEvent {
-    /// An inbound webhook received a request that was verified.
+    /// An inbound webhook received a verified request.
     #[event(name = "webhook.received")]
     Received(Box<Received>),
-    /// Requests to an inbound webhook fail their verification again and again.
+    /// Requests to an inbound webhook repeatedly failed verification.
     #[event(name = "inbound_webhook.failing")]
     Failing(Failing),
 }
@@ -33,13 +33,13 @@ pub(crate) struct Received {
     pub(super) content_type: Option<String>,
     #[schema(required)]
     pub(super) event_type: Option<String>,
-    /// What the mapping made of it.
+    /// The result of the mapping.
     #[schema(value_type = Object)]
     pub(super) vars: Map<String, Value>,
-    /// The contact that the mapping found in it, or null.
+    /// The contact that the mapping found, or null.
     #[schema(required, value_type = Value)]
     pub(super) contact: Option<Value>,
-    /// JSON and forms as they are, other text as text, the rest as base64.
+    /// The body: JSON and forms as JSON, other text as a string, everything else as base64.
     #[schema(required, value_type = Value)]
     pub(super) body: Option<JsonText>,
     #[schema(required, schema_with = encoding)]

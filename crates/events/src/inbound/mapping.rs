@@ -8,23 +8,23 @@ use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What is made of a request. Every `from` is a source: `$.order.id` in the body, `header:NAME`, or `query:NAME`.
+/// How a request is mapped. Every `from` is a source: `$.order.id` in the body, `header:NAME`, or `query:NAME`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundMapping)]
 pub struct Mapping {
-    /// Where the kind of the request is found.
+    /// The source of the event type.
     #[serde(default)]
     #[schema(max_length = 200)]
     pub event_type: Option<String>,
-    /// All must hold, or the request is kept as `unmatched` and causes no event.
+    /// Conditions that must all be met. Otherwise the request is stored as `unmatched` and no event is published.
     #[serde(default)]
     #[schema(max_items = 20)]
     pub conditions: Vec<Condition>,
-    /// Variables by name: letters, digits and `_`, at most 64 characters and 50 variables.
+    /// Variables by name: letters, digits and `_`, at most 64 characters. At most 50 variables.
     #[serde(default)]
     pub vars: BTreeMap<String, Variable>,
-    /// The contact that the request is about.
+    /// The contact of the request.
     #[serde(default)]
     pub contact: Option<ContactMapping>,
 }
@@ -34,12 +34,12 @@ pub struct Mapping {
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundCondition)]
 pub struct Condition {
-    /// The value's source.
+    /// The source of the value.
     #[schema(max_length = 200)]
     pub from: String,
     /// The comparison.
     pub op: Comparison,
-    /// What it is compared with: a list for `in`, nothing for `exists` and `not_exists`.
+    /// The value to compare with: a list for `in`, none for `exists` and `not_exists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub value: Option<Value>,
@@ -49,25 +49,25 @@ text_enum! {
     /// A comparison.
     #[schema(as = InboundComparison)]
     pub enum Comparison {
-        /// The same.
+        /// Equal.
         Eq = "eq",
-        /// Not the same, or not there.
+        /// Not equal, or missing.
         Neq = "neq",
-        /// One of a list.
+        /// Contained in a list.
         In = "in",
-        /// A text that contains a text, or a list that contains a value.
+        /// Text that contains the text, or a list that contains the value.
         Contains = "contains",
-        /// A larger number.
+        /// A greater number.
         Gt = "gt",
-        /// A number that is no smaller.
+        /// A greater or equal number.
         Gte = "gte",
         /// A smaller number.
         Lt = "lt",
-        /// A number that is no larger.
+        /// A smaller or equal number.
         Lte = "lte",
-        /// There, and not null.
+        /// Present, and not null.
         Exists = "exists",
-        /// Not there, or null.
+        /// Missing, or null.
         NotExists = "not_exists",
     }
 }
@@ -77,16 +77,16 @@ text_enum! {
     #[derive(Default)]
     #[schema(as = InboundVariableType)]
     pub enum VariableType {
-        /// Whatever it is.
+        /// Any type.
         #[default]
         Any = "any",
-        /// A text; numbers and booleans are printed.
+        /// A string. Numbers and booleans are converted.
         String = "string",
-        /// A number; texts are read.
+        /// A number. Strings are converted.
         Number = "number",
-        /// A whole number; texts are read.
+        /// An integer. Strings are converted.
         Integer = "integer",
-        /// `true` or `false`; such texts are read.
+        /// A boolean. The strings `true` and `false` are converted.
         Boolean = "boolean",
         /// An object.
         Object = "object",
@@ -100,49 +100,49 @@ text_enum! {
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundVariable)]
 pub struct Variable {
-    /// Its source.
+    /// The source of the value.
     #[schema(max_length = 200)]
     pub from: String,
-    /// Its type.
+    /// The type.
     #[serde(rename = "type", default)]
     pub kind: VariableType,
-    /// What it is where the request has no such value.
+    /// The value if the request has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub default: Option<Value>,
-    /// Whether a request without it has `failed`; without `required` and `default` it is null.
+    /// Whether a request without the value fails. Without `required` and `default`, the variable is null.
     #[serde(default)]
     pub required: bool,
 }
 
 text_enum! {
-    /// By what a contact is found.
+    /// How a contact is matched.
     #[schema(as = InboundContactMatch)]
     pub enum MatchOn {
-        /// `fields.phone`.
+        /// By `fields.phone`.
         Phone = "phone",
-        /// `fields.email`.
+        /// By `fields.email`.
         Email = "email",
-        /// The field that `field` names.
+        /// By the field in `field`.
         Field = "field",
     }
 }
 
-/// The contact that a request is about.
+/// The contact of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundContactMapping)]
 pub struct ContactMapping {
-    /// By what it is found.
+    /// How the contact is matched.
     pub match_on: MatchOn,
-    /// `field`: the field's key, one of `fields`.
+    /// For `field`: the key of the field, one of `fields`.
     #[serde(default)]
     #[schema(max_length = 64)]
     pub field: Option<String>,
-    /// Whether one is to be created where none is found.
+    /// Whether to create a contact if none matches.
     #[serde(default)]
     pub create: bool,
-    /// Sources by field key, at most 50.
+    /// The sources of the contact's fields by field key, at most 50.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -225,11 +225,11 @@ impl ContactMapping {
         if (self.match_on == MatchOn::Field) != self.field.is_some() {
             return Err(Error::invalid(
                 "mapping.contact.field",
-                "goes with `match_on` = `field`, and only with it",
+                "is required for `match_on` = `field`, and allowed only for it",
             ));
         }
         if self.key().is_none_or(|key| !self.fields.contains_key(key)) {
-            return Err(Error::invalid("mapping.contact.fields", "must have the field that is matched on"));
+            return Err(Error::invalid("mapping.contact.fields", "must contain the field that is matched"));
         }
         let mut fields = Vec::with_capacity(self.fields.len());
         check_number("contact.fields", self.fields.len())?;
@@ -252,7 +252,7 @@ fn check_name(param: &str, name: &str) -> Result<()> {
     let fits = (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !name.starts_with(|letter: char| letter.is_ascii_digit());
-    let rule = "must be named by at most 64 letters, digits and `_`, and not begin with a digit";
+    let rule = "must have a name of at most 64 letters, digits and `_` that does not start with a digit";
     if fits { Ok(()) } else { Err(Error::invalid(format!("mapping.{param}"), rule)) }
 }
 
@@ -262,10 +262,10 @@ impl Condition {
         let value = self.value.as_ref();
         match self.op {
             Comparison::Exists | Comparison::NotExists if value.is_some() => {
-                Err(Error::invalid(param(), "is not used by this comparison"))
+                Err(Error::invalid(param(), "is not allowed for this comparison"))
             }
             Comparison::Exists | Comparison::NotExists => Ok(()),
-            _ if value.is_none() => Err(Error::invalid(param(), "is required by this comparison")),
+            _ if value.is_none() => Err(Error::invalid(param(), "is required for this comparison")),
             Comparison::In if !value.is_some_and(Value::is_array) => {
                 Err(Error::invalid(param(), "must be a list"))
             }
@@ -413,7 +413,7 @@ impl Compiled {
                 let value = fields.get(key).and_then(|value| VariableType::String.read(value));
                 let value = value.ok_or_else(|| {
                     let param = format!("mapping.contact.fields.{key}");
-                    FieldError::new(param, "the request does not say whose contact it is")
+                    FieldError::new(param, "the request has no value to match the contact by")
                 })?;
                 let create = mapping.create;
                 Some(

@@ -27,13 +27,17 @@ mod sample;
 mod scheme;
 #[cfg(test)]
 mod scheme_tests;
+mod sealed;
 mod signature;
+mod size;
 mod source;
 mod token;
 mod verification;
 
 pub(crate) use events::InboundEvent;
 pub use receiver::{Receiver, ReceiverParts};
+pub(crate) use sealed::SEALED;
+pub use size::BoundedRequests;
 
 use operation::Operations;
 

@@ -10,163 +10,167 @@ use model::{InboundWebhookId, Metadata, Patch, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An inbound webhook: a URL of ours that outside systems post to.
+/// An inbound webhook: a URL that receives requests from other systems.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct InboundWebhook {
-    /// The webhook.
+    /// The id of the webhook.
     pub id: InboundWebhookId,
     /// Always `inbound_webhook`.
     pub object: &'static str,
-    /// The workspace it belongs to.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// For people.
+    /// A description for people.
     pub description: String,
-    /// Where to post. The last part is a secret: whoever has it may try.
+    /// The URL to post to. Its last part is a secret.
     pub url: String,
-    /// Until when the URL before the last rotation is taken too; `null` where it is not.
+    /// Until when the previous URL is accepted after a rotation. `null` if it is not.
     pub previous_url_until: Option<Timestamp>,
-    /// Whether it takes requests.
+    /// The state of the webhook.
     pub status: Status,
-    /// How it is checked who sends.
+    /// How senders are verified.
     pub verification: Verification,
-    /// Addresses and networks that may send; all where the list is empty.
+    /// Addresses and networks that may send requests. All if the list is empty.
     pub allowed_ips: Vec<String>,
-    /// How requests that come twice are told.
+    /// How duplicate requests are detected.
     pub dedupe: Dedupe,
-    /// What is made of a request; `null` passes the body on as it is.
+    /// How requests are mapped. `null` passes the body on unchanged.
     pub mapping: Option<Mapping>,
-    /// What the sender is answered.
+    /// The type of response to the sender.
     pub response: ResponseSettings,
-    /// How fast requests may come.
+    /// The maximum rate of requests.
     pub rate_limit: RateLimit,
-    /// Whether `sample` describes what came in.
+    /// Whether received requests are analysed for `sample`.
     pub capture: bool,
-    /// While `capture` is on, and in the answer for one webhook: what the last requests look like, and a proposal.
+    /// What recent requests look like, with a suggested mapping. Only while `capture` is on and when a single webhook
+    /// is requested.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sampled>,
-    /// In the answer to a dry run: what the mapping makes of the sample, or of the last requests.
+    /// The result of the mapping. Only for a dry run.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Vec<Preview>>,
-    /// Requests refused in a row of at most ten minutes for failing the verification.
+    /// The number of consecutive requests that failed verification within the last ten minutes.
     pub verification_failures: i64,
-    /// Since when; `null` where none was refused lately.
+    /// Since when requests have failed verification. `null` if none failed recently.
     pub failing_since: Option<Timestamp>,
-    /// Counts changes, from 1.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: Metadata,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// An inbound webhook to be created.
+/// An inbound webhook to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInboundWebhook {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub(super) name: String,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub(super) description: Option<String>,
-    /// `enabled` if not given.
+    /// The state; `enabled` if not given.
     #[serde(default)]
     pub(super) status: Option<Status>,
-    /// How it is checked who sends; nothing is checked if not given.
+    /// How senders are verified; not at all if not given.
     #[serde(default)]
     pub(super) verification: Option<NewVerification>,
-    /// Addresses and networks that may send; all if not given.
+    /// Addresses and networks that may send requests; all if not given.
     #[serde(default)]
     #[schema(max_items = 50)]
     pub(super) allowed_ips: Option<Vec<String>>,
-    /// How requests that come twice are told; the preset's rule if not given.
+    /// How duplicate requests are detected; the rule of the verification type if not given.
     #[serde(default)]
     pub(super) dedupe: Option<Dedupe>,
-    /// What is made of a request.
+    /// How requests are mapped.
     #[serde(default)]
     pub(super) mapping: Option<Mapping>,
-    /// What the sender is answered; `ack` if not given.
+    /// The response to senders; `ack` if not given.
     #[serde(default)]
     pub(super) response: Option<ResponseSettings>,
-    /// How fast requests may come; 60 per minute and 120 at once if not given.
+    /// The maximum rate of requests; 60 per minute and 120 at once if not given.
     #[serde(default)]
     pub(super) rate_limit: Option<RateLimit>,
-    /// Whether `sample` is to describe what comes in.
+    /// Whether to analyse received requests for `sample`.
     #[serde(default)]
     pub(super) capture: Option<bool>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[serde(default)]
     pub(super) metadata: Option<Metadata>,
 }
 
-/// A change of an inbound webhook. Fields that are not sent stay as they are.
+/// A change of an inbound webhook. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboundWebhookPatch {
-    /// Its name.
+    /// The name.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
     pub(super) name: Option<String>,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub(super) description: Option<String>,
-    /// Whether it takes requests.
+    /// The state of the webhook.
     #[serde(default)]
     pub(super) status: Option<Status>,
-    /// How it is checked who sends. It replaces what is stored, but for secrets that are left out while the type stays.
+    /// How senders are verified. Replaces the stored settings. Secrets that are not sent are kept if the type stays the
+    /// same.
     #[serde(default)]
     pub(super) verification: Option<NewVerification>,
-    /// Addresses and networks that may send; an empty list lets all in.
+    /// Addresses and networks that may send requests. An empty list allows all.
     #[serde(default)]
     #[schema(max_items = 50)]
     pub(super) allowed_ips: Option<Vec<String>>,
-    /// How requests that come twice are told; `null` is the preset's rule.
+    /// How duplicate requests are detected. `null` uses the rule of the verification type.
     #[serde(default)]
     #[schema(value_type = Option<Dedupe>)]
     pub(super) dedupe: Patch<Dedupe>,
-    /// What is made of a request; `null` passes the body on as it is.
+    /// How requests are mapped. `null` passes the body on unchanged.
     #[serde(default)]
     #[schema(value_type = Option<Mapping>)]
     pub(super) mapping: Patch<Mapping>,
-    /// What the sender is answered.
+    /// The type of response to the sender.
     #[serde(default)]
     pub(super) response: Option<ResponseSettings>,
-    /// How fast requests may come.
+    /// The maximum rate of requests.
     #[serde(default)]
     pub(super) rate_limit: Option<RateLimit>,
-    /// Whether `sample` is to describe what comes in.
+    /// Whether to analyse received requests for `sample`.
     #[serde(default)]
     pub(super) capture: Option<bool>,
-    /// The caller's own notes; replaces those that are stored.
+    /// Your own key-value data. Replaces the stored metadata.
     #[serde(default)]
     pub(super) metadata: Option<Metadata>,
-    /// Maps the requests that have `failed` once more, with the mapping as it is after this change.
+    /// Whether to map the `failed` requests once more, with the mapping after this change.
     #[serde(default)]
     pub(super) reprocess_failed: Option<bool>,
-    /// With `dry_run=true`: what to try the mapping on, instead of the last requests.
+    /// With `dry_run=true`: a request to test the mapping with, instead of the recent requests.
     #[serde(default)]
     pub(super) sample: Option<Sample>,
-    /// The version that the change was made for: 409 `version_conflict` where the webhook has another by now.
+    /// The expected version. If the webhook has another version, the request is rejected with 409 `version_conflict`.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub(super) version: Option<i64>,
-    /// The same as `version`, under its old name.
+    /// Deprecated name of `version`.
     #[serde(default)]
     #[schema(deprecated, minimum = 1)]
     pub(super) expected_version: Option<i64>,
 }
 
-/// How the URL is to be replaced.
+/// How to replace the URL.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
-    /// How long the present URL goes on working, in seconds; 0 if not given, which ends it at once.
+    /// How long the previous URL is accepted, in seconds; 0 if not given.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 604_800)]
     pub(super) overlap_seconds: Option<i64>,

@@ -41,7 +41,7 @@ fn fresh_token(
 
 /// Inbound webhooks
 ///
-/// Newest first.
+/// Lists the workspace's inbound webhooks, newest first.
 #[operation(get "/inbound-webhooks", scope = "webhooks:manage", ceiling = 100)]
 pub fn list_inbound_webhooks(
     read: &mut Read,
@@ -56,7 +56,7 @@ pub fn list_inbound_webhooks(
 
 /// Create a URL that outside systems post to
 ///
-/// The URL works at once, unless `status` is `disabled`.
+/// The response contains the URL, which accepts requests immediately, unless `status` is `disabled`.
 #[operation(post "/inbound-webhooks", scope = "webhooks:manage")]
 pub fn create_inbound_webhook(
     tx: &mut Tx,
@@ -93,7 +93,8 @@ pub fn create_inbound_webhook(
 
 /// One inbound webhook
 ///
-/// The `ETag` is its version; send it as `If-Match` with a change that must not overwrite another.
+/// Returns the webhook with its URL and settings. The `ETag` header is its version. Send it as `If-Match` with a change
+/// to prevent overwriting changes by others.
 #[operation(get "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn get_inbound_webhook(
     read: &mut Read,
@@ -117,16 +118,17 @@ fn shown(webhook: InboundWebhook) -> With<Json<InboundWebhook>> {
 /// How a change is to be made.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct InboundChangeQuery {
-    /// `true` changes nothing: the answer shows the webhook as it would be, and in `preview` what its mapping makes of
-    /// `sample`, or of the last ten requests.
+    /// `true` changes nothing. The response has the webhook as it would be, and `preview` has the result of the mapping
+    /// for `sample` or for the last ten requests.
     #[serde(default)]
     dry_run: Option<bool>,
 }
 
 /// Change verification, mapping or target
 ///
-/// With `dry_run=true` nothing is changed, and the answer has a `preview` of the mapping. With `version` or
-/// `If-Match` the change is refused where the webhook was changed meanwhile.
+/// Fields that are not sent stay unchanged. With `dry_run=true` nothing is changed, and `preview` shows the result of
+/// the mapping. With `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the webhook was
+/// changed in the meantime.
 #[operation(patch "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn update_inbound_webhook(
     tx: &mut Tx,
@@ -139,7 +141,7 @@ pub fn update_inbound_webhook(
 ) -> Result<With<Json<InboundWebhook>>> {
     let is_dry = query.dry_run.unwrap_or_default();
     if patch.sample.is_some() && !is_dry {
-        return Err(Error::invalid("sample", "is only for `dry_run=true`"));
+        return Err(Error::invalid("sample", "is allowed only with `dry_run=true`"));
     }
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
     let row = queries::locked(tx, caller.workspace_id(), &inbound_webhook_id)?;
@@ -248,7 +250,7 @@ fn set<T>(place: &mut T, value: Option<T>) {
 
 /// Delete it; its URL stops answering
 ///
-/// What it has received is deleted too.
+/// The URL stops working at once, and all received requests are deleted.
 #[operation(delete "/inbound-webhooks/{inboundWebhookId}", scope = "webhooks:manage")]
 pub fn delete_inbound_webhook(
     tx: &mut Tx,
@@ -269,8 +271,9 @@ pub fn delete_inbound_webhook(
 
 /// New URL token
 ///
-/// The URL so far ends at once, or goes on for `overlap_seconds`. While it does, another rotation with an overlap is
-/// refused; one without ends both.
+/// Replaces the URL. The previous URL stops working at once, or after `overlap_seconds`. During an overlap, another
+/// rotation with an overlap is rejected with 409 `rotation_in_progress`; one without an overlap ends both previous
+/// URLs.
 #[operation(post "/inbound-webhooks/{inboundWebhookId}/rotate-token", scope = "webhooks:manage")]
 pub fn rotate_inbound_webhook_token(
     tx: &mut Tx,
@@ -284,7 +287,7 @@ pub fn rotate_inbound_webhook_token(
     let now = tx.now();
     let overlap = rotation.overlap_seconds.unwrap_or_default();
     if overlap > 0 && row.previous_token_until.is_some_and(|until| now < until) {
-        let message = "The URL before this one still works. Rotate without an overlap to end it now.";
+        let message = "The previous URL is still valid. Rotate without an overlap to end it now.";
         return Err(Error::new(Code::RotationInProgress, message));
     }
     let token = fresh_token(&receiver.0, workspace, &row.id, &*tx.random())?;

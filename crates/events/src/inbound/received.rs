@@ -4,6 +4,7 @@ use super::evaluate::{Ending, Kept, RequestStatus, Taken};
 use super::events::{Failing, InboundEvent};
 use super::rows::FAILURE_WINDOW_SECONDS;
 use super::scheme::Refusal;
+use super::size;
 use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
@@ -11,12 +12,11 @@ use model::{
     ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
 };
 use serde_json::json;
+use store::logs::Retention;
 use store::{Cached, OffsetPage, Read, Tx, each, lock_row};
 
 /// After so many refusals within ten minutes an event says so.
 const ALERT_AFTER: i64 = 20;
-/// Requests are kept for 14 days.
-const KEPT_SECONDS: i64 = 14 * 24 * 3600;
 /// Rows that one transaction deletes.
 const BATCH: i64 = 1000;
 
@@ -300,51 +300,43 @@ pub(super) fn failed(
 
 /// Deletes some requests of a webhook that is gone, and what is remembered of them; gives how many rows.
 pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebhookId) -> Result<usize> {
-    let ids: Vec<ReceivedRequestId> = inbound_requests::table
+    let columns = size::columns(tx);
+    let rows: Vec<size::Row> = inbound_requests::table
         .filter(inbound_requests::workspace_id.eq(workspace))
         .filter(inbound_requests::webhook_id.eq(webhook))
         .order(inbound_requests::id.asc())
-        .limit(BATCH)
-        .select(inbound_requests::id)
+        .limit(size::PIECE)
+        .select(columns)
         .load(tx.connection())?;
+    size::delete(tx, &rows)?;
     let digests: Vec<Vec<u8>> = inbound_keys::table
         .filter(inbound_keys::webhook_id.eq(webhook))
         .limit(BATCH)
         .select(inbound_keys::digest)
         .load(tx.connection())?;
-    for ids in ids.chunks(200) {
-        diesel::delete(inbound_requests::table)
-            .filter(inbound_requests::workspace_id.eq(workspace))
-            .filter(inbound_requests::id.eq_any(ids))
-            .execute(tx.connection())?;
-    }
     for digests in digests.chunks(200) {
         diesel::delete(inbound_keys::table)
             .filter(inbound_keys::webhook_id.eq(webhook))
             .filter(inbound_keys::digest.eq_any(digests))
             .execute(tx.connection())?;
     }
-    Ok(ids.len() + digests.len())
+    Ok(rows.len() + digests.len())
 }
 
-/// Deletes some requests that are older than 14 days, and some of what need not be remembered any more; gives how many
+/// Deletes some requests that are older than their time, and some of what need not be remembered any more; gives how many
 /// rows.
-pub(super) fn purge(tx: &mut Tx) -> Result<usize> {
+pub(super) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let now = tx.now();
-    let old = inbound_requests::received_at.lt(now.plus_seconds(-KEPT_SECONDS));
-    // Up to the last of the oldest thousand: rows of one moment go together.
-    let last: Option<Timestamp> = inbound_requests::table
-        .filter(old)
+    let horizon = now.plus_seconds(-retention.seconds());
+    let columns = size::columns(tx);
+    let rows: Vec<size::Row> = inbound_requests::table
+        .filter(inbound_requests::received_at.lt(horizon))
         .order(inbound_requests::received_at.asc())
-        .limit(BATCH)
-        .select(inbound_requests::received_at)
-        .load(tx.connection())?
-        .pop();
-    let mut deleted = 0;
-    if let Some(last) = last {
-        let oldest = inbound_requests::table.filter(inbound_requests::received_at.le(last));
-        deleted += diesel::delete(oldest).execute(tx.connection())?;
-    }
+        .limit(size::PIECE)
+        .select(columns)
+        .load(tx.connection())?;
+    size::delete(tx, &rows)?;
+    let mut deleted = rows.len();
     let last: Option<Timestamp> = inbound_keys::table
         .filter(inbound_keys::expires_at.le(now))
         .order(inbound_keys::expires_at.asc())

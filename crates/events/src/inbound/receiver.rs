@@ -118,21 +118,21 @@ impl Inner {
             return Err(Error::new(Code::EndpointRetired, "This webhook is disabled."));
         }
         if self.parts.directory.is_cut(hook.workspace).await? {
-            return Err(Error::new(Code::WorkspaceBlocked, "The account behind this webhook is cut."));
+            return Err(Error::new(Code::WorkspaceBlocked, "The workspace of this webhook is blocked."));
         }
         if let Err(seconds) = hook.bucket.take(hook.rate_limit, now) {
-            let message = "Requests come faster than this webhook takes them.";
+            let message = "The webhook's rate limit is exceeded.";
             return Err(Error::new(Code::RateLimited, message).retry_after(seconds));
         }
         let body = request.body.clone();
         match self.evaluated(&hook, request, now).await? {
             Evaluation::Answered(answer) => Ok(answer),
-            Evaluation::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Requests are posted here.")),
+            Evaluation::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Only POST is allowed.")),
             Evaluation::Refused(kept, refusal) => {
                 self.parts.db.write(move |tx| received::note_refusal(tx, &kept, refusal)).await?;
                 tracing::debug!(webhook = %hook.id, reason = refusal.as_str(), "a received request was refused");
                 // The sender hears nothing that would help with guessing.
-                let message = "The request could not be verified. The webhook's log says why.";
+                let message = "The request could not be verified. The webhook's log has the reason.";
                 Err(Error::new(Code::InvalidSignature, message))
             }
             Evaluation::Taken(taken) => self.take(&hook, taken, body, id).await,
@@ -152,10 +152,10 @@ impl Inner {
         // Guessing must not be free.
         let window = self.parts.rates.count_address("hooks", request.peer, UNKNOWN_PER_MINUTE, now).await;
         if window.exceeded {
-            let message = "Too many requests from this address that name no webhook.";
+            let message = "Too many requests from this address to unknown webhooks.";
             return Err(Error::new(Code::RateLimited, message).retry_after(window.reset_seconds));
         }
-        Err(Error::new(Code::NotFound, "There is no webhook at this address."))
+        Err(Error::new(Code::NotFound, "There is no webhook at this URL."))
     }
 
     async fn known(&self, token: TokenHash, now: Timestamp) -> Result<Option<Arc<Hook>>> {

@@ -16,65 +16,65 @@ const SHOWN_BODY: i32 = 4096;
 /// The largest body that is kept.
 const WHOLE_BODY: i32 = 1 << 20;
 
-/// A request that came in at an inbound webhook. It is kept for 14 days.
+/// A request that an inbound webhook received. It is kept for 14 days.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReceivedRequest {
     /// The request.
     id: ReceivedRequestId,
     /// Always `received_request`.
     object: &'static str,
-    /// The webhook.
+    /// The id of the webhook.
     inbound_webhook_id: InboundWebhookId,
-    /// What became of it.
+    /// The result.
     status: RequestStatus,
-    /// The method.
+    /// The HTTP method.
     method: String,
-    /// The address that sent it.
+    /// The IP address of the sender.
     ip: String,
     /// The query, without secrets.
     query: String,
-    /// The body's media type.
+    /// The media type of the body.
     content_type: Option<String>,
-    /// Its headers, without secrets, up to 8 KiB.
+    /// The headers, without secrets, up to 8 KiB.
     #[schema(value_type = Object)]
     headers: JsonText,
-    /// The body: text as it came, anything else as base64; at most 4 KiB of it, unless one request was asked for by
-    /// `id`. Empty where the request was rejected or is a duplicate.
+    /// The body: as text if it is text, otherwise as base64. Truncated to 4 KiB unless a single request is requested by
+    /// `id`. Empty for rejected requests and duplicates.
     body: String,
-    /// How `body` is written: `utf8` or `base64`.
+    /// The encoding of `body`: `utf8` or `base64`.
     body_encoding: &'static str,
-    /// Whether `body` is not all that is kept.
+    /// Whether `body` is truncated.
     body_truncated: bool,
-    /// Bytes of the body as it came.
+    /// The size of the received body in bytes.
     body_bytes: i64,
-    /// The first request of which this one is a duplicate.
+    /// The first request that this one duplicates.
     duplicate_of: Option<ReceivedRequestId>,
-    /// Why it was rejected or failed: the place, and what is wrong there.
+    /// Why the request was rejected or failed.
     error: Option<RequestFault>,
-    /// What the mapping made of it.
+    /// The result of the mapping.
     #[schema(value_type = Option<Object>)]
     result: Option<JsonText>,
-    /// The event that told of it.
+    /// The event that was published for the request.
     event_id: Option<EventId>,
-    /// When it came.
+    /// When it was received.
     received_at: Timestamp,
 }
 
-/// What is wrong with a received request.
+/// Why a received request was rejected or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ReceivedRequestError)]
 pub struct RequestFault {
-    /// The place: `verification`, or the dotted path of a part of the mapping.
+    /// `verification`, or the path of a part of the mapping.
     param: String,
-    /// What is wrong there. Of a verification: `missing_header`, `malformed_signature`, `wrong_secret`,
-    /// `wrong_signature`, `missing_timestamp`, `stale_timestamp` or `address_not_allowed`.
+    /// The reason. For a verification: `missing_header`, `malformed_signature`, `wrong_secret`, `wrong_signature`,
+    /// `missing_timestamp`, `stale_timestamp` or `address_not_allowed`.
     message: String,
 }
 
 /// Which requests to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct RequestQuery {
-    /// Only requests in this state.
+    /// Only requests with this status.
     #[serde(default)]
     status: Option<RequestStatus>,
     /// Only this request, with its whole body.
@@ -84,7 +84,8 @@ pub struct RequestQuery {
 
 /// What was received and what became of it
 ///
-/// Newest first. The list shows the first 4 KiB of each body; with `id` it has one request, whole.
+/// Lists received requests with their status, newest first. The body is truncated to 4 KiB; send `id` to get one
+/// request with its whole body. Requests are kept for 14 days.
 #[operation(get "/inbound-webhooks/{inboundWebhookId}/requests", scope = "webhooks:manage")]
 pub fn list_inbound_webhook_requests(
     read: &mut Read,

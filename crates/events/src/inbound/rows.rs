@@ -3,6 +3,7 @@
 use super::dedupe::Dedupe;
 use super::mapping::Mapping;
 use super::request::is_header_name;
+use super::sealed::{SEALED, place};
 use super::verification::{Secrets, Verification};
 use auth::Seal;
 use ipnet::IpNet;
@@ -12,25 +13,25 @@ use std::net::IpAddr;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Whether an inbound webhook takes requests.
+    /// The state of an inbound webhook.
     #[schema(as = InboundWebhookStatus)]
     pub enum Status {
-        /// It does.
+        /// The URL accepts requests.
         Enabled = "enabled",
-        /// Its URL answers 410.
+        /// The URL returns 410.
         Disabled = "disabled",
     }
 }
 
-/// How fast requests may come, over all senders. Each replica of the service counts for itself.
+/// The maximum rate of requests from all senders. Each replica of the service counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundRateLimit)]
 pub struct RateLimit {
-    /// Requests per minute in the long run.
+    /// The sustained number of requests per minute.
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub per_minute: i64,
-    /// Requests that may come at once; twice `per_minute` if not given.
+    /// The number of requests that can arrive at once; twice `per_minute` if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub burst: Option<i64>,
@@ -50,35 +51,35 @@ impl RateLimit {
 }
 
 text_enum! {
-    /// What the sender is answered.
+    /// The type of response to the sender.
     #[derive(Default)]
     #[schema(as = InboundResponseType)]
     pub enum ResponseKind {
-        /// 202 with the request's id; 200 for a request that came before.
+        /// 202 with the id of the request, or 200 for a duplicate.
         #[default]
         Ack = "ack",
-        /// The status and body given here, for every request that is taken.
+        /// The given status and body for every accepted request.
         Static = "static",
     }
 }
 
-/// What the sender is answered. Refusals are not changed by it.
+/// The response to the sender. It does not apply to rejected requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundResponse)]
 pub struct ResponseSettings {
-    /// The kind of answer.
+    /// The type of response.
     #[serde(rename = "type")]
     pub kind: ResponseKind,
-    /// `static`: the status; 200 if not given.
+    /// For `static`: the status; 200 if not given.
     #[serde(default)]
     #[schema(minimum = 200, maximum = 299)]
     pub status: Option<u16>,
-    /// `static`: the body; empty if not given.
+    /// For `static`: the body; empty if not given.
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub body: Option<String>,
-    /// `static`: the body's type; `text/plain; charset=utf-8` if not given.
+    /// For `static`: the media type of the body; `text/plain; charset=utf-8` if not given.
     #[serde(default)]
     #[schema(max_length = 100)]
     pub content_type: Option<String>,
@@ -106,7 +107,7 @@ impl Settings {
     /// The networks that may send; empty where all may.
     pub(super) fn networks(&self) -> Result<Vec<IpNet>> {
         let network = |(place, text): (usize, &String)| {
-            let rule = "must be an address or a network such as 203.0.113.0/24";
+            let rule = "must be an IP address or a network such as 203.0.113.0/24";
             read_network(text).ok_or_else(|| Error::invalid(format!("allowed_ips[{place}]"), rule))
         };
         self.allowed_ips.iter().enumerate().map(network).collect()
@@ -127,7 +128,7 @@ impl Settings {
                 ("content_type", response.content_type.is_some()),
             ] {
                 if given {
-                    return Err(Error::invalid(format!("response.{name}"), "is only for `static`"));
+                    return Err(Error::invalid(format!("response.{name}"), "is allowed only for `static`"));
                 }
             }
         }
@@ -177,11 +178,6 @@ pub(super) struct WebhookRow {
 /// After this many seconds without a refusal of the row that `verification_failures` counts, it is forgotten.
 pub(super) const FAILURE_WINDOW_SECONDS: i64 = 600;
 
-/// What sealed things of a webhook are bound to.
-fn place(workspace: WorkspaceId, id: &InboundWebhookId, what: &str) -> String {
-    format!("inbound_webhook:{workspace}:{id}:{what}")
-}
-
 /// Seals a token for its webhook.
 pub(super) fn seal_token(
     seal: &Seal,
@@ -190,7 +186,7 @@ pub(super) fn seal_token(
     token: &str,
     random: &dyn Random,
 ) -> Result<String> {
-    seal.seal(&place(workspace, id, "token"), token, random)
+    seal.seal(&SEALED, &place(workspace, id, "token"), token, random)
 }
 
 /// Seals the secrets of a webhook; `None` where there are none.
@@ -205,7 +201,7 @@ pub(super) fn seal_secrets(
         return Ok(None);
     }
     let text = serde_json::to_string(secrets).map_err(Error::internal)?;
-    seal.seal(&place(workspace, id, "secrets"), &text, random).map(Some)
+    seal.seal(&SEALED, &place(workspace, id, "secrets"), &text, random).map(Some)
 }
 
 impl WebhookRow {

@@ -25,23 +25,23 @@ const FIELDS: usize = 100;
 /// Variables of a proposal.
 const PROPOSED: usize = 20;
 
-/// A request to try a mapping on: a stored one, or one made up here.
+/// A request to test a mapping with: a stored one, or the one given here.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundSample)]
 pub struct Sample {
-    /// A stored request; nothing else is to be given with it.
+    /// The id of a stored request. Cannot be combined with the other fields.
     #[serde(default)]
     request_id: Option<String>,
     /// The body.
     #[serde(default)]
     #[schema(max_length = 262_144)]
     body: Option<String>,
-    /// The body's media type; `application/json` if not given.
+    /// The media type of the body; `application/json` if not given.
     #[serde(default)]
     #[schema(max_length = 200)]
     content_type: Option<String>,
-    /// Headers.
+    /// The headers.
     #[serde(default)]
     headers: Option<BTreeMap<String, String>>,
     /// The query.
@@ -50,31 +50,31 @@ pub struct Sample {
     query: Option<String>,
 }
 
-/// What a mapping makes of a request. Nothing is stored of it.
+/// The result of a mapping. Nothing is stored.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = InboundPreview)]
 pub struct Preview {
-    /// The stored request; `null` for one made up.
+    /// The stored request. `null` for one given in the request.
     request_id: Option<ReceivedRequestId>,
-    /// What would become of it.
+    /// The status that the request would get.
     status: RequestStatus,
-    /// What is wrong.
+    /// What failed.
     error: Option<RequestFault>,
-    /// What the mapping makes of it.
+    /// The result of the mapping.
     #[schema(value_type = Option<Object>)]
     result: Option<JsonText>,
 }
 
-/// What the last requests look like.
+/// What recent requests look like.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = InboundSampled)]
 pub struct Sampled {
-    /// The requests that it was made of, at most ten with bodies of up to 64 KiB.
+    /// The requests that were analysed: at most ten, with bodies of up to 64 KiB.
     request_ids: Vec<ReceivedRequestId>,
-    /// A JSON Schema of their bodies.
+    /// A JSON Schema of the bodies.
     #[schema(value_type = Object)]
     schema: Value,
-    /// A mapping that would fit them.
+    /// A suggested mapping.
     mapping: Mapping,
 }
 
@@ -95,9 +95,9 @@ pub(super) fn candidates(
         || sample.headers.is_some()
         || sample.query.is_some()
     {
-        return Err(Error::invalid("sample", "is either a `request_id` or a request made up"));
+        return Err(Error::invalid("sample", "must have either `request_id` or the other fields"));
     }
-    let unknown = || Error::invalid("sample.request_id", "is no request of this webhook");
+    let unknown = || Error::invalid("sample.request_id", "is not a request of this webhook");
     let which = Which { id: Some(ReceivedRequestId::parse(&id).ok_or_else(unknown)?), status: None };
     let (rows, _) = received::requests(read, row, &which, OffsetPage { limit: 1, offset: 0 }, 1 << 20)?;
     let stored = rows.into_iter().next().ok_or_else(unknown)?;

@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 text_enum! {
-    /// A way of checking who sends.
+    /// How senders are verified.
     #[schema(as = InboundVerificationType)]
     pub enum Kind {
-        /// Nothing is checked: whoever knows the URL may post.
+        /// Not at all: everyone who knows the URL can post.
         None = "none",
         /// `Authorization: Bearer <secret>`.
         Bearer = "bearer",
-        /// A header holds the secret.
+        /// A header contains the secret.
         HeaderSecret = "header_secret",
         /// HTTP basic authentication.
         Basic = "basic",
-        /// A header holds an HMAC.
+        /// A header contains an HMAC.
         Hmac = "hmac",
-        /// A header holds an ed25519 signature.
+        /// A header contains an Ed25519 signature.
         Ed25519 = "ed25519",
-        /// Standard Webhooks, which is Svix's scheme too.
+        /// Standard Webhooks, the scheme that Svix also uses.
         StandardWebhooks = "standard_webhooks",
         /// Stripe.
         Stripe = "stripe",
@@ -36,7 +36,7 @@ text_enum! {
         Shopify = "shopify",
         /// Slack.
         Slack = "slack",
-        /// Meta: pages, ads, messengers.
+        /// Meta: pages, ads and messengers.
         Meta = "meta",
         /// Zendesk.
         Zendesk = "zendesk",
@@ -52,26 +52,26 @@ text_enum! {
         Zoom = "zoom",
         /// Dropbox.
         Dropbox = "dropbox",
-        /// Change notifications of Microsoft Graph.
+        /// Microsoft Graph change notifications.
         MicrosoftGraph = "microsoft_graph",
     }
 }
 
 text_enum! {
-    /// The hash of an HMAC.
+    /// The hash function of an HMAC.
     #[schema(as = InboundHmacAlgorithm)]
     pub enum Algorithm {
-        /// For old senders only.
+        /// SHA-1. Only for senders that support nothing else.
         Sha1 = "sha1",
-        /// The usual one.
+        /// SHA-256.
         Sha256 = "sha256",
-        /// The long one.
+        /// SHA-512.
         Sha512 = "sha512",
     }
 }
 
 text_enum! {
-    /// How a signature is written.
+    /// The encoding of a signature.
     #[schema(as = InboundSignatureEncoding)]
     pub enum Encoding {
         /// Hexadecimal, in either case.
@@ -81,83 +81,83 @@ text_enum! {
     }
 }
 
-/// How it is checked who sends. Secrets are never shown.
+/// How senders are verified. Secrets are never returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InboundVerification)]
 pub struct Verification {
-    /// The kind.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// The header that holds the secret or the signature, where it is not the kind's own.
+    /// The header with the secret or signature, if it differs from the default of the type.
     pub header: Option<String>,
-    /// `basic`: the user.
+    /// For `basic`: the username.
     pub username: Option<String>,
-    /// `ed25519` and `discord`: the sender's public key, hexadecimal or base64.
+    /// For `ed25519` and `discord`: the sender's public key in hexadecimal or base64.
     pub public_key: Option<String>,
-    /// `hmac`: the hash.
+    /// For `hmac`: the hash function.
     pub algorithm: Option<Algorithm>,
-    /// `hmac` and `ed25519`: how the signature is written.
+    /// For `hmac` and `ed25519`: the encoding of the signature.
     pub encoding: Option<Encoding>,
-    /// `hmac`: what stands before the signature, such as `sha256=`.
+    /// For `hmac`: the text before the signature, such as `sha256=`.
     pub prefix: Option<String>,
-    /// `hmac` and `ed25519`: what is signed, with `{body}`, `{timestamp}` and `{url}`.
+    /// For `hmac` and `ed25519`: the signed content, with `{body}`, `{timestamp}` and `{url}`.
     pub signed: Option<String>,
-    /// `hmac` and `ed25519`: the header with the time of sending.
+    /// For `hmac` and `ed25519`: the header with the time of sending.
     pub timestamp_header: Option<String>,
-    /// How old or new a signed time may be, in seconds; `null` where no time is signed.
+    /// How much a signed time may differ from the present, in seconds. `null` if no time is signed.
     pub tolerance_seconds: Option<i64>,
-    /// How many secrets are stored. While one is replaced at the sender there are two.
+    /// The number of stored secrets: two while the sender rotates its secret.
     pub secrets: usize,
 }
 
-/// How it is to be checked who sends.
+/// How to verify senders.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewInboundVerification)]
 pub struct NewVerification {
-    /// The kind. The presets need nothing but their secret.
+    /// The type. The presets need only their secret.
     #[serde(rename = "type")]
     kind: Kind,
-    /// The secret as the sender shows it; two while it is replaced there. Sealed, and never shown again. Where they are
-    /// left out of a change that keeps the kind, the stored ones stay.
+    /// The secret as the sender shows it; two while the sender rotates it. Secrets are stored encrypted and never
+    /// returned. If a change keeps the type and does not send them, the stored secrets are kept.
     #[serde(default)]
     #[schema(min_items = 1, max_items = 2)]
     secrets: Option<Vec<String>>,
-    /// `header_secret`, `hmac`, `ed25519`: the header, required. `stripe`: another header than `Stripe-Signature`, for
-    /// senders that sign alike.
+    /// For `header_secret`, `hmac` and `ed25519`: the header, required. For `stripe`: another header than
+    /// `Stripe-Signature`, for senders with the same scheme.
     #[serde(default)]
     header: Option<String>,
-    /// `basic`: the user, required.
+    /// For `basic`: the username, required.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 200)]
     username: Option<String>,
-    /// `ed25519`, `discord`: the sender's public key of 32 bytes, hexadecimal or base64, required.
+    /// For `ed25519` and `discord`: the sender's public key of 32 bytes in hexadecimal or base64, required.
     #[serde(default)]
     #[schema(max_length = 200)]
     public_key: Option<String>,
-    /// `hmac`: the hash; `sha256` if not given.
+    /// For `hmac`: the hash function; `sha256` if not given.
     #[serde(default)]
     algorithm: Option<Algorithm>,
-    /// `hmac`, `ed25519`: how the signature is written; `hex` if not given.
+    /// For `hmac` and `ed25519`: the encoding of the signature; `hex` if not given.
     #[serde(default)]
     encoding: Option<Encoding>,
-    /// `hmac`: what stands before the signature in the header.
+    /// For `hmac`: the text before the signature in the header.
     #[serde(default)]
     #[schema(max_length = 40)]
     prefix: Option<String>,
-    /// `hmac`, `ed25519`: what is signed: `{body}`, with `{timestamp}` and `{url}` where they are signed too;
-    /// `{body}` if not given.
+    /// For `hmac` and `ed25519`: the signed content, made of `{body}`, `{timestamp}` and `{url}`; `{body}` if not
+    /// given.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 200)]
     signed: Option<String>,
-    /// `hmac`, `ed25519`: the header with the time of sending, required where `{timestamp}` is signed.
+    /// For `hmac` and `ed25519`: the header with the time of sending, required if `{timestamp}` is signed.
     #[serde(default)]
     timestamp_header: Option<String>,
-    /// Where a time is signed: how old or new it may be; 300 if not given.
+    /// How much a signed time may differ from the present, in seconds; 300 if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 86_400)]
     tolerance_seconds: Option<i64>,
-    /// `meta`: the verify token of its handshake. Sealed, and never shown again.
+    /// For `meta`: the verify token of the handshake. Stored encrypted and never returned.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 500)]
     verify_token: Option<String>,
@@ -309,8 +309,8 @@ impl NewVerification {
             ("verify_token", fields.verify_token, secrets.verify_token.is_some()),
         ] {
             let rule = match (has, given) {
-                (Has::No, true) => "is not used by this type",
-                (Has::Must, false) => "is required by this type",
+                (Has::No, true) => "is not allowed for this type",
+                (Has::Must, false) => "is required for this type",
                 _ => continue,
             };
             return Err(Error::invalid(format!("verification.{name}"), rule));
@@ -343,7 +343,7 @@ impl NewVerification {
         if let Some(signed) = &self.signed {
             let parts = signed_parts(signed).map_err(|rule| Error::invalid("verification.signed", rule))?;
             if parts.contains(&Part::Timestamp) && self.timestamp_header.is_none() {
-                let rule = "is required where `{timestamp}` is signed";
+                let rule = "is required if `{timestamp}` is signed";
                 return Err(Error::invalid("verification.timestamp_header", rule));
             }
         }
@@ -351,14 +351,14 @@ impl NewVerification {
         if self.timestamp_header.is_some() && !signs_time {
             return Err(Error::invalid(
                 "verification.signed",
-                "must contain `{timestamp}`, or its header proves nothing",
+                "must contain `{timestamp}`, because `timestamp_header` is set",
             ));
         }
         if matches!(self.kind, Kind::Hmac | Kind::Ed25519) && self.tolerance_seconds.is_some() && !signs_time
         {
             return Err(Error::invalid(
                 "verification.tolerance_seconds",
-                "needs `{timestamp}` in what is signed",
+                "requires `{timestamp}` in `signed`",
             ));
         }
         Ok(())

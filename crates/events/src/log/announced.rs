@@ -36,7 +36,11 @@ pub(crate) fn announced() -> Vec<EventType> {
         of("contact.updated", "A contact was changed.", contact()),
         of("contact.message.received", "A contact sent a message.", received),
         of("contact.message.sent", "A message was sent to a contact.", sent),
-        of("conversation.handoff", "A conversation was handed to a person, or back.", contact()),
+        of(
+            "conversation.handoff",
+            "A conversation was handed over to a person or back to the agent.",
+            contact(),
+        ),
         reported("conversion.sent", "A conversion was reported to an advertising platform."),
         reported("conversion.discarded", "A conversion was not reported."),
     ]

@@ -3,12 +3,14 @@
 use super::Catalogue;
 use super::feed::Feed;
 use super::model::Event;
-use super::queries::{self, Chosen};
-use model::{Code, Error, Result};
+use super::queries::{self, Chosen, last_place};
+use super::size::LOG;
+use model::{Code, Error, Result, WorkspaceId};
 use operation::{Answer, Cx, Describe, OffsetList, OffsetPage, Pagination, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
+use store::logs;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
@@ -17,16 +19,16 @@ const DEFAULT_WAIT: i64 = 20;
 /// From where, and for how long.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct LiveQuery {
-    /// The `next_after` of the answer before; 0 for all that is kept. Without it the newest events are answered at
-    /// once.
+    /// The `next_after` of the previous response; 0 to start with the oldest event that is kept. Without it, the newest
+    /// events are returned at once.
     #[serde(default)]
     #[param(minimum = 0)]
     after: Option<i64>,
-    /// Only events of these types, separated by commas: names, or `contact.*` for all of a kind.
+    /// Only events of these types, separated by commas: names, or patterns such as `contact.*`.
     #[serde(default)]
     #[param(max_length = 1000)]
     types: Option<String>,
-    /// How long to wait for an event, in seconds; 20 unless said otherwise.
+    /// How long to wait for events, in seconds; 20 if not given.
     #[serde(default)]
     #[param(minimum = 0, maximum = 25)]
     wait_seconds: Option<i64>,
@@ -55,7 +57,7 @@ impl Answer for LiveEvents {
     fn describe(describe: &mut Describe) {
         let event = describe.schema_json::<Event>();
         let pagination = describe.schema_json::<Pagination>();
-        let next = json!({ "type": "integer", "description": "Send it as `after` for what comes next." });
+        let next = json!({ "type": "integer", "description": "Send it as `after` to get the next events." });
         let data = json!({ "type": "array", "items": event });
         describe.success(200, json!({ "data": data, "pagination": pagination, "next_after": next }));
         describe.may_fail(410);
@@ -64,9 +66,9 @@ impl Answer for LiveEvents {
 
 /// Events as they happen (long poll)
 ///
-/// Answers as soon as there are events behind `after`, oldest first, or with an empty list when the time is over. Ask
-/// again with `next_after`: no event is left out, whatever happened in between. Behind the 30 days that are kept the
-/// answer is 410 `cursor_expired`.
+/// Returns as soon as there are events after `after`, oldest first, or an empty list when `wait_seconds` have passed.
+/// Continue with `next_after`: no event is skipped. If events after `after` are no longer kept, because of their age or of
+/// the log's size, the response is 410 `cursor_expired`.
 #[operation(get "/events/live", scope = "events:read")]
 pub async fn list_live_events(
     cx: &Cx,
@@ -87,8 +89,9 @@ pub async fn list_live_events(
         let (last, mut list) = cx
             .db
             .read(move |read| {
-                let last = ends(read, chosen.after)?;
+                let last = last_place(read)?.unwrap_or(0);
                 let (events, total) = queries::page(read, workspace, &chosen, page)?;
+                refuse_purged(read, workspace, chosen.after)?;
                 Ok((last, OffsetList::of(page, events, total)))
             })
             .await?;
@@ -109,17 +112,17 @@ pub async fn list_live_events(
     }
 }
 
-/// The last place of the log.
+/// Refuses to go on from a place behind which events of the workspace are no longer kept. Called after they were read, so
+/// that none that is deleted meanwhile is missed.
 ///
 /// # Errors
-/// `cursor_expired` where what stood behind `after` is no longer kept.
-fn ends(read: &mut store::Read, after: Option<i64>) -> Result<i64> {
-    let Some((first, last)) = queries::ends(read)? else { return Ok(0) };
+/// `cursor_expired`.
+fn refuse_purged(read: &mut store::Read, workspace: WorkspaceId, after: Option<i64>) -> Result<()> {
     match after {
-        Some(after @ 1..) if after < first - 1 => {
-            let message = "The events behind `after` are no longer kept. Begin anew with `after=0`.";
+        Some(after @ 1..) if after < logs::purged_to(read, LOG, workspace)? => {
+            let message = "The events after `after` are no longer kept. Restart with `after=0`.";
             Err(Error::new(Code::CursorExpired, message).param("after"))
         }
-        _ => Ok(last),
+        _ => Ok(()),
     }
 }

@@ -8,6 +8,7 @@ mod operations;
 mod queries;
 mod rows;
 mod sequencer;
+mod size;
 mod types;
 
 pub use feed::Feed;
@@ -17,6 +18,8 @@ pub use types::Catalogue;
 pub(crate) use announced::announced;
 pub(crate) use queries::{last_place, placed_between, placed_event, placed_since};
 pub(crate) use rows::{LoggedEvent, NewPosition, hour};
+pub use size::BoundedEvents;
+pub(crate) use size::purge_old;
 pub(crate) use types::matches;
 
 use serde_json::{Value, json};

@@ -9,118 +9,118 @@ use utoipa::{IntoParams, ToSchema};
 pub struct EventRequest {
     /// The request.
     pub id: RequestId,
-    /// The key that asked; `null` where an older version of the service, which did not note it, wrote the event.
+    /// The key of the request. `null` for events that an older version of the service recorded without it.
     pub key_id: Option<KeyId>,
-    /// Its `Idempotency-Key`, or `null`.
+    /// The `Idempotency-Key` of the request, or `null`.
     pub idempotency_key: Option<String>,
 }
 
-/// What an event comes from.
+/// The cause of an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventCause {
-    /// The first event of the chain that led to this one; this one itself where it begins a chain.
+    /// The first event of the chain that led to this one. The event's own id if it starts a chain.
     pub root_event_id: EventId,
-    /// How many steps it is away from the first one.
+    /// The number of steps from the first event of the chain.
     pub depth: i64,
-    /// Who did it; `null` where an older version of the service, which did not note it, wrote the event.
+    /// Who caused the event. `null` for events that an older version of the service recorded without it.
     #[schema(value_type = Option<Actor>)]
     pub actor: Option<JsonText>,
 }
 
-/// Something that happened in the workspace.
+/// An event of the workspace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Event {
-    /// The event.
+    /// The id of the event.
     pub id: EventId,
     /// Always `event`.
     pub object: &'static str,
-    /// Its type, such as `run.completed`.
+    /// The type of the event, such as `run.completed`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it happened.
+    /// When the event occurred.
     pub created_at: Timestamp,
-    /// Whether its effects were real: `false` for what the run of a test key caused.
+    /// Whether the effects were real. `false` for runs made with a test key.
     pub livemode: bool,
-    /// The workspace.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
-    /// Its place in the log: it rises from event to event, with gaps.
+    /// The position in the log. It increases from event to event, with gaps.
     pub sequence: i64,
-    /// What happened, by the schema of its type.
+    /// The data of the event. Its schema depends on the type.
     #[schema(value_type = Object)]
     pub data: JsonText,
-    /// The request that led to it, or `null`: imports, received webhooks and the service itself have none.
+    /// The request that led to the event. `null` for imports, received webhooks and the service itself.
     pub request: Option<EventRequest>,
-    /// Who did it, and what led to it.
+    /// The actor and the events that led to this one.
     pub caused_by: EventCause,
 }
 
 /// Which events to list.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 pub struct EventQuery {
-    /// Only events of these types, separated by commas: names, or `contact.*` for all of a kind.
+    /// Only events of these types, separated by commas: names, or patterns such as `contact.*`.
     #[serde(default, rename = "type")]
     #[param(max_length = 1000)]
     pub(super) kind: Option<String>,
-    /// Only real ones, or only those of test keys.
+    /// Only live events, or only those of test keys.
     #[serde(default)]
     pub(super) livemode: Option<bool>,
     /// Only events about this contact.
     #[serde(default)]
     pub(super) contact_id: Option<i64>,
-    /// Only events from this moment on.
+    /// Only events from this time on.
     #[serde(default)]
     pub(super) since: Option<Timestamp>,
-    /// Only events before this moment.
+    /// Only events before this time.
     #[serde(default)]
     pub(super) until: Option<Timestamp>,
 }
 
-/// Events of one type in one hour.
+/// The number of events of one type in one hour.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventHour {
-    /// The hour's beginning (UTC).
+    /// The start of the hour (UTC).
     pub hour: Timestamp,
-    /// The type.
+    /// The type of event.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How many.
+    /// The quantity.
     pub count: i64,
 }
 
-/// Events of one type.
+/// The number of events of one type.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventCount {
-    /// The type.
+    /// The type of event.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How many.
+    /// The quantity.
     pub count: i64,
 }
 
-/// How many events there were.
+/// The number of events in a period.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventStats {
     /// Always `event_stats`.
     pub object: &'static str,
-    /// The first hour.
+    /// The start of the first hour.
     pub since: Timestamp,
     /// The end of the last hour.
     pub until: Timestamp,
-    /// All together.
+    /// The total number of events.
     pub total: i64,
-    /// By type, the most frequent first.
+    /// The number of events of each type, most frequent first.
     pub by_type: Vec<EventCount>,
-    /// By hour and type; hours without events are left out.
+    /// The number of events by hour and type. Hours without events are left out.
     pub by_hour: Vec<EventHour>,
 }
 
 /// Which hours to count.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct EventStatsQuery {
-    /// From the hour of this moment on; 24 hours before `until` unless said otherwise, at most 30 days.
+    /// The start of the period, rounded to the hour; 24 hours before `until` if not given. At most 30 days.
     #[serde(default)]
     pub(super) since: Option<Timestamp>,
-    /// Up to the hour of this moment; now unless said otherwise.
+    /// The end of the period, rounded to the hour; now if not given.
     #[serde(default)]
     pub(super) until: Option<Timestamp>,
     /// Only events of this type.

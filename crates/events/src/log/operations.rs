@@ -14,7 +14,7 @@ use store::Read;
 
 /// The event log
 ///
-/// Newest first. Events are kept for 30 days.
+/// Lists events, newest first. Events are kept for 30 days, or for a shorter time where the log of a workspace is too large.
 #[operation(get "/events", scope = "events:read")]
 pub fn list_events(
     read: &mut Read,
@@ -29,12 +29,17 @@ pub fn list_events(
 }
 
 /// One event
+///
+/// Returns the event with its data. Events are kept for 30 days.
 #[operation(get "/events/{eventId}", scope = "events:read")]
 pub fn get_event(read: &mut Read, caller: &Caller, Path(event_id): Path<EventId>) -> Result<Json<Event>> {
     Ok(Json(queries::find(read, caller.workspace_id(), &event_id)?))
 }
 
 /// Event types with the schema of their data
+///
+/// Lists the types of events with a description, the scope that a subscription needs, and a JSON Schema of their
+/// `data`.
 #[operation(get "/events/types", scope = "events:read")]
 pub fn list_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
     Ok(Rows(all_types(&catalogue.0)))
@@ -45,7 +50,7 @@ const LONGEST_HOURS: i64 = 30 * 24;
 
 /// Counts by type and hour
 ///
-/// The last 24 hours, unless a span of up to 30 days is asked for.
+/// Counts events by type and by hour, for the last 24 hours or a period of up to 30 days.
 #[operation(get "/events/stats", scope = "events:read")]
 pub fn get_event_stats(
     read: &mut Read,
@@ -91,7 +96,7 @@ pub fn get_event_stats(
 
 /// Where the event was delivered
 ///
-/// Newest first, over all endpoints, deleted ones included.
+/// Lists the event's deliveries to all endpoints, newest first, including those of deleted endpoints.
 #[operation(get "/events/{eventId}/deliveries", scope = "events:read")]
 pub fn list_event_deliveries(
     read: &mut Read,

@@ -55,7 +55,10 @@ fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static 
         let before = names.len();
         names.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
         if names.len() == before {
-            return Err(Error::invalid(param, format_args!("names `{pattern}`, which is no type of event")));
+            return Err(Error::invalid(
+                param,
+                format_args!("contains `{pattern}`, which is not a type of event"),
+            ));
         }
     }
     Ok(names)
@@ -186,14 +189,6 @@ pub(crate) fn placed_since(
         .limit(limit)
         .select(placed_columns())
         .load(read.connection())?)
-}
-
-/// The first and the last place that the log has.
-pub(super) fn ends(read: &mut Read) -> Result<Option<(i64, i64)>> {
-    let placed = events::table.filter(events::position.is_not_null());
-    let first: Option<i64> =
-        placed.select(diesel::dsl::min(events::position)).get_result(read.connection())?;
-    Ok(first.zip(last_place(read)?))
 }
 
 /// Positions after a position, and whose events they are.

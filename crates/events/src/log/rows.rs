@@ -3,7 +3,7 @@
 use super::model::{Event, EventCause, EventRequest};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
-use model::{EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
+use model::{ActorType, Cause, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
 use store::schema::events;
 
 /// A row of `events` that has its position.
@@ -28,6 +28,8 @@ pub(super) struct EventRow {
 impl EventRow {
     /// As callers see it.
     pub(super) fn event(self) -> Event {
+        let key = |id: &KeyId| Cause::actor(ActorType::ApiKey, id).actor;
+        let actor = self.actor.or_else(|| self.key_id.as_ref().map(key));
         let request = self.request_id.map(|id| EventRequest {
             id,
             key_id: self.key_id,
@@ -36,7 +38,7 @@ impl EventRow {
         let caused_by = EventCause {
             root_event_id: self.root_event_id.unwrap_or_else(|| self.id.clone()),
             depth: self.depth,
-            actor: self.actor,
+            actor,
         };
         Event {
             id: self.id,
@@ -76,6 +78,8 @@ pub(crate) struct NewPosition {
     pub(super) kind: String,
     #[diesel(sql_type = SqlTimestamp)]
     pub(super) created_at: Timestamp,
+    #[diesel(sql_type = BigInt)]
+    pub(super) bytes: i64,
 }
 
 /// The hour that a moment is in.

@@ -10,10 +10,10 @@
 //!
 //! Deliveries are made in the same transaction. SQLite has one writer and would not need this, but takes the same way.
 
-use super::Catalogue;
 use super::feed::Feed;
 use super::queries::last_place;
 use super::rows::{NewPosition, hour};
+use super::{Catalogue, size};
 use crate::outbound::fan_out;
 use crate::schema::event_hours;
 use diesel::prelude::*;
@@ -67,6 +67,7 @@ impl Sequencer {
                 return Ok(0);
             }
             count(tx, &places)?;
+            size::count_in(tx, &places);
             let (feed, news) =
                 (feed.clone(), places.iter().map(|place| (place.position, place.workspace_id)));
             let news: Vec<_> = news.collect();
@@ -102,12 +103,13 @@ impl Sequencer {
 fn place(tx: &mut Tx) -> Result<Vec<NewPosition>> {
     tx.lock("places of events")?;
     let last = last_place(tx)?;
+    let bytes = size::size_of_row(tx);
     let mut placed: Vec<NewPosition> = diesel::sql_query(format!(
         "UPDATE events SET position = {} + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
             WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
         ) AS waiting WHERE sequence = waiting.written
-        RETURNING position, workspace_id, kind, created_at",
+        RETURNING position, workspace_id, kind, created_at, {bytes} AS bytes",
         last.unwrap_or(0)
     ))
     .load(tx.connection())?;

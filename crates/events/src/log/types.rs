@@ -44,14 +44,14 @@ impl Catalogue {
         for (place, pattern) in patterns.iter().enumerate() {
             let param = format!("enabled_events[{place}]");
             if patterns.iter().take(place).any(|earlier| earlier == pattern) {
-                return Err(Error::invalid(param, format_args!("names `{pattern}` twice")));
+                return Err(Error::invalid(param, format_args!("contains `{pattern}` twice")));
             }
             let matching: Vec<&EventType> =
                 self.types.iter().filter(|kind| matches(pattern, kind.name)).collect();
             let Some(first) = matching.first() else {
                 return Err(Error::invalid(
                     param,
-                    format_args!("names no event; GET /webhook-endpoints/event-types lists them"),
+                    format_args!("matches no event; GET /webhook-endpoints/event-types lists all types"),
                 ));
             };
             if !matching.iter().any(|kind| self.may_see(scopes, kind.name)) {
@@ -82,7 +82,7 @@ impl Catalogue {
 }
 
 fn missing_scope(scope: Scope) -> Error {
-    let message = format!("The key lacks the scope `{scope}` behind the event.");
+    let message = format!("The key lacks the scope `{scope}`, which the event requires.");
     Error::new(Code::MissingScope, message).param(scope.as_str())
 }
 

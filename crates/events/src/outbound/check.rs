@@ -16,7 +16,7 @@ pub(crate) fn url_rules() -> UrlRules {
 /// `validation_error` at `url`.
 pub(crate) fn url(connector: &Connector, url: &str) -> Result<()> {
     if url.contains('#') {
-        return Err(Error::invalid("url", "must have no fragment: it would not be sent"));
+        return Err(Error::invalid("url", "must not have a fragment"));
     }
     connector
         .check_url(url, &url_rules())

@@ -3,6 +3,7 @@
 use super::endpoints;
 use super::queues::enqueue;
 use super::rows::{DeliveryRow, DeliveryStatus, NewDelivery, Origin, Status};
+use super::size;
 use crate::Deliveries;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
@@ -15,91 +16,92 @@ use std::collections::HashMap;
 use store::{OneRow, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
 
-/// An attempt to deliver.
+/// An attempt to deliver an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DeliveryAttempt {
-    /// Which one, from 1.
+    /// The number of the attempt, from 1.
     n: i64,
-    /// When it began.
+    /// When it started.
     at: Timestamp,
-    /// The answer's status, or `null` where there was none.
+    /// The status of the response. `null` if there was none.
     status_code: Option<i64>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     duration_ms: i64,
-    /// What went wrong, or `null`.
+    /// What failed, or `null`.
     error: Option<String>,
-    /// The answer's body, up to 4 KB, or `null`.
+    /// The body of the response, up to 4 KB, or `null`.
     response_body: Option<String>,
 }
 
-/// One event on its way to one endpoint.
+/// The delivery of one event to one endpoint.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookDelivery {
-    /// The delivery.
+    /// The id of the delivery.
     pub id: DeliveryId,
     /// Always `webhook_delivery`.
     object: &'static str,
-    /// The workspace.
+    /// The id of the workspace.
     workspace_id: WorkspaceId,
-    /// The endpoint.
+    /// The id of the endpoint.
     endpoint_id: WebhookEndpointId,
-    /// The event. One that was made up for a test is in no log.
+    /// The id of the event. The generated event of a test is not in the event log.
     event_id: EventId,
-    /// The event's type.
+    /// The type of the event.
     event_type: String,
-    /// Whether the event is real.
+    /// The `livemode` of the event.
     livemode: bool,
-    /// Where it stands.
+    /// The status.
     status: DeliveryStatus,
-    /// Why it is made.
+    /// The reason for the delivery.
     trigger: Origin,
-    /// How often it was tried.
+    /// The number of attempts.
     attempt_count: i64,
-    /// Its attempts.
+    /// The attempts.
     attempts: Vec<DeliveryAttempt>,
-    /// When the next attempt is due; `null` where none is, or while it waits for an earlier one.
+    /// When the next attempt is due. `null` if there is none, or while the delivery waits for an earlier one.
     next_attempt_at: Option<Timestamp>,
-    /// When it ended, or `null`.
+    /// When the delivery ended, or `null`.
     ended_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the object was created.
     created_at: Timestamp,
 }
 
-/// A request of ours, as it was sent.
+/// The request that the service sends.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DeliveryRequest {
     /// Always `POST`.
     method: &'static str,
-    /// Where it goes.
+    /// The URL.
     url: String,
-    /// The headers of the last attempt; the values of the endpoint's own are not shown. `null` before the first.
+    /// The headers of the last attempt. Values of the endpoint's own headers are not returned. `null` before the first
+    /// attempt.
     #[schema(value_type = Option<Object>)]
     headers: Option<JsonText>,
-    /// The body: the same on every attempt. `null` once it is no longer kept.
+    /// The body, identical for every attempt. `null` when it is no longer kept.
     body: Option<String>,
 }
 
-/// The last answer.
+/// The last response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DeliveryResponse {
-    /// Its status.
+    /// The HTTP status.
     status_code: i64,
-    /// Its headers, the first 32.
+    /// The first 32 headers.
     #[schema(value_type = Option<Object>)]
     headers: Option<JsonText>,
-    /// Its body, up to 4 KB.
+    /// The body, up to 4 KB.
     body: Option<String>,
 }
 
-/// A delivery with its request and the last answer.
+/// A delivery with its request and the last response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookDeliveryDetail {
-    /// The delivery.
+    /// The id of the delivery.
     #[serde(flatten)]
     delivery: WebhookDelivery,
-    /// What is sent.
+    /// The request.
     request: DeliveryRequest,
-    /// What was answered last, or `null`.
+    /// The last response, or `null`.
     response: Option<DeliveryResponse>,
 }
 
@@ -175,17 +177,17 @@ fn show_all(read: &mut Read, rows: Vec<DeliveryRow>) -> Result<Vec<WebhookDelive
 /// Which deliveries to list.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 pub struct DeliveryQuery {
-    /// Only those that stand so.
+    /// Only deliveries with this status.
     #[serde(default)]
     status: Option<DeliveryStatus>,
-    /// Only those of events of this type.
+    /// Only deliveries of events of this type.
     #[serde(default)]
     #[param(max_length = 100)]
     event_type: Option<String>,
-    /// Only those of this event.
+    /// Only deliveries of this event.
     #[serde(default)]
     event_id: Option<EventId>,
-    /// Only those made for this reason.
+    /// Only deliveries for this reason.
     #[serde(default)]
     trigger: Option<Origin>,
 }
@@ -199,7 +201,8 @@ impl DeliveryQuery {
 
 /// Deliveries and their attempts
 ///
-/// Newest first. Those that have ended are kept for 30 days.
+/// Lists the endpoint's deliveries with their attempts, newest first. Finished deliveries are kept for 30 days, or for a
+/// shorter time where a workspace has too many of them.
 #[operation(get "/webhook-endpoints/{endpointId}/deliveries", scope = "webhooks:manage")]
 pub fn list_webhook_deliveries(
     read: &mut Read,
@@ -269,7 +272,7 @@ pub(crate) fn find(
         .or_not_found("delivery")
 }
 
-/// A delivery with its request and the last answer.
+/// A delivery with its request and the last response.
 pub(crate) fn detail(read: &mut Read, row: DeliveryRow) -> Result<WebhookDeliveryDetail> {
     let url = webhook_endpoints::table
         .find(&row.endpoint_id)
@@ -295,6 +298,8 @@ pub(crate) fn detail(read: &mut Read, row: DeliveryRow) -> Result<WebhookDeliver
 }
 
 /// One delivery with request and response
+///
+/// Returns the delivery with its attempts, the request as it was sent, and the last response.
 #[operation(get "/webhook-endpoints/{endpointId}/deliveries/{deliveryId}", scope = "webhooks:manage")]
 pub fn get_webhook_delivery(
     read: &mut Read,
@@ -309,8 +314,8 @@ pub fn get_webhook_delivery(
 
 /// Deliver it again
 ///
-/// The event goes out once more, with the same bytes, as a delivery of its own. A delivery that has not ended needs no
-/// retry, and a test is repeated by `test`.
+/// Sends the event once more, with an identical body, as a new delivery. Only a finished delivery can be retried. Test
+/// deliveries cannot be retried: send a new test.
 #[operation(post "/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/retry", scope = "webhooks:manage")]
 pub fn retry_webhook_delivery(
     tx: &mut Tx,
@@ -320,16 +325,17 @@ pub fn retry_webhook_delivery(
     engine: State<Deliveries>,
 ) -> Result<Created<WebhookDelivery>> {
     let endpoint = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
+    size::hold_bodies(tx)?;
     let row = find(tx, caller.workspace_id(), &endpoint_id, &delivery_id)?;
     refuse_disabled(&endpoint)?;
     if row.ended_at.is_none() {
         return Err(Error::new(
             Code::InvalidState,
-            "The delivery has not ended: it is tried again by itself.",
+            "The delivery is still in progress and is retried automatically.",
         ));
     }
     if row.origin == Origin::Test {
-        return Err(Error::new(Code::InvalidState, "A test is not delivered again: make another one."));
+        return Err(Error::new(Code::InvalidState, "A test delivery cannot be retried. Send a new test."));
     }
     let now = tx.now();
     let id =
@@ -345,7 +351,7 @@ pub(crate) fn refuse_disabled(endpoint: &super::model::EndpointRow) -> Result<()
     if endpoint.is_enabled() {
         return Ok(());
     }
-    Err(Error::new(Code::InvalidState, "The endpoint is disabled: enable it first."))
+    Err(Error::new(Code::InvalidState, "The endpoint is disabled. Enable it first."))
 }
 
 /// Makes new deliveries of what was delivered before, due at the given times; gives their ids.

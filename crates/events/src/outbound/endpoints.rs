@@ -2,6 +2,7 @@
 
 use super::model::{DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint};
 use super::queues::lock_queues;
+use super::sealed::{SEALED, headers_place, place};
 use super::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
 use auth::Seal;
@@ -94,7 +95,7 @@ pub(crate) fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()>
         .count()
         .get_result(tx.connection())?;
     if count >= MOST_ENDPOINTS {
-        let message = format!("The workspace has {MOST_ENDPOINTS} webhook endpoints already.");
+        let message = format!("A workspace has at most {MOST_ENDPOINTS} webhook endpoints.");
         return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())
@@ -185,14 +186,9 @@ pub(crate) fn skip_backlog(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
     Ok(())
 }
 
-/// The seal's place of an endpoint's secrets.
-fn place(id: &WebhookEndpointId) -> String {
-    format!("webhook_endpoint:{id}")
-}
-
 /// Seals a secret of an endpoint.
 pub(crate) fn seal(seal: &Seal, id: &WebhookEndpointId, secret: &str, random: &dyn Random) -> Result<String> {
-    seal.seal(&place(id), secret, random)
+    seal.seal(&SEALED, &place(id), secret, random)
 }
 
 /// The header values that go along.
@@ -202,12 +198,12 @@ pub(crate) fn seal_headers(
     headers: &Headers,
     random: &dyn Random,
 ) -> Result<String> {
-    seal.seal(&format!("{}:headers", place(id)), JsonText::of(headers).as_str(), random)
+    seal.seal(&SEALED, &headers_place(id), JsonText::of(headers).as_str(), random)
 }
 
 impl EndpointRow {
     pub(crate) fn open_headers(&self, seal: &Seal) -> Result<Headers> {
-        let text = seal.open(&format!("{}:headers", place(&self.id)), &self.headers)?;
+        let text = seal.open(&headers_place(&self.id), &self.headers)?;
         serde_json::from_str(&text).map_err(Error::internal)
     }
 

@@ -8,14 +8,15 @@ use serde::Serialize;
 use store::Tx;
 use utoipa::ToSchema;
 
-/// What happened to an endpoint.
+/// An event of a webhook endpoint.
 #[derive(Event)]
 #[event(scope = "webhooks:manage", subject = "webhook_endpoint", id = "endpoint_id")]
 pub(crate) enum EndpointEvent<'a> {
-    /// Every delivery to an endpoint has failed for two and a half days.
+    /// All deliveries to an endpoint have failed for two and a half days.
     #[event(name = "webhook_endpoint.failing")]
     Failing(EndpointTrouble<'a>),
-    /// An endpoint was switched off: it failed for five days, answered 410, or lost the key behind it.
+    /// An endpoint was disabled automatically: it failed for five days, returned 410, or the key of its subscription
+    /// lost access.
     #[event(name = "webhook_endpoint.disabled")]
     Disabled(EndpointTrouble<'a>),
 }
@@ -54,14 +55,14 @@ impl<'a> EndpointEvent<'a> {
 /// An endpoint has troubles.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct EndpointTrouble<'a> {
-    /// The endpoint.
+    /// The id of the endpoint.
     endpoint_id: &'a WebhookEndpointId,
-    /// Where it is.
+    /// The URL.
     url: &'a str,
-    /// Why it was switched off, or `null`: `failing`, `gone` or `scope_lost`.
+    /// Why it was disabled, or `null`: `failing`, `gone` or `scope_lost`.
     reason: Option<&'static str>,
-    /// Since when every delivery has failed, or `null`.
+    /// Since when all deliveries have failed, or `null`.
     failing_since: Option<Timestamp>,
-    /// Failures since the last success.
+    /// The number of failures since the last success.
     failures: i64,
 }

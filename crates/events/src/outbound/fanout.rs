@@ -8,12 +8,13 @@ use super::filter::Filter;
 use super::model::{Ordering, Payload, StoredStatus};
 use super::queues::enqueue;
 use super::rows::{NewDelivery, Origin, Status};
+use super::size;
 use crate::log::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
 use crate::schema::{webhook_bodies, webhook_endpoints};
 use diesel::prelude::*;
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use store::{AnyConnection, Read, Tx};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
@@ -199,21 +200,26 @@ pub(crate) fn store_bodies<'a>(
             created_at: now,
         })
         .collect();
-    match tx.connection() {
+    let new: Vec<&NewBody> = match tx.connection() {
         AnyConnection::Postgres(connection) => {
-            diesel::insert_into(webhook_bodies::table)
-                .values(&rows)
-                .on_conflict_do_nothing()
-                .execute(connection)?;
+            let key = (webhook_bodies::event_id, webhook_bodies::form);
+            let insert = diesel::insert_into(webhook_bodies::table).values(&rows).on_conflict_do_nothing();
+            let stored: HashSet<(String, String)> =
+                insert.returning(key).load(connection)?.into_iter().collect();
+            let is_new = |row: &&NewBody| stored.contains(&(row.event_id.clone(), row.form.to_owned()));
+            rows.iter().filter(is_new).collect()
         }
         AnyConnection::Sqlite(connection) => {
+            let mut new = Vec::with_capacity(rows.len());
             for row in &rows {
-                diesel::insert_into(webhook_bodies::table)
-                    .values(row)
-                    .on_conflict_do_nothing()
-                    .execute(connection)?;
+                let insert = diesel::insert_into(webhook_bodies::table).values(row).on_conflict_do_nothing();
+                if insert.execute(connection)? > 0 {
+                    new.push(row);
+                }
             }
+            new
         }
-    }
+    };
+    size::count_bodies(tx, new.into_iter().map(|row| (row.workspace_id, row.body.as_str())));
     Ok(())
 }

@@ -13,6 +13,7 @@ mod envelope;
 mod events;
 mod fanout;
 mod filter;
+mod metrics;
 mod model;
 mod operations;
 mod purge;
@@ -20,7 +21,9 @@ mod queues;
 mod replay;
 mod rotate;
 mod rows;
+mod sealed;
 pub mod signing;
+mod size;
 mod test_delivery;
 
 pub(crate) use closing::{CHECK, CHECK_PERIOD, check};
@@ -30,10 +33,13 @@ pub(crate) use engine::Parts;
 pub use engine::{Deliveries, Delivering};
 pub(crate) use events::EndpointEvent;
 pub(crate) use fanout::fan_out;
+pub(crate) use metrics::OPEN_DELIVERIES;
 pub(crate) use operations::{EventTypeInfo, all_types};
 pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;
+pub(crate) use sealed::SEALED;
+pub use size::BoundedDeliveries;
 
 use operation::Operations;
 

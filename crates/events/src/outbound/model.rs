@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Whether an endpoint is delivered to.
+    /// The state of an endpoint.
     pub enum EndpointStatus {
-        /// It is.
+        /// The endpoint receives deliveries.
         Enabled = "enabled",
-        /// It is not.
+        /// The endpoint receives no deliveries.
         Disabled = "disabled",
     }
 }
 
 text_enum! {
-    /// Why an endpoint is not delivered to.
+    /// Why an endpoint is disabled.
     pub enum DisabledReason {
-        /// Somebody switched it off.
+        /// It was disabled by a request.
         Manual = "manual",
-        /// It failed for five days.
+        /// Deliveries failed for five days.
         Failing = "failing",
-        /// It answered 410.
+        /// It returned 410.
         Gone = "gone",
-        /// The key behind it was revoked, expired or lost a scope that it needs, or the workspace was blocked.
+        /// The key of the subscription was revoked, expired or lost a required scope, or the workspace was blocked.
         ScopeLost = "scope_lost",
     }
 }
@@ -33,21 +33,21 @@ text_enum! {
 text_enum! {
     /// How much of an event is sent.
     pub enum Payload {
-        /// All of it, up to 64 KB.
+        /// The whole event, up to 64 KB.
         Full = "full",
-        /// The ids in its data, and `app_url`.
+        /// Only the ids in the data, and `app_url`.
         Thin = "thin",
     }
 }
 
 text_enum! {
-    /// In which order an endpoint gets its events.
+    /// The order of deliveries to an endpoint.
     pub enum Ordering {
-        /// As they come, up to 10 at a time.
+        /// No order: up to 10 deliveries at a time.
         None = "none",
-        /// Those about one object (contact, item, run) one after another.
+        /// In order for each object (contact, item, run).
         PerEntity = "per_entity",
-        /// One after another.
+        /// In order for the whole endpoint.
         Strict = "strict",
     }
 }
@@ -55,149 +55,151 @@ text_enum! {
 text_enum! {
     /// How deliveries are signed.
     pub enum SignatureScheme {
-        /// HMAC-SHA256 under a shared secret: `v1,…`.
+        /// HMAC-SHA256 with a shared secret: `v1,…`.
         Hmac = "hmac",
-        /// Ed25519 under a key of which the endpoint shows the public half: `v1a,…`.
+        /// Ed25519 with the key pair whose public key the endpoint shows: `v1a,…`.
         Ed25519 = "ed25519",
     }
 }
 
-/// A subscription of an HTTPS endpoint to events.
+/// An HTTPS endpoint that is subscribed to events.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookEndpoint {
-    /// The endpoint.
+    /// The id of the endpoint.
     pub id: WebhookEndpointId,
     /// Always `webhook_endpoint`.
     pub object: &'static str,
-    /// The workspace whose events it gets.
+    /// The id of the workspace.
     pub workspace_id: WorkspaceId,
-    /// Where events are posted to.
+    /// The URL that events are posted to.
     pub url: String,
-    /// Names of events, `contact.*` for all of a kind, `*` for all.
+    /// The subscribed types of events: names, patterns such as `contact.*`, or `*` for all.
     pub enabled_events: Vec<String>,
-    /// For people.
+    /// A description for people.
     pub description: Option<String>,
-    /// Whether it is delivered to.
+    /// The state of the endpoint.
     pub status: EndpointStatus,
-    /// Why not, or `null`.
+    /// Why the endpoint is disabled, or `null`.
     pub disabled_reason: Option<DisabledReason>,
-    /// What an event must be like to be sent, or `null`.
+    /// Conditions that an event must meet to be sent, or `null`.
     #[schema(value_type = Option<Object>)]
     pub filter: Option<Filter>,
     /// How much of an event is sent.
     pub payload: Payload,
-    /// In which order.
+    /// The order of deliveries.
     pub ordering: Ordering,
-    /// The most deliveries in a second, or `null`.
+    /// The maximum number of deliveries per second, or `null`.
     pub rate_limit_per_second: Option<i64>,
-    /// The names of headers that go along. Their values are not shown.
+    /// The names of the additional headers. Their values are not returned.
     pub headers: Vec<String>,
-    /// The version of the events' form.
+    /// The version of the event format.
     pub api_version: &'static str,
     /// How deliveries are signed.
     pub signature_scheme: SignatureScheme,
-    /// The public key of `ed25519` (`whpk_…`), or `null`.
+    /// For `ed25519`: the public key (`whpk_…`). Otherwise `null`.
     pub public_key: Option<String>,
-    /// Until when the previous secret signs along, or `null`.
+    /// Until when deliveries are also signed with the previous secret, or `null`.
     pub previous_secret_expires_at: Option<Timestamp>,
-    /// Since when every delivery has failed, or `null`.
+    /// Since when all deliveries have failed, or `null`.
     pub failing_since: Option<Timestamp>,
-    /// Until when only the next probe may go out, because the last five attempts failed; or `null`.
+    /// After five failed attempts in a row: until when only a single probe is sent. Otherwise `null`.
     pub paused_until: Option<Timestamp>,
-    /// Attempts of the last 24 hours that succeeded, 0 to 1; `null` where there were none.
+    /// The share of attempts in the last 24 hours that succeeded, from 0 to 1. `null` if there were none.
     pub success_rate_24h: Option<f64>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     pub metadata: Metadata,
-    /// Rises with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was subscribed.
+    /// When the endpoint was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// An endpoint together with its secret, which is shown this once.
+/// An endpoint with its secret, which is shown only once.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookEndpointWithSecret {
-    /// The endpoint.
+    /// The id of the endpoint.
     #[serde(flatten)]
     pub endpoint: WebhookEndpoint,
-    /// `whsec_` and base64, for checking signatures; `null` with `ed25519`, where `public_key` does that.
+    /// The secret for verifying signatures: `whsec_` and base64. `null` for `ed25519`, which uses `public_key`.
     pub secret: Option<String>,
 }
 
 /// Headers that go along with every delivery: at most 10, values up to 1,024 characters.
 pub type Headers = BTreeMap<String, String>;
 
-/// An endpoint to be subscribed.
+/// An endpoint to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhookEndpoint {
-    /// Where to post: `https`, on port 443 or 8443.
+    /// The URL to post to: `https`, on port 443 or 8443.
     #[schema(min_length = 1, max_length = 2048)]
     pub url: String,
-    /// Names of events, `contact.*` for all of a kind, `*` for all that the key may see.
+    /// The types of events to subscribe to: names, patterns such as `contact.*`, or `*` for all events that the key has
+    /// access to.
     #[schema(min_items = 1, max_items = 100)]
     pub enabled_events: Vec<String>,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(max_length = 500)]
     pub description: Option<String>,
-    /// Whether to deliver at once; `enabled` unless said otherwise.
+    /// The state; `enabled` if not given.
     #[serde(default)]
     #[schema(nullable = false)]
     pub status: Option<EndpointStatus>,
-    /// What an event must be like to be sent.
+    /// Conditions that an event must meet to be sent.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub filter: Option<Filter>,
-    /// How much of an event is sent; `full` unless said otherwise.
+    /// How much of an event is sent; `full` if not given.
     #[serde(default)]
     #[schema(nullable = false)]
     pub payload: Option<Payload>,
-    /// In which order; `none` unless said otherwise.
+    /// The order of deliveries; `none` if not given.
     #[serde(default)]
     #[schema(nullable = false)]
     pub ordering: Option<Ordering>,
-    /// The most deliveries in a second.
+    /// The maximum number of deliveries per second.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 100)]
     pub rate_limit_per_second: Option<i64>,
-    /// Headers that go along, at most 10.
+    /// Additional headers, at most 10.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub headers: Option<Headers>,
-    /// How deliveries are signed; `hmac` unless said otherwise. It cannot be changed later.
+    /// How deliveries are signed; `hmac` if not given. It cannot be changed later.
     #[serde(default)]
     #[schema(nullable = false)]
     pub signature_scheme: Option<SignatureScheme>,
-    /// The caller's own notes.
+    /// Your own key-value data.
     #[serde(default)]
     #[schema(nullable = false)]
     pub metadata: Option<Metadata>,
 }
 
-/// What to change of an endpoint.
+/// A change of an endpoint. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookEndpointPatch {
-    /// Where to post.
+    /// The URL to post to.
     #[serde(default)]
     #[schema(nullable = false, min_length = 1, max_length = 2048)]
     pub url: Option<String>,
-    /// All events wanted from now on. The key of this request then stands behind the subscription.
+    /// All types of events to subscribe to from now on. The subscription then depends on the scopes of the key of this
+    /// request.
     #[serde(default)]
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     pub enabled_events: Option<Vec<String>>,
-    /// For people.
+    /// A description for people.
     #[serde(default)]
     #[schema(value_type = Option<String>, max_length = 500)]
     pub description: Patch<String>,
-    /// Switches deliveries on or off. What waited while it was off is sent by `replay` alone.
+    /// The state. Events that occur while the endpoint is disabled are sent only by a replay.
     #[serde(default)]
     #[schema(nullable = false)]
     pub status: Option<EndpointStatus>,
-    /// What an event must be like to be sent.
+    /// Conditions that an event must meet to be sent.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub filter: Patch<Filter>,
@@ -205,27 +207,27 @@ pub struct WebhookEndpointPatch {
     #[serde(default)]
     #[schema(nullable = false)]
     pub payload: Option<Payload>,
-    /// In which order. It holds for events from now on.
+    /// The order of deliveries, for future events.
     #[serde(default)]
     #[schema(nullable = false)]
     pub ordering: Option<Ordering>,
-    /// The most deliveries in a second.
+    /// The maximum number of deliveries per second.
     #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 100)]
     pub rate_limit_per_second: Patch<i64>,
-    /// All headers that go along from now on.
+    /// All additional headers, for future deliveries.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub headers: Option<Headers>,
-    /// The caller's own notes, all of them.
+    /// Your own key-value data. Replaces the stored metadata.
     #[serde(default)]
     #[schema(nullable = false)]
     pub metadata: Option<Metadata>,
-    /// The version that the change was made for: 409 `version_conflict` where the endpoint has another by now.
+    /// The expected version. If the endpoint has another version, the request is rejected with 409 `version_conflict`.
     #[serde(default)]
     #[schema(nullable = false, minimum = 1)]
     pub version: Option<i64>,
-    /// The same as `version`, under its old name.
+    /// Deprecated name of `version`.
     #[serde(default)]
     #[schema(deprecated, nullable = false, minimum = 1)]
     pub expected_version: Option<i64>,

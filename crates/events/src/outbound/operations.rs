@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 /// Outbound subscriptions
 ///
-/// Newest first.
+/// Lists the workspace's endpoints, newest first. Secrets are never returned.
 #[operation(get "/webhook-endpoints", scope = "webhooks:manage")]
 pub fn list_webhook_endpoints(
     read: &mut Read,
@@ -35,8 +35,9 @@ pub fn list_webhook_endpoints(
 
 /// Subscribe a URL to events; the secret is shown once
 ///
-/// The key stands behind the subscription: it needs the scopes behind the events, now and whenever something is sent.
-/// A pattern (`contact.*`, `*`) stands for those of its events that the key may see.
+/// The response contains the signing secret, which is shown only once. The key that creates the subscription needs the
+/// scopes of all its events, now and whenever an event is sent. A pattern (`contact.*`, `*`) matches the events that
+/// the key has access to.
 #[operation(post "/webhook-endpoints", scope = "webhooks:manage")]
 pub fn create_webhook_endpoint(
     tx: &mut Tx,
@@ -118,7 +119,7 @@ impl Fresh {
                 Ok(Self { secret, public_key: Some(public_key) })
             }
             (SignatureScheme::Ed25519, Some(_)) => {
-                Err(Error::invalid("secret", "cannot be chosen with `ed25519`"))
+                Err(Error::invalid("secret", "cannot be set for `ed25519`"))
             }
         }
     }
@@ -131,7 +132,8 @@ impl Fresh {
 
 /// One subscription
 ///
-/// The `ETag` is its version; send it as `If-Match` with a change that must not overwrite another.
+/// Returns the endpoint with its status and success rate. The `ETag` header is its version. Send it as `If-Match` with
+/// a change to prevent overwriting changes by others.
 #[operation(get "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn get_webhook_endpoint(
     read: &mut Read,
@@ -145,7 +147,8 @@ pub fn get_webhook_endpoint(
 
 /// Change a subscription
 ///
-/// With `version` or `If-Match` the change is refused where the endpoint was changed meanwhile.
+/// Fields that are not sent stay unchanged. With `version` or `If-Match`, the request is rejected with 409
+/// `version_conflict` if the endpoint was changed in the meantime.
 #[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 #[operation(patch "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn update_webhook_endpoint(
@@ -205,7 +208,7 @@ pub fn update_webhook_endpoint(
 
 /// Unsubscribe
 ///
-/// What waits for the endpoint is not sent any more. Its past deliveries stay readable through their events.
+/// Pending deliveries are discarded. Past deliveries can still be read through their events.
 #[operation(delete "/webhook-endpoints/{endpointId}", scope = "webhooks:manage")]
 pub fn delete_webhook_endpoint(
     tx: &mut Tx,
@@ -219,8 +222,9 @@ pub fn delete_webhook_endpoint(
 
 /// Switch deliveries on
 ///
-/// Nothing of what waited while it was off is sent: `replay` does that. The key of this request then stands behind the
-/// subscription, unless the one before still may.
+/// Enables deliveries of new events. Events that occurred while the endpoint was disabled are not sent: use `replay`
+/// for them. From now on the subscription depends on the scopes of the key of this request, unless the previous key
+/// still has access.
 #[operation(post "/webhook-endpoints/{endpointId}/enable", scope = "webhooks:manage")]
 pub fn enable_webhook_endpoint(
     tx: &mut Tx,
@@ -236,7 +240,7 @@ pub fn enable_webhook_endpoint(
 
 /// Switch deliveries off
 ///
-/// What waits is not sent any more, not even when the endpoint is switched on again.
+/// Stops deliveries. Pending deliveries are discarded, even if the endpoint is enabled later.
 #[operation(post "/webhook-endpoints/{endpointId}/disable", scope = "webhooks:manage")]
 pub fn disable_webhook_endpoint(
     tx: &mut Tx,
@@ -269,21 +273,21 @@ fn disable(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
     if row.is_enabled() { endpoints::switch_off(tx, row, DisabledReason::Manual) } else { Ok(()) }
 }
 
-/// A type of event that can be subscribed to.
+/// A type of event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EventTypeInfo {
-    /// Its name.
+    /// The name.
     #[serde(rename = "type")]
     pub name: &'static str,
     /// Always `event_type`.
     pub object: &'static str,
-    /// What happened.
+    /// When the event occurs.
     pub description: &'static str,
-    /// The scope that a key needs to subscribe to it, or `null`.
+    /// The scope that a key needs to subscribe, or `null`.
     pub scope: Option<&'static str>,
-    /// The kind of object that `per_entity` keeps its order by, or `null`.
+    /// The type of object by which `per_entity` orders deliveries, or `null`.
     pub entity: Option<&'static str>,
-    /// A JSON Schema (2020-12) of its `data`.
+    /// A JSON Schema (2020-12) of the event's `data`.
     #[schema(value_type = Object)]
     pub schema: Value,
 }
@@ -305,6 +309,8 @@ pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
 }
 
 /// The events that can be subscribed to and the scope behind each
+///
+/// Lists the types of events that endpoints can subscribe to, with the scope that the key needs for each.
 #[operation(get "/webhook-endpoints/event-types", scope = any_key)]
 pub fn list_webhook_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
     Ok(Rows(all_types(&catalogue.0)))

@@ -2,6 +2,7 @@
 //! one object, or all of them.
 
 use super::rows::{NewDelivery, Status};
+use super::size;
 use crate::schema::{webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use model::{Result, Timestamp, WebhookEndpointId};
@@ -54,6 +55,7 @@ pub(crate) fn insert_deliveries(tx: &mut Tx, rows: &[NewDelivery]) -> Result<()>
             }
         }
     }
+    size::count_deliveries(tx, rows.iter().map(|row| row.workspace_id));
     Ok(())
 }
 

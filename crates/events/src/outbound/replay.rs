@@ -4,6 +4,7 @@ use super::deliveries::{redeliver, refuse_disabled};
 use super::fanout::{Subscriber, store_bodies};
 use super::queues::enqueue;
 use super::rows::{DeliveryRow, Origin, Status};
+use super::size::hold_bodies;
 use super::{deliveries, endpoints};
 use crate::Deliveries;
 use crate::log::{Catalogue, LoggedEvent, placed_event, placed_since};
@@ -31,40 +32,40 @@ const SPACING_MS: i64 = 100;
 const CHUNK: i64 = 500;
 
 text_enum! {
-    /// Which events of a range are delivered again.
+    /// Which events of a time range to send.
     #[derive(Default)]
     pub enum ReplayStatus {
-        /// Those whose deliveries failed or were skipped, and that got through by no other.
+        /// Events whose deliveries all failed or were skipped.
         #[default]
         Failed = "failed",
-        /// Those that the endpoint would get today and that have no delivery: it came later, or was off.
+        /// Events that match the subscription and have no delivery, because the endpoint did not exist or was disabled.
         Missing = "missing",
-        /// All that the endpoint would get today.
+        /// All events that match the subscription.
         Any = "any",
     }
 }
 
-/// What to deliver again: some deliveries, some events, or a range.
+/// What to send: deliveries, events, or a time range.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewReplay {
-    /// These deliveries, in this order.
+    /// The ids of deliveries, in this order.
     #[serde(default)]
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     delivery_ids: Option<Vec<DeliveryId>>,
-    /// These events, in this order.
+    /// The ids of events, in this order.
     #[serde(default)]
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     event_ids: Option<Vec<EventId>>,
-    /// Events from this moment on.
+    /// Events from this time on.
     #[serde(default)]
     #[schema(nullable = false)]
     since: Option<Timestamp>,
-    /// Events before this moment; now unless said otherwise. At most 7 days after `since`.
+    /// Events before this time; now if not given. At most 7 days after `since`.
     #[serde(default)]
     #[schema(nullable = false)]
     until: Option<Timestamp>,
-    /// Which events of the range; `failed` unless said otherwise.
+    /// Which events of the time range to send; `failed` if not given.
     #[serde(default)]
     #[schema(nullable = false)]
     status: Option<ReplayStatus>,
@@ -72,21 +73,21 @@ pub struct NewReplay {
     #[serde(default)]
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     types: Option<Vec<String>>,
-    /// Only count.
+    /// Whether to count the deliveries without sending them.
     #[serde(default)]
     dry_run: bool,
 }
 
-/// What a replay comes to.
+/// The result of a replay request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookReplay {
     /// Always `webhook_replay`.
     object: &'static str,
-    /// The endpoint.
+    /// The id of the endpoint.
     endpoint_id: WebhookEndpointId,
-    /// Whether it was only counted.
+    /// Whether the deliveries were only counted.
     dry_run: bool,
-    /// How many deliveries it makes, at most ten in a second.
+    /// The number of deliveries. At most ten per second are sent.
     count: i64,
     /// When the last of them is due.
     ends_at: Option<Timestamp>,
@@ -106,8 +107,8 @@ struct Range {
 
 /// Deliver again all that failed since a time
 ///
-/// By deliveries, by events, or by a range of up to seven days. It goes on in the background, at ten deliveries in a
-/// second at most. `dry_run` counts first.
+/// Selects deliveries by id, by event, or by a time range of up to seven days, and sends them in the background, at
+/// most ten per second. With `dry_run`, they are only counted.
 #[operation(post "/webhook-endpoints/{endpointId}/replay", scope = "webhooks:manage")]
 pub fn replay_webhook_endpoint(
     tx: &mut Tx,
@@ -120,6 +121,7 @@ pub fn replay_webhook_endpoint(
     let row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
     refuse_disabled(&row)?;
     check_kinds(&new)?;
+    hold_bodies(tx)?;
     let (now, workspace, dry_run) = (tx.now(), caller.workspace_id(), new.dry_run);
     let count = if let Some(ids) = &new.delivery_ids {
         let rows = chosen_deliveries(tx, workspace, &endpoint_id, ids, now)?;
@@ -158,12 +160,12 @@ fn later(start: Timestamp, place: i64) -> Timestamp {
 fn check_kinds(new: &NewReplay) -> Result<()> {
     let ranged = new.since.is_some() || new.until.is_some() || new.status.is_some() || new.types.is_some();
     match (&new.delivery_ids, &new.event_ids, new.since) {
-        (Some(_), Some(_), _) => Err(Error::invalid("event_ids", "cannot stand beside `delivery_ids`")),
+        (Some(_), Some(_), _) => Err(Error::invalid("event_ids", "cannot be combined with `delivery_ids`")),
         (Some(_), ..) | (_, Some(_), _) if ranged => {
-            Err(Error::invalid("since", "and what goes with it cannot stand beside ids"))
+            Err(Error::invalid("since", "and the other fields of a range cannot be combined with ids"))
         }
         (None, None, None) => {
-            Err(Error::invalid("since", "is needed where neither deliveries nor events are named"))
+            Err(Error::invalid("since", "is required without `delivery_ids` and `event_ids`"))
         }
         _ => Ok(()),
     }
@@ -172,7 +174,7 @@ fn check_kinds(new: &NewReplay) -> Result<()> {
 fn check_types(catalogue: &Catalogue, types: Option<&[String]>) -> Result<()> {
     for (place, name) in types.unwrap_or_default().iter().enumerate() {
         if catalogue.find(name).is_none() {
-            return Err(Error::invalid(format!("types[{place}]"), "is no type of event"));
+            return Err(Error::invalid(format!("types[{place}]"), "is not a type of event"));
         }
     }
     Ok(())
@@ -216,9 +218,9 @@ fn chosen_deliveries(
         .map(|(place, id)| {
             let param = || format!("delivery_ids[{place}]");
             let row = deliveries::find(tx, workspace, endpoint, id)
-                .map_err(|_| Error::invalid(param(), "is no delivery of this endpoint"))?;
+                .map_err(|_| Error::invalid(param(), "is not a delivery of this endpoint"))?;
             if row.ended_at.is_none() {
-                return Err(Error::invalid(param(), "has not ended: it is tried again by itself"));
+                return Err(Error::invalid(param(), "is still in progress and is retried automatically"));
             }
             if row.origin == Origin::Test {
                 return Err(Error::invalid(param(), "was a test"));
@@ -239,10 +241,10 @@ fn chosen_events(
         .map(|(place, id)| {
             let param = || format!("event_ids[{place}]");
             let found = placed_event(tx, subscriber.workspace_id, id)?;
-            let event = found.ok_or_else(|| Error::invalid(param(), "is no event of this workspace"))?;
+            let event = found.ok_or_else(|| Error::invalid(param(), "is not an event of this workspace"))?;
             let data: Value = event.data.parse()?;
             if !subscriber.wants(catalogue, &event, &data) {
-                return Err(Error::invalid(param(), "is of a kind that the endpoint does not get"));
+                return Err(Error::invalid(param(), "has a type that the endpoint is not subscribed to"));
             }
             Ok(event)
         })
@@ -360,6 +362,7 @@ pub(crate) async fn run(engine: Deliveries, job: JobContext) -> std::result::Res
             if !row.is_enabled() {
                 return Ok(None);
             }
+            hold_bodies(tx)?;
             let subscriber = Subscriber::load(tx, &catalogue, range.workspace_id, &range.endpoint_id)?;
             let (events, last) = chunk(tx, &catalogue, &subscriber, &range, after)?;
             deliver(tx, &catalogue, &subscriber, &events, range.asked_at, place)?;

@@ -10,15 +10,15 @@ use serde::Deserialize;
 use store::Tx;
 use utoipa::ToSchema;
 
-/// How a secret is replaced.
+/// How to replace the secret.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretRotation {
-    /// For how long the old secret signs along, in seconds; a day unless said otherwise.
+    /// How long deliveries are also signed with the previous secret, in seconds; one day if not given.
     #[serde(default)]
     #[schema(nullable = false, minimum = 0, maximum = 604_800)]
     overlap_seconds: Option<i64>,
-    /// The new secret (`whsec_` and base64 of 24 to 64 bytes) instead of a random one. Only with `hmac`.
+    /// The new secret (`whsec_` and base64 of 24 to 64 bytes); generated if not given. Only for `hmac`.
     #[serde(default)]
     #[schema(nullable = false, max_length = 200)]
     secret: Option<String>,
@@ -28,7 +28,8 @@ const DAY: i64 = 86_400;
 
 /// New secret; the old one signs along for a while
 ///
-/// While both sign, deliveries carry two signatures, separated by a space, and a receiver may check either.
+/// Returns a new secret, which is shown only once. Until `overlap_seconds` have passed, deliveries carry two
+/// signatures, separated by a space, and a receiver may verify either.
 #[operation(post "/webhook-endpoints/{endpointId}/rotate-secret", scope = "webhooks:manage")]
 pub fn rotate_webhook_secret(
     tx: &mut Tx,
@@ -40,7 +41,7 @@ pub fn rotate_webhook_secret(
     let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
     let now = tx.now();
     if let Some(until) = row.previous_until.filter(|until| now < *until) {
-        let message = format!("The last rotation goes on until {}.", until.rfc3339());
+        let message = format!("The previous secret is still valid until {}.", until.rfc3339());
         return Err(Error::new(Code::RotationInProgress, message));
     }
     let random = tx.random();

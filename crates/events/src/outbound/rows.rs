@@ -5,30 +5,30 @@ use diesel::prelude::*;
 use model::{DeliveryId, EventId, Timestamp, WebhookEndpointId, WorkspaceId, text_enum};
 
 text_enum! {
-    /// Where a delivery stands. The word on the wire is `status`.
+    /// The status of a delivery.
     pub enum DeliveryStatus {
-        /// An attempt is to come.
+        /// Waiting for the next attempt.
         Pending = "pending",
-        /// An attempt is being made.
+        /// An attempt is in progress.
         Delivering = "delivering",
-        /// The endpoint answered 2xx.
+        /// The endpoint returned a 2xx status.
         Succeeded = "succeeded",
-        /// No attempt succeeded, and none will be made.
+        /// All attempts failed.
         Failed = "failed",
-        /// Nothing was sent, because the endpoint was switched off before.
+        /// Not sent, because the endpoint was disabled.
         Skipped = "skipped",
     }
 }
 pub(crate) use DeliveryStatus as Status;
 
 text_enum! {
-    /// Why a delivery is made.
+    /// The reason for a delivery.
     pub enum Origin {
-        /// The event happened.
+        /// The event occurred.
         Automatic = "automatic",
-        /// Somebody asked for it again.
+        /// A retry or replay was requested.
         Manual = "manual",
-        /// Somebody tested the endpoint.
+        /// A test was requested.
         Test = "test",
     }
 }

@@ -5,7 +5,7 @@ use super::engine::{Attempt, Message, Target, keep_attempt, send};
 use super::model::EndpointRow;
 use super::queues::{insert_deliveries, lock_queues};
 use super::rows::{NewDelivery, Origin, Status};
-use super::{endpoints, envelope};
+use super::{endpoints, envelope, size};
 use crate::Deliveries;
 use crate::log::{LoggedEvent, placed_event, sample};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
@@ -21,19 +21,19 @@ use utoipa::ToSchema;
 /// The most tests of an endpoint in a minute.
 const MOST_TESTS: i64 = 10;
 
-/// What to test with.
+/// What to send as a test.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointTest {
-    /// The type of a made-up event; the endpoint's first one unless said otherwise.
+    /// The type of a generated event; the endpoint's first type if not given.
     #[serde(default, rename = "type")]
     #[schema(nullable = false, max_length = 100)]
     kind: Option<String>,
-    /// The data of a made-up event, instead of an example's.
+    /// The data of a generated event; an example if not given.
     #[serde(default)]
     #[schema(nullable = false, value_type = Option<Object>)]
     sample: Option<serde_json::Map<String, serde_json::Value>>,
-    /// An event of the log, instead of a made-up one.
+    /// An event of the log to send instead of a generated one.
     #[serde(default)]
     #[schema(nullable = false)]
     event_id: Option<EventId>,
@@ -41,8 +41,8 @@ pub struct EndpointTest {
 
 /// Send a sample event
 ///
-/// One attempt, signed as every delivery, with `livemode: false`. It works on a disabled endpoint, too. At most 10 in a
-/// minute.
+/// Sends one signed event with `livemode: false` and returns the result. There is a single attempt. It also works for a
+/// disabled endpoint. Limited to 10 tests per minute.
 #[operation(post "/webhook-endpoints/{endpointId}/test", scope = "webhooks:manage")]
 pub async fn test_webhook_endpoint(
     cx: &Cx,
@@ -58,10 +58,7 @@ pub async fn test_webhook_endpoint(
         let event = match &test.event_id {
             Some(id) => {
                 if test.kind.is_some() || test.sample.is_some() {
-                    return Err(Error::invalid(
-                        "event_id",
-                        "stands alone: a real event has its own type and data",
-                    ));
+                    return Err(Error::invalid("event_id", "cannot be combined with `type` and `sample`"));
                 }
                 let found =
                     placed_event(tx, workspace, id)?.filter(|event| catalogue.may_see(scopes, &event.kind));
@@ -95,12 +92,12 @@ fn made_up(
 ) -> Result<LoggedEvent> {
     let patterns = row.enabled_events()?;
     let kind = match &test.kind {
-        Some(kind) => catalogue.find(kind).ok_or_else(|| Error::invalid("type", "is no type of event"))?,
+        Some(kind) => catalogue.find(kind).ok_or_else(|| Error::invalid("type", "is not a type of event"))?,
         None => {
             let mut types = catalogue.types().iter();
             let first = types.find(|kind| patterns.iter().any(|p| crate::log::matches(p, kind.name)));
             first.ok_or_else(|| {
-                Error::invalid("type", "is needed: the endpoint's events are no longer known")
+                Error::invalid("type", "is required, because the endpoint's types of events no longer exist")
             })?
         }
     };
@@ -133,7 +130,7 @@ fn take_one(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
         && tests >= MOST_TESTS
     {
         let wait = since.plus_seconds(60).seconds() - now.seconds();
-        let message = format!("An endpoint can be tested {MOST_TESTS} times in a minute.");
+        let message = format!("An endpoint can be tested {MOST_TESTS} times per minute.");
         return Err(Error::new(Code::RateLimited, message).retry_after(wait));
     }
     let (tests, since) = window.map_or((1, now), |since| (tests + 1, since));
@@ -163,6 +160,7 @@ fn keep(
             webhook_bodies::created_at.eq(now),
         ))
         .execute(tx.connection())?;
+    size::count_bodies(tx, std::iter::once((row.workspace_id, body)));
     let status = if attempt.succeeded() { Status::Succeeded } else { Status::Failed };
     let new = NewDelivery {
         id: delivery.clone(),

@@ -6,12 +6,14 @@ mod op;
 mod operand;
 mod range;
 pub mod relative;
+mod schema;
 mod tree;
 
 pub use condition::{Condition, Test};
 pub use like::Pattern;
 pub use op::Op;
 pub use range::{Range, behind, joined};
+pub use schema::{FilterAnd, FilterCondition, FilterNot, FilterOr, FilterTree, filter_tree_text};
 pub use tree::{Comparison, MOST_CONDITIONS, Node, name_of, subject, unknown_op};
 
 use crate::record::Record;

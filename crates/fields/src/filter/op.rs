@@ -4,7 +4,7 @@ use crate::Family;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How a value is compared with what a filter gives.
+/// A filter operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {

@@ -43,11 +43,12 @@ impl Condition {
     /// 400 `validation_error`: an operator that the type does not take, or an operand that it cannot be compared with.
     pub fn of(fields: &FieldSet, comparison: &Comparison, now: Timestamp) -> Result<Condition> {
         let Comparison { subject, op, value, param } = comparison;
-        let family =
-            subject.family(fields).ok_or_else(|| Error::invalid(param, "is about a field that is gone"))?;
+        let family = subject
+            .family(fields)
+            .ok_or_else(|| Error::invalid(param, "uses a field that no longer exists"))?;
         if !op.fits(family) {
             let rule =
-                format!("cannot be used with `{}`: this field takes {}", op.as_str(), Op::names(family));
+                format!("cannot be used with `{}`: this field supports {}", op.as_str(), Op::names(family));
             return Err(Error::invalid(param, rule));
         }
         let (field, system) = match subject {

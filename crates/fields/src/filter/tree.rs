@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 /// How deep a tree may be: a lone condition is one level.
-const MOST_LEVELS: usize = 5;
+pub(super) const MOST_LEVELS: usize = 5;
 /// How many conditions it may have.
 pub const MOST_CONDITIONS: usize = 100;
 
@@ -124,7 +124,7 @@ fn read(fields: &FieldSet, tree: &Value, param: &str, level: usize, left: &mut u
         }
         (Some(_), Some(_)) if object.contains_key("field") => {
             *left = left.checked_sub(1).ok_or_else(|| {
-                Error::invalid(param, format_args!("is one condition more than {MOST_CONDITIONS}"))
+                Error::invalid(param, format_args!("exceeds the limit of {MOST_CONDITIONS} conditions"))
             })?;
             comparison(fields, object, param).map(Node::Is)
         }
@@ -150,7 +150,7 @@ fn comparison(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Re
 /// The refusal of an operator that does not exist.
 pub fn unknown_op(param: String) -> Error {
     let names: Vec<&str> = Op::ALL.into_iter().map(Op::as_str).collect();
-    Error::invalid(param, format_args!("has an unknown operator; there are {}", names.join(", ")))
+    Error::invalid(param, format_args!("must be one of {}", names.join(", ")))
 }
 
 impl Serialize for Node {

@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         self.depth += 1;
         self.parts += 1;
         if self.depth > DEEPEST || self.parts > MOST_PARTS {
-            return Err(Problem::new("formula_too_complex", "nests too deep or has too many parts"));
+            return Err(Problem::new("formula_too_complex", "is nested too deeply or has too many parts"));
         }
         let mut left = self.operand()?;
         while let Some(spot) = self.peek() {

@@ -23,7 +23,7 @@ use store::{LockMode, Tx};
 /// A record that a bulk request gives.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// Its values, by the key of their field.
+    /// The values by field key.
     pub data: &'a Data,
     /// The caller's own key.
     pub external_key: Option<&'a str>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What becomes of a bulk request of which some rows cannot be done.
+/// What happens to a bulk request if some rows fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkMode {
@@ -16,7 +16,7 @@ pub enum BulkMode {
     Partial,
 }
 
-/// What became of a row.
+/// The result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkStatus {
@@ -34,52 +34,53 @@ pub enum BulkStatus {
     Error,
 }
 
-/// What a bulk request did.
+/// The result of a bulk request.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BulkReport {
     /// Always `bulk_report`.
     pub object: &'static str,
-    /// What the activity entries of all its changes have in common.
+    /// Shared by the activity entries of all its changes.
     pub operation_id: String,
-    /// How many rows there were of each kind.
+    /// How many rows had each result.
     pub summary: BulkSummary,
-    /// What became of each row, in order.
+    /// The result of each row, in order.
     pub results: Vec<BulkResult>,
 }
 
-/// How many rows of a bulk request there were of each kind.
+/// How many rows of a bulk request had each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct BulkSummary {
     /// All of them.
     pub total: usize,
-    /// Items that are new.
+    /// Items that were created.
     pub created: usize,
-    /// Items that changed.
+    /// Items that were changed.
     pub updated: usize,
-    /// Rows whose items were like that already.
+    /// Rows that changed nothing.
     pub unchanged: usize,
-    /// Rows whose items were to stay as they are.
+    /// Rows that were skipped because their item exists.
     pub skipped: usize,
-    /// Items that are in the trash or gone.
+    /// Items that were moved to the trash or deleted.
     pub deleted: usize,
-    /// Rows that could not be done.
+    /// Rows that failed.
     pub failed: usize,
 }
 
-/// What became of one row.
+/// The result of one row.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BulkResult {
-    /// The row, counted from 0.
+    /// The index of the row, from 0.
     pub index: usize,
-    /// What became of it.
+    /// The result.
     pub status: BulkStatus,
-    /// Its item; `null` where there is none.
+    /// The id of the item. `null` if there is none.
     pub id: Option<ItemId>,
-    /// The earlier row of this request that was for the same item.
+    /// The index of an earlier row of the request for the same item.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<usize>,
-    /// Why it could not be done: `code`, `message`, `param` and perhaps `errors` and `details`, as in an answer that is
-    /// an error.
+    /// Why the row failed: `code` and `message`, and optionally `param`, `errors` and `details`, as in an error
+    /// response.
     #[schema(value_type = Option<Object>)]
     pub error: Option<Value>,
 }

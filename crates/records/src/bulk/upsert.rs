@@ -99,7 +99,10 @@ impl Upsert<'_> {
         };
         match self.on_match {
             OnMatch::Skip => Ok((BulkStatus::Skipped, found)),
-            OnMatch::Error => Err(already_there(&self.editor.shape, found)),
+            OnMatch::Error => {
+                let message = format!("The {} exists already.", self.editor.shape.kind.noun);
+                Err(Error::duplicate("match_on", message, found))
+            }
             OnMatch::Update => self.update(tx, found, given),
         }
     }
@@ -132,12 +135,7 @@ impl Upsert<'_> {
     }
 }
 
-fn already_there(shape: &Shape, id: ItemId) -> Error {
-    Error::new(Code::DuplicateValue, format!("The {} exists already.", shape.kind.noun))
-        .with("details", json!({ "existing_id": id }))
-}
-
 fn ambiguous(shape: &Shape, ids: &[ItemId]) -> Error {
-    Error::new(Code::AmbiguousMatch, format!("Several {}s have these values.", shape.kind.noun))
+    Error::new(Code::AmbiguousMatch, format!("Several {}s match these values.", shape.kind.noun))
         .with("details", json!({ "existing_ids": ids }))
 }

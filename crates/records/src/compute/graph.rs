@@ -13,9 +13,9 @@ use store::Read;
 /// A computed field that is to be saved.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// Its key.
+    /// The key of the field.
     pub key: &'a str,
-    /// Its type.
+    /// The type.
     pub kind: FieldType,
     /// Its options.
     pub options: &'a FieldOptions,
@@ -47,7 +47,7 @@ pub fn check(
     };
     let start = (shape.collection, candidate.key.to_owned());
     if let Some(path) = traversal.path_back(read, &start)? {
-        let message = format!("would look at itself: {}", path.join(" → "));
+        let message = format!("would depend on itself: {}", path.join(" → "));
         return Ok(Err(Problem::new("formula_cycle", message)));
     }
     Ok(match (candidate.kind, candidate.options.expression.as_deref()) {

@@ -52,31 +52,36 @@ pub fn check(
 ) -> Result<Result<FieldType, Problem>> {
     let relation = options.relation.as_deref().and_then(|key| shape.field(key));
     let Some(relation) = relation.filter(|field| field.kind == FieldType::Relation) else {
-        let rule = "needs `options.relation`, the key of a relation field of this collection";
+        let rule = "requires `options.relation`, the key of a relation field of this collection";
         return Ok(Err(Problem::new("invalid_relation", rule)));
     };
     if kind == FieldType::Rollup && options.aggregate.is_none() {
-        return Ok(Err(Problem::new("invalid_aggregate", "needs `options.aggregate`")));
+        return Ok(Err(Problem::new("invalid_aggregate", "requires `options.aggregate`")));
     }
     let Some(key) = options.field.as_deref() else {
         return Ok(match options.aggregate {
             Some(RollupAggregate::Count) if kind == FieldType::Rollup => Ok(FieldType::Integer),
-            _ => Err(Problem::new("invalid_field", "needs `options.field`, the key of a field to look at")),
+            _ => Err(Problem::new(
+                "invalid_field",
+                "requires `options.field`, the key of a field of the target collection",
+            )),
         });
     };
     let target = relation.options.target_collection_id;
     let target = match target.map(|target| shape::for_read(read, shapes, shape.workspace, target)) {
         Some(Ok(target)) => target,
         Some(Err(error)) if error.code() != Code::NotFound => return Err(error),
-        _ => return Ok(Err(Problem::new("invalid_relation", "points to a collection that is gone"))),
+        _ => {
+            return Ok(Err(Problem::new("invalid_relation", "refers to a collection that no longer exists")));
+        }
     };
     let Some(field) = target.field(key) else {
         let near = target.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let message = format!("looks at `{key}`, which the target collection does not have{near}");
+        let message = format!("uses `{key}`, which the target collection does not have{near}");
         return Ok(Err(Problem::new("invalid_field", message)));
     };
     let Some(seen) = seen_as(field) else {
-        let message = format!("cannot look at `{key}`, which is of type {}", field.kind.as_str());
+        let message = format!("cannot use `{key}`, which has the type {}", field.kind.as_str());
         return Ok(Err(Problem::new("invalid_field", message)));
     };
     let is_one = relation.options.cardinality() == Cardinality::One;
@@ -122,7 +127,7 @@ fn aggregated(aggregate: RollupAggregate, seen: FieldType, field: &Field) -> Res
         RollupAggregate::Join => family == Family::Text,
     };
     if !fits {
-        let message = format!("cannot be made of `{}`, whose values do not fit the aggregate", field.key);
+        let message = format!("cannot use `{}`, whose values do not support the aggregate", field.key);
         return Err(Problem::new("invalid_aggregate", message));
     }
     Ok(match (aggregate, seen) {

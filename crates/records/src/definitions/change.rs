@@ -32,7 +32,7 @@ use store::{Read, Tx};
 /// Which field to change.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldTarget {
-    /// The collection.
+    /// The id of the collection.
     pub collection: CollectionId,
     /// Its field.
     pub field: FieldId,
@@ -103,7 +103,7 @@ pub async fn run(
             return follow(cx, shapes, change, made).await;
         }
     }
-    let message = "The collection is being changed by others; try again.";
+    let message = "The collection is being changed by other requests. Retry the request.";
     Err(Error::new(Code::ServiceUnavailable, message).retry_after(1))
 }
 
@@ -151,20 +151,22 @@ fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
         return Ok(());
     }
     if !proposal.changes_type() {
-        let message =
-            format!("{} items hold a choice that is to be removed; `force` takes it out.", report.losses());
+        let message = format!(
+            "{} items use a choice that would be removed. Send `force` to remove it from them.",
+            report.losses()
+        );
         return Err(
             Error::new(Code::ResourceInUse, message).with("details", json!({ "count": report.losses() }))
         );
     }
     let message = if report.losses() > 0 {
         format!(
-            "{} values would be lost, whole or in part; `force` changes the type anyway.",
+            "{} values would be lost or truncated. Send `force` to change the type anyway.",
             report.losses()
         )
     } else {
         format!(
-            "There are more items than the {} that were looked at; `force` changes the type anyway.",
+            "Only {} items were checked, and there are more. Send `force` to change the type anyway.",
             report.items_seen
         )
     };
@@ -220,7 +222,10 @@ fn propose(
         keep_default(&field, &mut next);
     }
     if shape.primary == Some(id) && !can_be_primary(next.kind) {
-        let rule = format!("cannot be `{}`, because the field is the title of items", next.kind.as_str());
+        let rule = format!(
+            "cannot be `{}`, because the field is the collection's primary field",
+            next.kind.as_str()
+        );
         return Err(Error::invalid("type", rule));
     }
     if next.kind != field.kind && !can_be_unique(next.kind) {
@@ -275,7 +280,7 @@ fn merged(field: &Field, now: &FieldOptions, patch: &Map<String, Value>) -> Resu
         if fixed.contains(&name.as_str()) && map.get(name) != Some(value) {
             return Err(Error::invalid(
                 format!("options.{name}"),
-                "is set when the field is created, and stays",
+                "cannot be changed after the field was created",
             ));
         }
         if name == "result_type" {
@@ -358,8 +363,11 @@ fn apply(
         return Ok(Some(None));
     }
     if converting.is_some() && (!proposal.plan.is_empty() || proposal.reindex) {
-        return Err(Error::new(Code::InvalidState, "The field is being converted; wait until that is done.")
-            .with("details", json!({ "converting": converting })));
+        return Err(Error::new(
+            Code::InvalidState,
+            "The field is being converted. Wait until the conversion has ended.",
+        )
+        .with("details", json!({ "converting": converting })));
     }
     if proposal.changes_type() && !proposal.patch.force {
         refuse_used(tx, &shape, change.field)?;
@@ -407,7 +415,7 @@ fn refuse_used(tx: &mut Tx, shape: &Shape, id: FieldId) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{} fields are computed from `{}`; `force` changes its type all the same.",
+        "{} fields are computed from `{}`. Send `force` to change its type anyway.",
         users.len(),
         field.key
     );
@@ -425,7 +433,7 @@ fn refuse_in_unique_key(shape: &Shape, field: &Field, kind: FieldType) -> Result
         return Ok(());
     }
     let message = format!(
-        "`{}` is part of a unique key, which takes no field of the type `{}`.",
+        "`{}` is part of a unique key, which does not support the type `{}`.",
         field.key,
         kind.as_str()
     );

@@ -79,7 +79,7 @@ fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Re
 
 /// Items have no value where one is required now.
 pub fn lacking(items: i64) -> Error {
-    let message = format!("{items} items have no value. Give the field a default, which they get.");
+    let message = format!("{items} items have no value. Set a default for them.");
     Error::new(Code::InvalidState, message).param("required").with("details", json!({ "count": items }))
 }
 

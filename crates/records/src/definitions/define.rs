@@ -15,13 +15,13 @@ use store::Tx;
 /// A field that was checked, as far as it can be without looking at others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// What items call it.
+    /// The field's key in items.
     pub key: String,
-    /// What people read.
+    /// The label for people.
     pub label: String,
-    /// Its type.
+    /// The type.
     pub kind: FieldType,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
     /// Whether an item must have a value.
     pub required: bool,
@@ -29,9 +29,9 @@ pub struct Definition {
     pub unique: bool,
     /// What a new item gets.
     pub default: Option<Value>,
-    /// What its type is told.
+    /// The options of the field's type.
     pub options: FieldOptions,
-    /// Whether it is kept for what it holds only.
+    /// Whether the object is archived: existing values are kept, but it is not used for new ones.
     pub archived: bool,
     /// The next number of an `auto_number` field, and the next id of a choice.
     pub next_number: i64,
@@ -140,7 +140,7 @@ pub fn define(
     let label = label.map_or_else(|| new.kind.label(), |label| label.trim().to_owned());
     let key = match new.field_key {
         Some(key) if field_keys::is_reserved(&key) => {
-            let rule = format!("must not be `{key}`, which every item has");
+            let rule = format!("must not be `{key}`, which is reserved");
             return Err(vec![FieldError::new(format!("{path}field_key"), rule)]);
         }
         Some(key) => key,

@@ -8,14 +8,14 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a field of a collection.
+/// An event of a field.
 #[derive(Event)]
 #[event(scope = "collections:read", subject = "collection", id = "collection_id")]
 pub enum FieldEvent<'a> {
-    /// A field was added.
+    /// A field was created.
     #[event(name = "field.created")]
     Created(FieldData<'a>),
-    /// A field was changed; values of items may follow in the background.
+    /// A field was changed. Values of items may be converted in the background.
     #[event(name = "field.updated")]
     Updated(FieldChanged<'a>),
     /// A field was deleted with its values.
@@ -39,7 +39,7 @@ pub struct FieldChanged<'a> {
     pub(super) field: &'a CollectionField,
     #[schema(schema_with = plain_integer)]
     pub(super) collection_id: CollectionId,
-    /// By name: `old` and `new`.
+    /// The changes by name, each with `old` and `new`.
     #[schema(value_type = Object)]
     pub(super) changed: &'a Changes,
 }

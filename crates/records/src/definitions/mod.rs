@@ -31,7 +31,7 @@ pub fn expect_primary(shape: &Shape, key: &str) -> Result<FieldId> {
     match shape.field(key) {
         None => Err(Error::invalid("primary_field", "is not a field of this collection")),
         Some(field) if !can_be_primary(field.kind) => {
-            let rule = format!("has the type `{}`, which cannot be a title", field.kind.as_str());
+            let rule = format!("has the type `{}`, which cannot be the primary field", field.kind.as_str());
             Err(Error::invalid("primary_field", rule))
         }
         Some(field) => Ok(field.id),

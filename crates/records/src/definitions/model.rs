@@ -13,53 +13,54 @@ use utoipa::ToSchema;
 /// A field of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CollectionField {
-    /// The field.
+    /// The id of the field.
     pub id: FieldId,
     /// Always `field`.
     pub object: &'static str,
-    /// The collection it belongs to.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// What items call it. It never changes.
+    /// The field's key in items. It never changes.
     pub field_key: String,
-    /// What people read.
+    /// The label for people.
     pub label: String,
-    /// Its type.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// What it is for.
+    /// A description for people.
     pub description: Option<String>,
-    /// Whether an item must have a value. Of a text, white space alone is none.
+    /// Whether an item must have a value. Text that contains only white space is no value.
     pub required: bool,
-    /// Whether no two live items may have the same value.
+    /// Whether the value must be unique among live items.
     pub unique: bool,
-    /// For a unique field, how far its index is: until it is `ready`, items that were there before may clash; `failed`
-    /// says that some do.
+    /// For a unique field, the status of its index. Until it is `ready`, existing items may have duplicate values;
+    /// `failed` means that some do.
     pub unique_status: Option<IndexStatus>,
-    /// Whether an index makes filters and sorts by it fast.
+    /// Whether an index speeds up filters and sorts by the field.
     pub indexed: bool,
-    /// What a new item gets that says nothing.
-    #[schema(value_type = Option<Value>)]
+    /// The value of new items that send none.
+    #[schema(value_type = Option<Value>, required = true)]
     pub default: Option<Value>,
-    /// What its type was told.
+    /// The options of the field's type.
     pub options: FieldOptions,
-    /// Its place among the fields, from 0.
+    /// The position among the fields, from 0.
     pub position: i64,
-    /// Whether it is kept for what it holds only.
+    /// Whether the object is archived: existing values are kept, but it is not used for new ones.
     pub archived: bool,
-    /// Whether the service sets it from the item itself.
+    /// Whether the service sets the value.
     pub system: bool,
-    /// Whether the service computes it from other values.
+    /// Whether the value is computed from other values.
     pub computed: bool,
-    /// While the values of items that were there before are being changed to fit: how far that is.
+    /// The progress of a type change while existing values are converted.
     pub converting: Option<Progress>,
-    /// In answers to a change of type, and to a `dry_run`: what the change does to items.
+    /// The effect of a type change on items. Only in responses to such a change or its `dry_run`.
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion: Option<ConversionReport>,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -114,82 +115,83 @@ pub fn read_field(
     Ok(CollectionField::of(&shape, field, progress.get(&id).copied()))
 }
 
-/// A field to be created.
+/// A field to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewField {
-    /// What items are to call it; made of the label if not given. It can never be changed. `id`, `created_at`,
-    /// `updated_at`, `created_by`, `version`, `position` and `external_key` are taken.
+    /// The field's key in items; derived from the label if not given. It can never be changed. `id`, `created_at`,
+    /// `updated_at`, `created_by`, `version`, `position` and `external_key` are reserved.
     #[schema(pattern = "^[a-z][a-z0-9_]{0,62}$")]
     #[serde(default)]
     pub field_key: Option<String>,
-    /// What people read; if not given the key, or where that is not given either the name of the type, such as `Long text`.
+    /// The label for people; the key if not given, or the name of the type, such as `Long text`, if neither is given.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     pub label: Option<String>,
-    /// Its type. `relation` needs `options.target_collection_id`, `formula` `options.expression`, `rollup` and `lookup`
-    /// `options.relation`, and the latter `options.field`.
+    /// The type. `relation` requires `options.target_collection_id`, `formula` requires `options.expression`, `rollup`
+    /// and `lookup` require `options.relation`, and `lookup` also `options.field`.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// What it is for.
+    /// A description for people.
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// Whether an item must have a value. Of a text, white space alone is none.
+    /// Whether an item must have a value. Text that contains only white space is no value.
     #[serde(default)]
     pub required: bool,
-    /// Whether no two live items may have the same value.
+    /// Whether the value must be unique among live items.
     #[serde(default)]
     pub unique: bool,
-    /// What a new item gets that says nothing, in the form in which items hold it.
+    /// The value of new items that send none, in the form in which items store it.
     #[schema(value_type = Option<Value>)]
     #[serde(default)]
     pub default: Option<Value>,
-    /// What its type is told.
+    /// The options of the field's type.
     #[serde(default)]
     pub options: Option<FieldOptions>,
 }
 
-/// A change of a field. What is not sent stays as it is.
+/// A change of a field. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FieldPatch {
-    /// What people read.
+    /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     pub label: Option<String>,
-    /// Another type. The values of all items are converted; those that cannot be are lost, which needs `force`.
+    /// The new type. The values of all items are converted. If values would be lost, `force` is required.
     #[serde(default, rename = "type")]
     pub kind: Option<FieldType>,
-    /// What it is for.
+    /// A description for people.
     #[schema(value_type = Option<String>, max_length = 1000)]
     #[serde(default)]
     pub description: Patch<String>,
-    /// Whether an item must have a value; of a text, white space alone is none. Items that have none get the default.
+    /// Whether an item must have a value. Text that contains only white space is no value. Items without a value get
+    /// the default.
     #[serde(default)]
     pub required: Option<bool>,
-    /// Whether no two live items may have the same value.
+    /// Whether the value must be unique among live items.
     #[serde(default)]
     pub unique: Option<bool>,
-    /// What a new item gets that says nothing; `null` is nothing.
+    /// The value of new items that send none. `null` removes it.
     #[schema(value_type = Option<Value>)]
     #[serde(default)]
     pub default: Patch<Value>,
-    /// What its type is told. An option that is not sent stays as it is, `null` takes it back; `choices` is the whole
-    /// list, in which a choice is known by its `id` or `key`.
+    /// The options of the field's type. Options that are not sent stay unchanged, and `null` resets one. `choices`
+    /// replaces the whole list; existing choices are identified by `id` or `key`.
     #[schema(value_type = Option<FieldOptions>)]
     #[serde(default)]
     pub options: Option<Map<String, Value>>,
-    /// Whether it is kept for what it holds only.
+    /// Whether the object is archived: existing values are kept, but it is not used for new ones.
     #[serde(default)]
     pub archived: Option<bool>,
-    /// Only tell what a change of type or choices would do to the items.
+    /// Whether to report the effect on items without changing anything.
     #[serde(default)]
     pub dry_run: bool,
-    /// Change it although values are lost.
+    /// Whether to change the field even if values are lost.
     #[serde(default)]
     pub force: bool,
-    /// The version that the change was made for: 409 `version_conflict` where the field has another by now.
+    /// The expected version. If the field has another version, the request is rejected with 409 `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,

@@ -44,7 +44,7 @@ pub fn delete(
     users.extend(other_users(tx, &shape)?);
     if !users.is_empty() && !force {
         let message = format!(
-            "`{}` is used by {} other things; `force=true` deletes it anyway.",
+            "`{}` is used by {} other objects. Send `force=true` to delete it anyway.",
             field.key,
             users.len()
         );

@@ -172,11 +172,7 @@ pub(crate) fn refuse_taken_key(
         .optional()?;
     match holder {
         None => Ok(()),
-        Some(holder) => {
-            Err(Error::new(Code::DuplicateValue, "Another field of the collection has this key.")
-                .param(param)
-                .with("details", serde_json::json!({ "existing_id": holder })))
-        }
+        Some(holder) => Err(Error::duplicate(param, "Another field of the collection has this key.", holder)),
     }
 }
 

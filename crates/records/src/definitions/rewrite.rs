@@ -42,12 +42,12 @@ const SLICE: i64 = 200;
 pub enum Step {
     /// Take the values of a deleted field out.
     Remove {
-        /// Its key.
+        /// The key of the field.
         key: String,
     },
     /// Convert the values of a field, which had another type.
     Convert {
-        /// Its key.
+        /// The key of the field.
         key: String,
         /// The type it had.
         from: FieldType,
@@ -92,12 +92,12 @@ impl RewritePlan {
     }
 }
 
-/// How far a change of all items is.
+/// The progress of a change of all items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Progress {
-    /// Items that are done.
+    /// The number of items processed.
     pub items_done: i64,
-    /// Items in all, when it began; above 100,000 as they were counted last.
+    /// The total number of items when the change started. Above 100,000, the last counted number.
     pub items_total: i64,
 }
 

@@ -23,44 +23,44 @@ const BATCH: i64 = 1_000;
 /// Examples of each outcome.
 const MOST_EXAMPLES: usize = 5;
 
-/// What a change of a field does to the values of items, live and in the trash.
+/// The effect of a field change on the values of items, live and in the trash.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversionReport {
-    /// Items that were looked at.
+    /// The number of items that were checked.
     pub items_seen: i64,
-    /// Whether there are more, which were not.
+    /// Whether only a part of the items was checked.
     pub sampled: bool,
-    /// Values that stay as they are.
+    /// Values that stay the same.
     pub kept: i64,
-    /// Values that are written otherwise, and say the same.
+    /// Values that are converted without loss.
     pub changed: i64,
-    /// Values that lose a part: decimals, all but the first choice.
+    /// Values that are truncated, such as decimals or all but the first choice.
     pub cut: i64,
     /// Values that would be lost.
     pub would_be_null: i64,
-    /// Items that have no value, before or after.
+    /// Items without a value, before and after.
     pub empty: i64,
     /// Values that stay and are texts of white space only.
     #[serde(skip)]
     blank: i64,
-    /// Some of the values that do not stay as they are.
+    /// Examples of values that change.
     pub examples: Vec<ConversionExample>,
 }
 
-/// What becomes of a value.
+/// The result of converting a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversionExample {
-    /// The item.
+    /// The id of the item.
     pub item_id: ItemId,
-    /// What becomes of it.
+    /// The result for the value.
     pub outcome: Outcome,
-    /// The value as it is.
+    /// The present value.
     pub old: Value,
-    /// The value as it would be.
+    /// The converted value.
     pub new: Value,
 }
 
-/// What can become of a value.
+/// The result of converting a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -6,11 +6,11 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to an index.
+/// An event of an index.
 #[derive(Event)]
 #[event(scope = "collections:read", subject = "collection", id = "index.collection_id")]
 pub enum IndexEvent {
-    /// An index was built; queries use it.
+    /// An index is ready. Queries use it.
     #[event(name = "index.ready")]
     Ready(IndexReady),
 }

@@ -52,7 +52,7 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
                 if whole { Ok(()) } else { Err(JobError::hand_back()) }
             }
         }),
-        Job::after(AUTO_INDEX, "queries would profit from an index", "makes it", move |job| {
+        Job::after(AUTO_INDEX, "queries would profit from an index", "creates it", move |job| {
             let shapes = wishing.clone();
             async move {
                 let request: IndexRequest = job.payload.parse().map_err(JobError::give_up)?;

@@ -12,8 +12,7 @@ pub use events::IndexEvent;
 
 use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};
 use fields::{Family, Part};
-use model::{Code, Error, JsonText, Result};
-use serde_json::json;
+use model::{Error, JsonText, Result};
 use store::Tx;
 
 /// Begins an index. The caller holds the collection ([`shape::for_change`]).
@@ -30,8 +29,7 @@ pub fn create(
     let there = table::rows(tx, shape.collection)?;
     let text = JsonText::of(&parts);
     if let Some(row) = there.iter().find(|row| row.kind == kind && row.parts == text) {
-        return Err(Error::new(Code::DuplicateValue, "There is such an index already.")
-            .with("details", json!({ "existing_id": row.id })));
+        return Err(Error::duplicate("fields", "There is already an index of these fields.", row.id));
     }
     table::refuse_too_many(tx, shape.collection, 1)?;
     let row = table::begin(tx, shape, kind, parts, origin)?;

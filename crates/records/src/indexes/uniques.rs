@@ -26,7 +26,7 @@ pub fn keys(shape: &Shape, keys: &[Vec<String>]) -> Result<Vec<Vec<FieldId>>, Fi
     for (place, names) in keys.iter().enumerate() {
         let param = format!("settings.unique_keys[{place}]");
         if !(1..=3).contains(&names.len()) {
-            return Err(FieldError::new(param, "must name 1 to 3 fields"));
+            return Err(FieldError::new(param, "must have 1 to 3 fields"));
         }
         let mut set = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -49,7 +49,7 @@ pub fn keys(shape: &Shape, keys: &[Vec<String>]) -> Result<Vec<Vec<FieldId>>, Fi
             set.extend(field.map(|field| field.id));
         }
         if sets.contains(&set) {
-            return Err(FieldError::new(param, "is there twice"));
+            return Err(FieldError::new(param, "must not contain the same id twice"));
         }
         sets.push(set);
     }

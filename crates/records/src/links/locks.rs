@@ -98,7 +98,7 @@ impl Holding {
         for id in ids {
             let holder = self.0.get(&id).and_then(|row| row.locked_by.as_ref());
             if let Some(holder) = holder.filter(|_| self.has(collection, id)) {
-                let message = format!("Item {id} is locked, and the link would change it; unlock it first.");
+                let message = format!("The link would change item {id}, which is locked. Unlock it first.");
                 return Err(Error::new(Code::ItemLocked, message)
                     .with("details", json!({ "item_id": id, "locked_by": holder })));
             }

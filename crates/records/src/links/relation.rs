@@ -167,7 +167,7 @@ fn link_change(
     after: Vec<ItemId>,
 ) -> Result<LinkChange> {
     let Some(ends) = ends(tx, writer.shapes, writer.shape, field)? else {
-        return Ok(Err(Problem::new("not_found", "points to no collection")));
+        return Ok(Err(Problem::new("not_found", "refers to no collection")));
     };
     let before = match old {
         Some(old) => table::pointed_to(tx, old.id, field.id, MOST_RELATED + 1)?,
@@ -177,12 +177,11 @@ fn link_change(
         return Ok(Ok(None));
     }
     if before.len() > MOST_RELATED {
-        let message =
-            "points to more than 1,000 items, which a value cannot list; change its links one by one";
+        let message = "has more than 1,000 items, which a value cannot contain; change its links one by one";
         return Ok(Err(Problem::new("too_many_links", message)));
     }
     if ends.target == writer.shape.collection && old.is_some_and(|old| after.contains(&old.id)) {
-        return Ok(Err(Problem::new("self_link", "must not name the item itself")));
+        return Ok(Err(Problem::new("self_link", "must not contain the item itself")));
     }
     Ok(Ok(Some(Pointing { ends, key: field.key.clone(), before, after })))
 }
@@ -192,7 +191,10 @@ fn no_such(missing: &[i64], what: &str) -> Problem {
     let shown: Vec<String> = missing.iter().take(20).map(ToString::to_string).collect();
     let more = missing.len().saturating_sub(shown.len());
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Problem::new("not_found", format!("names what is not among the {what}: {}{rest}", shown.join(", ")))
+    Problem::new(
+        "not_found",
+        format!("contains ids that are not among the {what}: {}{rest}", shown.join(", ")),
+    )
 }
 
 /// Checks that contacts, users and files exist.
@@ -317,7 +319,7 @@ pub struct New<'a> {
     pub to: ItemId,
     /// A word for what it is.
     pub role: Option<&'a str>,
-    /// A remark.
+    /// A note.
     pub note: Option<&'a str>,
     /// Its place; behind the last where none is given.
     pub position: Option<i64>,
@@ -394,7 +396,7 @@ pub fn link_exists(link: LinkId, item: ItemId, to: Option<ItemId>) -> Error {
     let to_text = to.map_or_else(String::new, |to| format!(" to item {to}"));
     Error::new(
         Code::LinkExists,
-        format!("Item {item} is linked{to_text} already, and can be linked to one only."),
+        format!("Item {item} is already linked{to_text} and can have only one link."),
     )
     .with("details", json!({ "existing_id": link, "item_id": item, "to": to }))
 }

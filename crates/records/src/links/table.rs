@@ -372,7 +372,7 @@ pub fn revise(
 /// What relation fields are, with both of their ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
-    /// The field.
+    /// The id of the field.
     pub field: FieldId,
     /// Whether an item points to one at most.
     pub one: bool,

@@ -210,8 +210,7 @@ fn refuse_pointed_to(tx: &mut Tx, row: &ItemRow, field: FieldId, key: &str) -> R
     if items.is_empty() {
         return Ok(());
     }
-    let message =
-        format!("Item {} is pointed to by `{key}` of other items, which forbids its deletion.", row.id);
+    let message = format!("Other items refer to item {} by `{key}`, which restricts its deletion.", row.id);
     Err(Error::new(Code::ResourceInUse, message)
         .with("details", json!({ "item_id": row.id, "field_key": key, "item_ids": items })))
 }

@@ -33,14 +33,14 @@ const MOST_METRICS: usize = 10;
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 struct AggregateQuery {
-    /// What is computed, up to 10, with commas between: `count`, `sum:price`, `avg:price`, `min:price`, `max:price`,
+    /// Up to 10 functions, separated by commas: `count`, `sum:price`, `avg:price`, `min:price`, `max:price`,
     /// `distinct:status`.
     #[param(default = "count")]
     metrics: Option<String>,
-    /// Up to 2 fields with commas between; equal values make a group. Dates and times may be cut: `created_at:month`, to
-    /// `day`, `week` (from Monday), `month`, `quarter` or `year`.
+    /// Up to 2 fields to group by, separated by commas. Dates and times can be truncated, as in `created_at:month`, to
+    /// `day`, `week` (starting on Monday), `month`, `quarter` or `year`.
     group_by: Option<String>,
-    /// The IANA time zone in which times are cut.
+    /// The IANA time zone for truncated times.
     #[param(default = "UTC")]
     time_zone: Option<String>,
 }
@@ -64,25 +64,25 @@ impl FromInput for Aggregation {
     }
 }
 
-/// Numbers about items.
+/// The result of an aggregation.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Aggregate {
     /// Always `aggregate`.
     pub object: &'static str,
-    /// The groups, in the order of their values, items without a value last; one without `group_by`.
+    /// The groups, ordered by their values. Items without a value come last. A single group without `group_by`.
     pub groups: Vec<AggregateGroup>,
 }
 
 /// A group of items.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AggregateGroup {
-    /// What they have in common, by the names in `group_by`; a time that is cut is the first day of its span.
+    /// The values of the group, by the names in `group_by`. A truncated time is the first day of its period.
     #[schema(value_type = Object)]
     pub group: Map<String, Value>,
-    /// The numbers, by the names in `metrics`. A group in which nothing has a value has `null` for all but counts.
+    /// The results by the names in `metrics`. Without values, all but counts are `null`.
     #[schema(value_type = Object)]
     pub values: Map<String, Value>,
-    /// Why numbers in `values` are `null` although there are values to compute them from, by the names in `metrics`.
+    /// Why results in `values` are `null` although there are values, by the names in `metrics`.
     pub errors: BTreeMap<String, ComputedError>,
 }
 
@@ -198,13 +198,16 @@ impl AggregateRequest {
             .map_err(|_| Error::invalid("time_zone", "must be a time zone such as Europe/Madrid"))?;
         let metrics = comma_list(query.metrics.as_deref().unwrap_or("count"), "metrics")?;
         if metrics.len() > MOST_METRICS {
-            return Err(Error::invalid("metrics", format_args!("must name at most {MOST_METRICS}")));
+            return Err(Error::invalid(
+                "metrics",
+                format_args!("must have at most {MOST_METRICS} functions"),
+            ));
         }
         let metrics = metrics.into_iter().map(|one| metric(shape, one)).collect::<Result<_>>()?;
         let levels = query.group_by.as_deref().map(|text| comma_list(text, "group_by")).transpose()?;
         let levels = levels.unwrap_or_default();
         if levels.len() > MOST_LEVELS {
-            return Err(Error::invalid("group_by", format_args!("must name at most {MOST_LEVELS} fields")));
+            return Err(Error::invalid("group_by", format_args!("must have at most {MOST_LEVELS} fields")));
         }
         let levels = levels.into_iter().map(|one| level(shape, one)).collect::<Result<_>>()?;
         Ok(Self { metrics, levels, zone })
@@ -245,8 +248,9 @@ impl AggregateRequest {
                 named.insert(level.name.clone(), self.cut(shape, level, record, &mut place));
             }
             if groups.len() >= MOST_GROUPS && !groups.contains_key(&place) {
-                let rule =
-                    format!("makes more than {MOST_GROUPS} groups; narrow the filter or cut times wider");
+                let rule = format!(
+                    "results in more than {MOST_GROUPS} groups; narrow the filter or truncate times further"
+                );
                 return Err(Error::invalid("group_by", rule));
             }
             let (_, tallies) = groups.entry(place).or_insert_with(|| (named, fresh()));
@@ -330,7 +334,7 @@ fn metric(shape: &Shape, text: &str) -> Result<Metric> {
         "max" => Function::Max,
         "distinct" => Function::Distinct,
         _ => {
-            let rule = "must be count, or sum, avg, min, max or distinct with a field, such as sum:price";
+            let rule = "must be `count`, or `sum`, `avg`, `min`, `max` or `distinct` with a field, such as `sum:price`";
             return Err(Error::invalid("metrics", rule));
         }
     };
@@ -338,7 +342,7 @@ fn metric(shape: &Shape, text: &str) -> Result<Metric> {
     let field = match (function, field) {
         (Function::Count, None) => return Ok(Metric { name, function, subject: None }),
         (Function::Count, Some(_)) => {
-            return Err(Error::invalid("metrics", "has `count`, which takes no field"));
+            return Err(Error::invalid("metrics", "has `count` with a field, which it does not support"));
         }
         (_, None) => return Err(Error::invalid("metrics", format_args!("has `{text}` without a field"))),
         (_, Some(field)) => field,
@@ -369,7 +373,12 @@ fn level(shape: &Shape, text: &str) -> Result<Level> {
                 "month" => Span::Month,
                 "quarter" => Span::Quarter,
                 "year" => Span::Year,
-                _ => return Err(Error::invalid("group_by", "must cut to day, week, month, quarter or year")),
+                _ => {
+                    return Err(Error::invalid(
+                        "group_by",
+                        "must be truncated to `day`, `week`, `month`, `quarter` or `year`",
+                    ));
+                }
             };
             (field, Some(span))
         }
@@ -380,7 +389,7 @@ fn level(shape: &Shape, text: &str) -> Result<Level> {
     if span.is_some() && !is_time {
         return Err(Error::invalid(
             "group_by",
-            format_args!("cuts `{field}`, which is neither a date nor a time"),
+            format_args!("truncates `{field}`, which is neither a date nor a time"),
         ));
     }
     Ok(Level { name: text.to_owned(), subject, span })

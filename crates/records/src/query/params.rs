@@ -5,12 +5,9 @@ use crate::schema::collection_views;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::Filter;
-use fields::filter::Comparison;
-use fields::filter::MOST_CONDITIONS;
-use fields::filter::Node;
-use fields::filter::Op;
-use fields::filter::subject;
-use fields::filter::unknown_op;
+use fields::filter::{
+    Comparison, FilterTree, MOST_CONDITIONS, Node, Op, filter_tree_text, subject, unknown_op,
+};
 use fields::saved::SavedQuery;
 use fields::sort;
 use fields::sort::Sort;
@@ -23,7 +20,7 @@ use serde_json::Value;
 use store::Read;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
 /// The parameters that say which items are parsed, and in which order.
 #[derive(Debug, Clone, Default)]
@@ -31,17 +28,14 @@ pub struct QueryParams {
     pairs: Vec<(String, String)>,
 }
 
-/// All but `filter`, which no plain type describes.
+/// All but `filter_tree` and `filter`, which no plain type describes.
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct RecordQueryParams {
-    /// Conditions as JSON: `{"and": […]}`, `{"or": […]}`, `{"not": {…}}` or `{"field": "price", "op": "gt", "value": 5}`,
-    /// at most 5 levels deep and 100 conditions in all. They hold beside those of `filter`.
-    filter_tree: Option<String>,
-    /// Up to 4 fields, the most important first, with `-` before those whose greater values come first:
-    /// `-price,name`. Items without a value come last. Without it the newest come first.
+    /// Up to 4 fields, separated by commas, most significant first, with a leading `-` for descending order:
+    /// `-price,name`. Items without a value come last. Newest first if not given.
     sort: Option<String>,
-    /// A saved view: its conditions hold beside those given here, its order where none is given here.
+    /// A saved view. Its filter is combined with that of the request. Its order applies if the request has none.
     view_id: Option<i64>,
 }
 
@@ -55,16 +49,33 @@ impl FromInput for QueryParams {
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
-        let values = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(true)));
+        describe.schema::<FilterTree>();
+        let tree = ParameterBuilder::new()
+            .name("filter_tree")
+            .parameter_in(ParameterIn::Query)
+            .description(Some(
+                "The filter as JSON text, the form for programs; `FilterTree` is its schema. A tree is a condition such as \
+                 `{\"field\": \"price\", \"op\": \"gt\", \"value\": 5}`, or `{\"and\": [...]}`, `{\"or\": [...]}` or \
+                 `{\"not\": {...}}` of other trees. At most 5 levels deep, with at most 100 conditions. Combined with \
+                 `filter`, both must hold.",
+            ))
+            .schema(Some(filter_tree_text()));
+        describe.parameter(tree.build());
+        // What generators of clients can send: they know no objects within objects.
+        let plain = [Type::String, Type::Number, Type::Boolean];
+        let plain = ObjectBuilder::new().schema_type(SchemaType::from_iter(plain));
+        let values = ObjectBuilder::new().additional_properties(Some(Schema::from(plain)));
         let filter = ParameterBuilder::new()
             .name("filter")
             .parameter_in(ParameterIn::Query)
             .style(Some(ParameterStyle::DeepObject))
             .explode(Some(true))
             .description(Some(
-                "Conditions that must all hold: `filter[status]=open`, `filter[price][gt]=5`, \
-                 `filter[tag][in][]=a&filter[tag][in][]=b`. The operators are `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, \
-                 `like`, `ilike` and `in`; `GET /items/filter-operators` tells which type takes which.",
+                "For people and command lines; programs use `filter_tree`. Conditions that must all hold, written \
+                 `filter[<field>]=<value>` for equality: `filter[status]=open`. With an operator: \
+                 `filter[price][gt]=5`, and `filter[tag][in][]=a&filter[tag][in][]=b` for a list. The operators are \
+                 `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, `like`, `ilike` and `in`; `GET /items/filter-operators` lists \
+                 those of each field type. Generated clients can send only the form without an operator.",
             ))
             .schema(Some(values));
         describe.parameter(filter.build());
@@ -122,7 +133,7 @@ impl QueryParams {
                 Some(op) => Op::parse(op).ok_or_else(|| unknown_op(param.clone()))?,
             };
             if is_element && op != Op::In {
-                return Err(Error::invalid(param, "takes a list with the operator `in` only"));
+                return Err(Error::invalid(param, "supports lists only for the operator `in`"));
             }
             let is_json = subject.family(shape) == Some(Family::Json);
             let value = match text.as_str() {

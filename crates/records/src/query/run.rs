@@ -30,7 +30,7 @@ const RETRY_AFTER_SECONDS: i64 = 10;
 pub struct PlacedRow {
     /// Its place in the order.
     pub place: Vec<u8>,
-    /// The item.
+    /// The id of the item.
     pub row: ItemRow,
 }
 
@@ -132,7 +132,7 @@ impl Spending {
     /// 503 `service_unavailable` where it has taken longer than any query should: the machine has too much to do.
     pub(crate) fn is_within_budget(&self) -> Result<bool> {
         if self.began.elapsed() >= self.budget.timeout {
-            let message = "The service has too much to do at the moment to answer this query.";
+            let message = "The service is too busy to execute this query. Retry it later.";
             return Err(Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER_SECONDS));
         }
         Ok(self.rows < self.budget.rows && self.bytes < self.budget.bytes)
@@ -223,7 +223,7 @@ impl<'a> Visit<'a> {
         } else {
             format!("index {}", named.join(" and "))
         };
-        let message = format!("The query would look at too many items; {advice}.");
+        let message = format!("The query would read too many items: {advice}.");
         let details = json!({ "fields": fields, "visited": self.spending.rows });
         Err(Error::new(Code::QueryTooExpensive, message).with("details", details))
     }

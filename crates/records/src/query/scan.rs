@@ -37,7 +37,7 @@ macro_rules! first {
 pub struct Place {
     /// Its key in the index that is scanned; empty where none is.
     pub k: Vec<u8>,
-    /// The item.
+    /// The id of the item.
     pub id: i64,
 }
 
@@ -53,7 +53,7 @@ pub enum ScanSource {
     },
     /// The items with keys in these ranges of an index, range by range.
     Keys {
-        /// The index.
+        /// The id of the index.
         index: IndexId,
         /// The ranges, in the order in which they are scanned.
         ranges: VecDeque<Range>,
@@ -62,14 +62,14 @@ pub enum ScanSource {
     },
     /// The items that point to one of these by a relation field.
     Links {
-        /// The field.
+        /// The id of the field.
         field: FieldId,
         /// The ids of what they point to, as text.
         to: VecDeque<String>,
     },
     /// The item that a unique index knows by this digest.
     Unique {
-        /// The index.
+        /// The id of the index.
         index: IndexId,
         /// The digest.
         digest: Vec<u8>,

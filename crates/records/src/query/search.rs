@@ -44,8 +44,8 @@ pub struct Search {
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 struct SearchQuery {
-    /// Words that items must all contain; the last may be the beginning of one. `"…"` is a phrase, and `name:` before
-    /// either looks in that field only.
+    /// Words that items must contain; the last one may be a prefix. `"…"` is a phrase, and a leading `name:` restricts
+    /// the word or phrase to the field `name`.
     #[param(min_length = 1, max_length = 500)]
     q: String,
 }
@@ -96,7 +96,7 @@ impl Search {
     ) -> Result<FoundPage> {
         if page.page.saturating_mul(page.limit) > LAST {
             let rule = format!(
-                "times `limit` must be at most {LAST}; list items with a filter and a cursor instead"
+                "multiplied by `limit` must be at most {LAST}; use the item list with a cursor instead"
             );
             return Err(Error::invalid("page", rule));
         }
@@ -129,13 +129,13 @@ impl Search {
 /// How items were found.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct SearchFacts {
-    /// Whether `total` counts all; otherwise there are more.
+    /// Whether `total` is exact. Otherwise there are more items.
     pub total_is_exact: bool,
-    /// What decides the order.
+    /// How the results are ordered.
     pub ranking: Ranking,
 }
 
-/// What decides the order of what was found.
+/// How search results are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ranking {
@@ -295,7 +295,7 @@ impl Ranker<'_> {
 }
 
 fn too_many_to_sort() -> Error {
-    let message = "The search finds too many items to sort; leave `sort` out or look for more words.";
+    let message = "The search matches too many items to sort. Omit `sort`, or search for more words.";
     Error::new(model::Code::QueryTooExpensive, message)
 }
 

@@ -30,7 +30,7 @@ const MOST_KEPT: usize = 10_000;
 pub struct IndexRequest {
     /// The tenant.
     pub workspace_id: WorkspaceId,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
     /// What it goes by.
     pub parts: Vec<Part>,

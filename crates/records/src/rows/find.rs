@@ -82,7 +82,7 @@ pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
 pub fn refuse_locked(row: &ItemRow) -> Result<()> {
     match &row.locked_by {
         None => Ok(()),
-        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked; unlock it first.")
+        Some(holder) => Err(Error::new(Code::ItemLocked, "The item is locked. Unlock it first.")
             .with("details", json!({ "locked_by": holder, "locked_at": row.locked_at }))),
     }
 }

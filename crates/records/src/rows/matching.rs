@@ -32,7 +32,7 @@ const SLICE: i64 = 5_000;
 /// The most items that are looked at for one row: those whose values begin alike.
 const MOST_ALIKE: usize = 5_000;
 
-/// What becomes of a row whose item is there already.
+/// What to do with a row whose item exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMatch {
@@ -137,14 +137,17 @@ impl Matcher {
             return Ok(Self { fields: Vec::new(), strategy: Strategy::ExternalKey });
         }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
-            return Err(Error::invalid("match_on", format_args!("must name 1 to {MOST_FIELDS} fields")));
+            return Err(Error::invalid("match_on", format_args!("must have 1 to {MOST_FIELDS} fields")));
         }
         let mut errors = Vec::new();
         let mut fields = Vec::new();
         for (place, name) in match_on.iter().enumerate() {
             match matchable(shape, name) {
                 Ok(field) if fields.contains(&field.id) => {
-                    errors.push(FieldError::new(format!("match_on[{place}]"), "is there twice"));
+                    errors.push(FieldError::new(
+                        format!("match_on[{place}]"),
+                        "must not contain the same id twice",
+                    ));
                 }
                 Ok(field) => fields.push(field.id),
                 Err(problem) => errors.push(problem.at(format!("match_on[{place}]"))),
@@ -242,7 +245,7 @@ fn one_error(error: FieldError) -> Error {
 }
 
 fn needed(shape: &Shape, param: &str) -> Error {
-    let rule = format!("is needed to find the {}", shape.kind.noun);
+    let rule = format!("is required to identify the {}", shape.kind.noun);
     one_error(Problem::new("required", rule).at(param))
 }
 
@@ -252,7 +255,10 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
         return Err(Problem::new("unknown_field", format!("is not a field of this {}{near}", shape.noun())));
     };
     if field.kind.is_read_only() || !field.family().is_ordered() || field.family() == Family::Json {
-        return Err(Problem::new("not_matchable", "must be a field with one value that can be written"));
+        return Err(Problem::new(
+            "not_matchable",
+            "must be a field with a single value that is not computed",
+        ));
     }
     Ok(field)
 }
@@ -377,7 +383,7 @@ impl Table {
 fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
     let names: Vec<&str> = fields.iter().filter_map(|id| Subject::Field(*id).name(shape)).collect();
     let message = format!(
-        "The {} has too many {}s to look at each. Make `{}` unique, or create an index on it.",
+        "The {} has too many {}s to search without an index. Make `{}` unique, or create an index on it.",
         shape.noun(),
         shape.kind.noun,
         names.join("`, `")

@@ -43,8 +43,10 @@ pub fn put(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, spot: Spot) -> Result
     }
     let place = place::between(low.as_deref(), high.as_deref());
     if place.len() > LONGEST {
-        let message =
-            format!("There is no room left between the two {}s; move one of them.", editor.shape.kind.noun);
+        let message = format!(
+            "There is no position left between the two {}s. Move one of them first.",
+            editor.shape.kind.noun
+        );
         return Err(Error::new(Code::LimitReached, message));
     }
     let draft = Draft { data: row.values()?, external_key: row.external_key.clone(), position: Some(place) };

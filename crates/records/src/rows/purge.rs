@@ -4,16 +4,17 @@
 
 use super::find;
 use super::write::Writer;
-use crate::Author;
 use crate::links;
 use crate::schema::{collections, item_activity, items};
 use crate::shape::{self, CollectionSettings, Shapes};
+use crate::{Author, activity};
 use ::jobs::{JobContext, JobError};
 use diesel::prelude::*;
 use model::{Code, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::logs::Retention;
 use store::{Read, Tx};
 
 /// Deletes what was in the trash for 30 days, every hour.
@@ -35,7 +36,7 @@ const AT_ONCE: i64 = 1_000;
 const SLICE: i64 = 100;
 
 /// Activity entries of one transaction.
-const ENTRIES: i64 = 1_000;
+const ENTRIES: i64 = 500;
 
 /// A trash that is emptied in the background.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -192,14 +193,15 @@ fn purge(
 ///
 /// # Errors
 /// The database's.
-pub async fn forget(job: JobContext) -> Result<(), JobError> {
+pub async fn forget(job: JobContext, retention: Retention) -> Result<(), JobError> {
     let mut after = CollectionId(i64::MIN);
     loop {
         let Some((id, settings)) = job.db.read(move |read| next_collection(read, after)).await? else {
             return Ok(());
         };
         let settings: CollectionSettings = settings.parse()?;
-        let until = job.db.now().plus_seconds(-settings.activity_retention_days * 24 * 3600);
+        let days = settings.activity_retention_days.min(retention.days);
+        let until = job.db.now().plus_seconds(-days * 24 * 3600);
         while job.db.write(move |tx| forget_slice(tx, id, until)).await? {
             if job.soft.is_cancelled() {
                 return Err(JobError::hand_back());
@@ -230,10 +232,9 @@ fn forget_slice(tx: &mut Tx, collection: CollectionId, until: Timestamp) -> Resu
         .load(tx.connection())?;
     let old: Vec<i64> =
         oldest.iter().take_while(|(_, created_at)| *created_at <= until).map(|(id, _)| *id).collect();
-    let Some(last) = old.last() else { return Ok(false) };
-    let gone = item_activity::table
-        .filter(item_activity::collection_id.eq(collection))
-        .filter(item_activity::id.le(*last));
-    diesel::delete(gone).execute(tx.connection())?;
+    if old.is_empty() {
+        return Ok(false);
+    }
+    activity::delete(tx, &old)?;
     Ok(old.len() == oldest.len())
 }

@@ -110,7 +110,7 @@ fn allowed(field: &Field, value: Option<Value>, stored: Option<&Value>) -> Resul
     match keys.iter().filter(archived).find(|key| !had(key)) {
         Some(key) => Err(Problem::new(
             "unknown_option",
-            format!("has an archived choice `{key}`, which new values cannot take"),
+            format!("has the archived choice `{key}`, which new values cannot use"),
         )),
         None => Ok(value),
     }

@@ -19,7 +19,7 @@ use fields::Data;
 use fields::FieldType;
 use fields::computed;
 use model::{Code, CollectionId, Error, ItemId, JsonText, Result, Timestamp};
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::{AnyConnection, CachedChange, Tx, each};
 
 /// The most bytes of an item's values as JSON.
@@ -423,7 +423,5 @@ pub(crate) fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Resul
 }
 
 fn taken_key(shape: &Shape, holder: Option<ItemId>) -> Error {
-    Error::new(Code::DuplicateValue, format!("Another {} has this external key.", shape.kind.noun))
-        .param("external_key")
-        .with("details", json!({ "existing_id": holder }))
+    Error::duplicate("external_key", format!("Another {} has this external key.", shape.kind.noun), holder)
 }

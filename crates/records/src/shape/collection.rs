@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 text_enum! {
-    /// Whether a collection is in use.
+    /// The state of a collection.
     pub enum CollectionStatus {
         /// In use.
         Active = "active",
@@ -54,23 +54,23 @@ impl CollectionRow {
     /// `invalid_state`.
     pub fn refuse_archived(&self) -> Result<()> {
         if self.status == CollectionStatus::Archived {
-            return Err(Error::new(Code::InvalidState, "The collection is archived; unarchive it first.")
+            return Err(Error::new(Code::InvalidState, "The collection is archived. Unarchive it first.")
                 .with("details", serde_json::json!({ "state": self.status })));
         }
         Ok(())
     }
 }
 
-/// Settings of a collection.
+/// The settings of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
-    /// Days after which activity is forgotten.
+    /// The number of days for which activities are kept.
     #[schema(minimum = 1, maximum = 3650)]
     pub activity_retention_days: i64,
-    /// Whether items may be commented on.
+    /// Whether items can be commented on.
     pub comments_enabled: bool,
-    /// Sets of up to 3 fields, by key, whose values together are unique.
+    /// Combinations of up to 3 fields, by key, whose values must be unique together.
     #[schema(max_items = 10)]
     pub unique_keys: Vec<Vec<String>>,
 }

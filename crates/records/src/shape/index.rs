@@ -29,9 +29,9 @@ pub struct IndexRow {
 /// An index, as reads and writes of items need it.
 #[derive(Debug, Clone)]
 pub struct Index {
-    /// The index.
+    /// The id of the index.
     pub id: IndexId,
-    /// What it holds.
+    /// The type of index.
     pub kind: IndexKind,
     /// What it orders by.
     pub parts: Vec<Part>,
@@ -40,26 +40,25 @@ pub struct Index {
 }
 
 text_enum! {
-    /// What an index holds of an item.
+    /// The type of an index.
     pub enum IndexKind {
-        /// The value of one field.
+        /// The values of one field.
         Single = "single",
-        /// The values of several fields, one after the other, each in its direction; equal ones by id in the direction of
-        /// the last.
+        /// The combined values of several fields, each in its direction.
         Composite = "composite",
-        /// Each element of a value that is a set.
+        /// Each element of values with several elements.
         Set = "set",
-        /// The digest of the values of one or more fields, which no two live items share.
+        /// The values of one or more fields, which must be unique among live items.
         Unique = "unique",
     }
 }
 
 text_enum! {
-    /// Who asked for an index.
+    /// What created an index.
     pub enum IndexOrigin {
-        /// Somebody, by `createIndex`: it stays until they delete it.
+        /// A request. The index stays until it is deleted.
         User = "user",
-        /// The service, because queries were slow without: it goes when nobody needs it for 60 days.
+        /// The service, because queries were slow without it. It is deleted when it has not been used for 60 days.
         Auto = "auto",
         /// A unique field or a unique key of the collection.
         Unique = "unique",
@@ -69,15 +68,15 @@ text_enum! {
 }
 
 text_enum! {
-    /// How far an index is.
+    /// The status of an index.
     pub enum IndexStatus {
-        /// Writes keep it up, and a job fills in what was there before.
+        /// Existing items are being indexed.
         Building = "building",
         /// Queries use it.
         Ready = "ready",
-        /// It could not be built: values that should be unique are not.
+        /// It could not be built, because values are not unique.
         Failed = "failed",
-        /// It was deleted, and a job takes its rows away.
+        /// It was deleted, and its entries are being removed.
         Dropping = "dropping",
     }
 }

@@ -58,7 +58,7 @@ pub struct RecordChange<'a> {
     pub shape: &'a Shape,
     /// The record, as it then is.
     pub row: &'a ItemRow,
-    /// What was done.
+    /// The type of activity.
     pub action: Action,
     /// By field, the old and the new values.
     pub changed: &'a Changes,
@@ -96,7 +96,7 @@ pub struct Shape {
     pub workspace: WorkspaceId,
     /// What its records are.
     pub kind: &'static Kind,
-    /// The collection.
+    /// The id of the collection.
     pub collection: CollectionId,
     /// The state of the shape: another one after every change.
     pub version: i64,

@@ -165,7 +165,7 @@ pub(super) enum KeyCommand {
         /// The client that a partner key operates when a request names none: its id or slug.
         #[arg(long, requires = "partner")]
         default_workspace: Option<String>,
-        /// What people call it.
+        /// The name for people.
         #[arg(long, default_value = "Command line", value_parser = values::name)]
         name: String,
         /// `live` or `test`.
@@ -202,7 +202,7 @@ pub(super) enum KeyCommand {
     },
     /// Revoke a key for good. It stops working within 10 seconds.
     Revoke {
-        /// Its id.
+        /// The id.
         #[arg(value_parser = values::key_id)]
         key: KeyId,
         #[command(flatten)]
@@ -210,7 +210,7 @@ pub(super) enum KeyCommand {
     },
     /// Set or remove a key's monthly Energy budget.
     Budget {
-        /// Its id.
+        /// The id.
         #[arg(value_parser = values::key_id)]
         key: KeyId,
         /// The most Energy money in a month, in cents.

@@ -1,11 +1,19 @@
 //! The command line. Every command that prints rows takes `--json`.
 
 mod admin;
+mod api;
 mod arguments;
+mod backup;
+mod client;
+mod completion;
 mod contract;
+mod doctor;
 mod events_document;
+mod login;
 mod output;
 mod partner;
+mod profile;
+mod secrets;
 mod tail;
 
 pub use contract::table;
@@ -14,14 +22,23 @@ pub use events_document::events_document;
 use crate::config::{Config, read_config};
 use crate::logging::Log;
 use crate::serve;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(name = "svc", version = crate::VERSION, about = "The agent automation service", arg_required_else_help = true)]
+#[command(
+    name = "svc",
+    version = crate::VERSION,
+    about = "The agent automation service",
+    after_help = "`svc serve --help` lists the settings of the service. All commands that use its database take them too.",
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(flatten)]
     config: Config,
+    /// Print help with all settings of the service.
+    #[arg(long, global = true, action = ArgAction::HelpLong)]
+    help_all: Option<bool>,
     #[command(subcommand)]
     command: Command,
 }
@@ -32,6 +49,13 @@ enum Command {
     Serve(Serve),
     /// Bring the database to the newest schema. `serve` does so by itself.
     Migrate {
+        #[command(flatten)]
+        json: arguments::Json,
+    },
+    /// Copy the SQLite database to a new file while the service runs.
+    Backup(backup::Backup),
+    /// Check the configuration and everything that the service depends on. Changes nothing.
+    Doctor {
         #[command(flatten)]
         json: arguments::Json,
     },
@@ -52,9 +76,20 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// The key under which secrets are encrypted.
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
     /// Events.
     #[command(subcommand)]
     Events(tail::EventsCommand),
+    /// Store the URL of a service and an API key, for `svc api` and `svc events tail`.
+    Login(login::Login),
+    /// Delete a stored URL and key.
+    Logout(login::Logout),
+    /// Send a request to the API of a service.
+    Api(api::Api),
+    /// Print a script that completes commands and flags in a shell.
+    Completion(completion::Completion),
 }
 
 #[derive(Args)]
@@ -64,12 +99,27 @@ struct Serve {
     demo: bool,
 }
 
+/// The command line, with the settings of the service shown in the help of `serve` only, or everywhere.
+fn command(command: clap::Command, help_all: bool) -> clap::Command {
+    if help_all {
+        return command;
+    }
+    let is_setting = |argument: &Arg| argument.is_global_set() && argument.get_id() != "help_all";
+    let visible: Vec<Arg> =
+        command.get_arguments().filter(|argument| is_setting(argument)).cloned().collect();
+    command
+        .mut_args(|argument| if is_setting(&argument) { argument.hide(true) } else { argument })
+        .mut_subcommand("serve", |serve| serve.args(visible))
+}
+
 /// Runs the command line. The exit code is 1 when a command failed, 2 when it made no sense.
 pub fn main() -> ExitCode {
     // Without a thread nothing else would work either.
     let Ok(log) = Log::start() else { return ExitCode::FAILURE };
     let done = read_config(Cli::command()).and_then(|command| {
-        let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+        let help_all = std::env::args_os().any(|argument| argument == "--help-all");
+        let matches = self::command(command, help_all).get_matches();
+        let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         log.install(&cli.config.log)?;
         run(cli)
     });
@@ -89,6 +139,13 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
             Ok(output::rows(&rows, json.json)?)
         }
+        Command::Backup(arguments) => backup::backup(&config, &arguments),
+        Command::Secrets(command) => secrets::run(&config, &command),
+        Command::Doctor { json } => doctor::run(config, json.json),
+        Command::Login(arguments) => client::run(login::login(arguments)),
+        Command::Logout(arguments) => login::logout(&arguments),
+        Command::Api(arguments) => client::run(api::call(arguments)),
+        Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => contract::print(&arguments),
         Command::Workspace(command) => {
             command.check()?;
@@ -97,9 +154,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Partner(command) => admin::run(&config, |db| partner::partner(db, command)),
         Command::Plan(command) => admin::run(&config, |db| admin::plan(db, command)),
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
-        Command::Events(tail::EventsCommand::Tail(arguments)) => {
-            actix_web::rt::System::new().block_on(tail::tail(arguments))
-        }
+        Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
     }
 }

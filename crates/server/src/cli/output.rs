@@ -1,7 +1,7 @@
 //! What commands print: a table for people, or JSON.
 
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Prints rows: as one JSON value with `--json`, else as aligned columns under the names of the first row's fields.
 ///
@@ -50,9 +50,22 @@ pub(super) fn object(value: &Value, json: bool) -> io::Result<()> {
 /// # Errors
 /// When standard output cannot be written to.
 pub(super) fn text(text: &str) -> io::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// Prints bytes as they are.
+///
+/// # Errors
+/// When standard output cannot be written to.
+pub(super) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(bytes)?;
     out.flush()
+}
+
+/// Whether a person reads what is printed.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Tells the person at the terminal something beside what is printed. What it is beside matters more than whether this
@@ -61,7 +74,8 @@ pub(super) fn aside(text: &str) {
     let _ = crate::logging::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-fn pretty(value: &Value) -> String {
+/// JSON for people, with a line break at its end.
+pub(super) fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 

@@ -1,11 +1,12 @@
 //! `svc events tail`: events as they happen, printed and, if asked, forwarded signed, as a webhook would be. A developer
 //! needs no public URL so.
 
+use super::client::{Client, Target, failure};
 use super::output;
 use crate::values::{http_url, whole};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use egress::{Connector, Limits, Policy, Request, Response, Url};
+use egress::{Connector, Limits, Method, Request, Response};
 use events::signing::{Signer, new_secret};
 use model::{Clock, SystemClock, SystemRandom};
 use serde_json::Value;
@@ -22,12 +23,6 @@ pub(super) enum EventsCommand {
 
 #[derive(Args)]
 pub(super) struct Tail {
-    /// A key with `events:read`.
-    #[arg(long, env = "SVC_KEY", hide_env_values = true)]
-    key: String,
-    /// Where the service is.
-    #[arg(long, default_value = "http://127.0.0.1:8080", value_parser = http_url)]
-    url: String,
     /// Only events of these types, separated by commas, such as `run.completed,contact.*`.
     #[arg(long)]
     types: Option<String>,
@@ -43,6 +38,9 @@ pub(super) struct Tail {
     /// End after so many events.
     #[arg(long, value_parser = whole::<u64, 1, { i64::MAX }>, allow_negative_numbers = true)]
     count: Option<u64>,
+    /// The key needs `events:read`.
+    #[command(flatten)]
+    target: Target,
 }
 
 /// Signs and posts events.
@@ -53,15 +51,13 @@ struct Forward {
 
 /// Runs until it is interrupted, or as many events have come as were asked for.
 pub(super) async fn tail(arguments: Tail) -> anyhow::Result<()> {
-    // The developer's own machine is the point of this, and whoever can type here can reach it anyway.
-    let policy = Policy::allowing(["0.0.0.0/0", "::/0", "localhost"])?;
-    let connector = Connector::new(policy)?;
+    let client = arguments.target.client()?;
     let forward =
         arguments.forward.as_ref().map(|url| Forward::new(url, arguments.secret.as_deref())).transpose()?;
     let mut after = arguments.after;
     let mut seen = 0;
     loop {
-        let (events, next) = match ask(&connector, &arguments, after).await {
+        let (events, next) = match ask(&client, &arguments, after).await {
             Ok(answer) => answer,
             Err(error) if error.is::<Refused>() => return Err(error),
             Err(error) => {
@@ -74,7 +70,7 @@ pub(super) async fn tail(arguments: Tail) -> anyhow::Result<()> {
         for event in events.iter().filter(|_| after.is_some()) {
             output::text(&format!("{event}\n"))?;
             if let Some(forward) = &forward {
-                forward.send(&connector, event).await;
+                forward.send(&client.connector, event).await;
             }
             seen += 1;
             if arguments.count.is_some_and(|count| seen >= count) {
@@ -97,35 +93,34 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-async fn ask(connector: &Connector, tail: &Tail, after: Option<i64>) -> anyhow::Result<(Vec<Value>, i64)> {
-    let mut url = Url::parse(&format!("{}/api/v1/events/live", tail.url.trim_end_matches('/')))
-        .context("--url is no URL")?;
+async fn ask(client: &Client, tail: &Tail, after: Option<i64>) -> anyhow::Result<(Vec<Value>, i64)> {
+    let mut query = Vec::new();
     if let Some(after) = after {
-        url.query_pairs_mut().append_pair("after", &after.to_string()).append_pair("limit", "100");
+        query.push(("after".to_owned(), after.to_string()));
+        query.push(("limit".to_owned(), "100".to_owned()));
     }
     if let Some(types) = &tail.types {
-        url.query_pairs_mut().append_pair("types", types);
+        query.push(("types".to_owned(), types.clone()));
     }
-    let request = Request::get(url).header("authorization", format!("Bearer {}", tail.key)).limits(Limits {
+    let request = client.request(Method::GET, "/events/live", &query)?.limits(Limits {
         total: Duration::from_secs(60),
         max_response_bytes: 16 * 1024 * 1024,
         ..Limits::default()
     });
-    let response = connector.send(request).await.context("the service does not answer")?;
+    let response = client.connector.send(request).await.context("the service does not answer")?;
     read(&response)
 }
 
 fn read(response: &Response) -> anyhow::Result<(Vec<Value>, i64)> {
-    let body: Value = serde_json::from_slice(&response.body).context("the answer is not JSON")?;
     if response.status != 200 {
-        let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
-        let text = format!("the service answered {}: {message}", response.status);
+        let text = failure(response);
         // Of these, asking again makes nothing better.
         if (400..500).contains(&response.status) && response.status != 429 {
             return Err(Refused(text).into());
         }
         bail!(text);
     }
+    let body: Value = serde_json::from_slice(&response.body).context("the answer is not JSON")?;
     let events = body.get("data").and_then(Value::as_array).cloned().unwrap_or_default();
     let next = body.get("next_after").and_then(Value::as_i64).context("the answer has no `next_after`")?;
     Ok((events, next))

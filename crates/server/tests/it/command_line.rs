@@ -14,6 +14,8 @@ const SVC: &str = env!("CARGO_BIN_EXE_svc");
 fn svc(folder: &Path) -> Command {
     let mut command = Command::new(SVC);
     command.current_dir(folder).stdin(Stdio::null());
+    // No profile of whoever runs the tests.
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("SVC_")) {
         command.env_remove(name);
     }
@@ -185,6 +187,56 @@ async fn the_demo_is_made_once_and_kept() {
 }
 
 #[test]
+fn settings_are_shown_by_serve_and_by_help_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = |words: &[&str]| text(&svc(folder.path()).args(words).output().unwrap());
+    let setting = "--database-url";
+    for words in [
+        &["--help"][..],
+        &["-h"],
+        &["help", "key"],
+        &["key", "create", "--help"],
+        &["doctor", "-h"],
+        &["api", "--help"],
+        &["openapi", "--help"],
+    ] {
+        assert!(!help(words).contains(setting), "{words:?}");
+    }
+    for words in [
+        &["serve", "--help"][..],
+        &["serve", "-h"],
+        &["--help-all"],
+        &["key", "create", "--help-all"],
+        &["openapi", "--help-all"],
+    ] {
+        assert!(help(words).contains(setting), "{words:?}");
+    }
+    // Hidden, but taken.
+    text(&svc(folder.path()).args(["migrate", setting, "sqlite:x.db"]).output().unwrap());
+    assert!(folder.path().join("x.db").exists());
+}
+
+#[test]
+fn bash_completes_commands_and_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let complete = |line: &str| {
+        let script = "source <(\"$0\" completion bash) || exit 1\n\
+            COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n\
+            _svc svc \"${COMP_WORDS[$COMP_CWORD]}\" \"${COMP_WORDS[$COMP_CWORD - 1]}\"\n\
+            echo \"${COMPREPLY[@]}\"";
+        let mut bash = Command::new("bash");
+        text(&bash.current_dir(folder.path()).args(["-c", script, SVC, line]).output().unwrap())
+    };
+    assert_eq!(complete("svc works").trim(), "workspace");
+    assert_eq!(complete("svc key cre").trim(), "create");
+    assert_eq!(complete("svc api --inc").trim(), "--include");
+    for (shell, line) in [("zsh", "#compdef svc"), ("fish", "complete -c svc")] {
+        let script = text(&svc(folder.path()).args(["completion", shell]).output().unwrap());
+        assert!(script.contains(line), "{shell}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -237,6 +289,27 @@ fn what_is_wrong_is_told_before_anything_is_made() {
         ("events tail --key x --url nonsense", "http:// or https://"),
         ("events tail --key x --forward nonsense", "http:// or https://"),
         ("events tail --key x --count 0", "a whole number of at least 1"),
+        ("secrets rotate --wait -5", "a whole number from 0 to 3600"),
+        ("secrets rotate --wait 3601", "a whole number from 0 to 3600"),
+        (
+            "serve --secret-key-previous c2hvcnQ=",
+            "SVC_SECRET_KEY_PREVIOUS: the secret key must have 32 bytes",
+        ),
+        ("doctor --model-fast nonsense --database-connections 0", "a whole number from 1 to 1000"),
+        ("login --url nonsense --key x", "http:// or https://"),
+        ("login --url http://127.0.0.1:1 --key=", "visible characters"),
+        ("login --url http://127.0.0.1:1 --key x --profile ../x", "letters, digits"),
+        ("login --url http://127.0.0.1:1", "--key -"),
+        ("login --url http://127.0.0.1:1 --key x", "does not answer"),
+        ("logout --profile absent", "there is no profile `absent`"),
+        ("api GET /me", "svc login"),
+        ("api FETCH /me", "must be GET, POST"),
+        ("api GET /me --key x --query name", "must be name=value"),
+        ("api GET /me --key x --header name", "must be `Name: value`"),
+        ("api GET /me --key x --url ftp://x", "http:// or https://"),
+        ("api POST /runs --key x -d @absent.json", "reading absent.json"),
+        ("api GET /me --key x --url http://127.0.0.1:1", "does not answer"),
+        ("completion tcsh", "bash, zsh, fish"),
     ] {
         let output = svc(folder.path()).args(words.split(' ')).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -61,7 +61,7 @@ impl Document {
     }
 
     fn op(&self, path: &str, method: &str, op: &Value) -> Op {
-        let scopes = op["security"][0]["api_key"].as_array().expect("security is declared");
+        let scopes = op["security"][0]["bearerAuth"].as_array().expect("security is declared");
         assert!(scopes.len() <= 1, "{path}");
         let parameters = op["parameters"].as_array().into_iter().flatten();
         Op {
@@ -239,6 +239,7 @@ impl Document {
 fn text(schema: &Value, name: &str) -> String {
     match (schema["format"].as_str(), name) {
         (Some("uri"), _) | (_, "url") => return "https://example.com/x".to_owned(),
+        (_, "field") => return "price".to_owned(),
         (_, "enabled_events") => return "run.completed".to_owned(),
         (Some("date"), _) => return "2026-01-01".to_owned(),
         (Some("date-time"), _) => return "2026-01-01T00:00:00.000Z".to_owned(),

@@ -98,7 +98,7 @@ testkit::on_both! {
         assert!(!get().await.headers.contains_key("idempotent-replayed"));
         // After a day it is forgotten, and the name is taken by now.
         app.data.clock.advance(Duration::hours(25));
-        post(&app, "/agents", &key, "once", &body).send().await.expect_error(409, "name_taken");
+        post(&app, "/agents", &key, "once", &body).send().await.expect_error(409, "duplicate_value");
     }
 
     async fn stored_answers_are_sealed(kind: Kind) {

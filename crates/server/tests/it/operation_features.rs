@@ -9,8 +9,8 @@ use futures::StreamExt;
 use model::{Caller, Env, Error, Result, Timestamp};
 use operation::{
     Body, BoxFuture, Contract, Cx, Describe, Domain, FromInput, IfMatch, Input, Json, Operations, PageNumber,
-    Pipeline, RawAnswer, RawCreated, RawPageList, RawRequest, RawRoute, RawRows, Registry, With, document,
-    operation,
+    Pipeline, RawAnswer, RawCreated, RawPageList, RawRequest, RawRoute, RawRows, Registry, RequestMetrics,
+    With, document, operation,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -145,6 +145,7 @@ struct Shelves;
 
 impl Domain for Shelves {
     const AREA: &'static str = "Shelves";
+    const DESCRIPTION: &'static str = "Shelves for tests.";
 
     fn operations() -> Operations {
         vec![
@@ -237,6 +238,7 @@ impl Bed {
         let registry = Registry::new().with::<Shelves>().unwrap();
         let document = serde_json::from_str(&document(&registry, Contract::Public, "v0").unwrap()).unwrap();
         let own = &app.service.pipeline;
+        let metrics = RequestMetrics::new(&registry).unwrap();
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db: own.db.clone(),
@@ -246,6 +248,7 @@ impl Bed {
             spending: own.spending.clone(),
             seal: own.seal.clone(),
             log: own.log.clone(),
+            metrics,
             services: own.services.clone(),
             limits: own.limits.clone(),
         };

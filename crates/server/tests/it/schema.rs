@@ -8,7 +8,7 @@ use store::{AnyConnection, Read};
 use testkit::TestDb;
 
 /// Columns in order, each as `name TYPE` or `name TYPE NULL`, and the primary key.
-type Tables = BTreeMap<String, (Vec<String>, Vec<String>)>;
+pub(crate) type Tables = BTreeMap<String, (Vec<String>, Vec<String>)>;
 
 /// How the tables of full-text indexes begin, which are of another kind on each database.
 const SEARCH: &str = "item_search";
@@ -81,7 +81,8 @@ struct Column {
     key: i64,
 }
 
-fn actual(read: &mut Read) -> model::Result<Tables> {
+/// The tables that a database has.
+pub(crate) fn actual(read: &mut Read) -> model::Result<Tables> {
     let (names, columns) = match read.connection() {
         AnyConnection::Sqlite(_) => (
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",

@@ -148,14 +148,14 @@ testkit::on_both! {
         };
         let answers = [ask().await, ask().await];
         for answer in &answers {
-            assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("name_taken")));
+            assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("duplicate_value")));
         }
         let rows = logged(&app.stop().await.db).await;
         let told = answers.map(|answer| {
             let row = rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row");
             (row.0.7, row.1.0.clone().unwrap(), row.1.1.clone().unwrap(), row.1.5)
         });
-        let row = |gate: &str, replayed| (409, "name_taken".to_owned(), gate.to_owned(), replayed);
+        let row = |gate: &str, replayed| (409, "duplicate_value".to_owned(), gate.to_owned(), replayed);
         assert_eq!(told, [row("operation", false), row("idempotency", true)]);
     }
 
@@ -273,21 +273,68 @@ async fn the_reference_page_loads_nothing_from_elsewhere() {
     let moved = get(&app, "/docs", "").await;
     assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/docs/"));
     let page = get(&app, "/docs/", "").await;
-    assert_eq!(page.status, 200);
+    assert_eq!((page.status, page.headers["content-type"].as_str()), (200, "text/html; charset=utf-8"));
+    let policy = &page.headers["content-security-policy"];
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; "), "{policy}");
+    // A source that is neither quoted nor one of these is a host.
+    let sources = policy.split("; ").flat_map(|directive| directive.split(' ').skip(1));
+    for source in sources {
+        assert!(source.starts_with('\'') || ["data:", "blob:"].contains(&source), "{source}");
+    }
     let mut files = Vec::new();
     for attribute in ["src=\"", "href=\""] {
         files.extend(page.text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()));
     }
-    assert!(files.len() >= 4, "{files:?}");
+    let published = files.iter().position(|file| *file == "/api/v1/openapi.public.json").unwrap();
+    files.remove(published);
+    files.retain(|file| *file != "data:,");
+    assert_eq!(files.len(), 3, "{files:?}");
     for file in files {
-        assert!(!file.contains("//"), "{file} comes from elsewhere");
-        let answer = get(&app, &format!("/docs/{}", file.trim_start_matches("./")), "").await;
+        assert!(!file.contains('/'), "{file} comes from elsewhere");
+        let path = format!("/docs/{file}");
+        let answer = get(&app, &path, "").await;
         assert_eq!(answer.status, 200, "{file}");
+        assert_eq!(answer.headers["cache-control"], "public, max-age=31536000, immutable");
+        assert_eq!(answer.headers["content-security-policy"], *policy);
+        assert_eq!(answer.headers.contains_key("content-encoding"), file.ends_with("scalar.js"));
+        let known = format!("if-none-match: {}\r\n", answer.headers["etag"]);
+        assert_eq!(get(&app, &path, &known).await.status, 304);
+        // The address changes with the content, so that no other content is ever stored under it.
+        assert_eq!(get(&app, &format!("/docs/x{file}"), "").await.status, 404);
+        if file.ends_with("page.js") {
+            assert!(
+                answer.text.contains("sessionStorage") && !answer.text.contains("://"),
+                "{}",
+                answer.text
+            );
+        }
     }
-    let start = get(&app, "/docs/swagger-initializer.js", "").await;
-    assert!(
-        start.text.contains("/api/v1/openapi.public.json") && !start.text.contains("://"),
-        "{}",
-        start.text
-    );
+}
+
+#[tokio::test]
+async fn the_reference_page_shows_one_table_of_errors_for_each_operation() {
+    let app = TestApp::new(testkit::Kind::Sqlite).await;
+    let mut operations = 0;
+    for name in ["openapi.public.json", "openapi.partner.json"] {
+        let published = get(&app, &format!("/api/v1/{name}"), "").await.body;
+        let copy = get(&app, &format!("/docs/{name}"), "").await.body;
+        assert_eq!(copy["components"]["schemas"], published["components"]["schemas"]);
+        for (path, methods) in published["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let shown = &copy["paths"][path][method]["responses"];
+                let table = shown["default"]["description"].as_str().unwrap();
+                for (status, response) in operation["responses"].as_object().unwrap() {
+                    if status.starts_with('2') {
+                        assert_eq!(shown[status], *response);
+                    } else {
+                        assert!(shown[status].is_null(), "{method} {path} {status}");
+                        assert!(table.contains(&format!("\n| {status} | ")), "{method} {path}: {table}");
+                    }
+                }
+                assert!(table.contains("| 401 | missing_api_key, invalid_api_key, "), "{table}");
+                operations += 1;
+            }
+        }
+    }
+    assert!(operations > 0);
 }

@@ -3,7 +3,9 @@
 use billing::schema::{agent_months, energy_holds};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use store::schema::events;
+use model::WorkspaceId;
+use server::LogRetention;
+use store::schema::{events, log_sizes};
 use testkit::{Kind, TestDb};
 
 /// The statements that take a migration back, make rows of before, and apply it again.
@@ -54,7 +56,79 @@ const SPENT: &str = "
         (7, 'led_7', 'debit', -5, 0, 'consumed', 0, 'run', 'run_4', 1, 4, 'run', '2026-01-01 00:00:00'),
         (7, 'led_8', 'grant', 99, 0, 'funding', 0, 'grant', 'grt_1', 1, NULL, 'grant', '2026-01-01 00:00:00');";
 
+/// What logs had before they were counted: of workspace 7 and of none.
+const LOGGED: &str = "
+    INSERT INTO workspaces (id, slug, name, subscription_status, cancel_at_period_end, created_at, updated_at)
+        VALUES (7, 'seven', 'Seven', 'active', FALSE, '2026-01-01 00:00:00', '2026-01-01 00:00:00'),
+        (8, 'eight', 'Eight', 'active', FALSE, '2026-01-01 00:00:00', '2026-01-01 00:00:00');
+    INSERT INTO request_logs (id, created_at, workspace_id, method, path, status, latency_us, energy, replayed)
+        VALUES ('req_2', '2026-01-01 00:00:00', 7, 'GET', '/me', 200, 1, 0, FALSE),
+        ('req_1', '2026-01-01 00:00:00', NULL, 'GET', '/me', 401, 1, 0, FALSE);
+    INSERT INTO events (id, workspace_id, kind, livemode, data, created_at, position)
+        VALUES ('evt_1', 7, 'run.completed', TRUE, '{}', '2026-01-01 00:00:00', 42),
+        ('evt_2', 7, 'run.completed', TRUE, '{}', '2026-01-01 00:00:00', 43),
+        ('evt_3', 7, 'run.completed', TRUE, '{}', '2026-01-01 00:00:00', NULL);
+    INSERT INTO webhook_deliveries (id, workspace_id, endpoint_id, event_id, form, event_type, livemode, origin, status,
+        attempts, created_at)
+        VALUES ('dlv_1', 7, 'whe_1', 'evt_2', 'full', 'run.completed', TRUE, 'automatic', 'pending', 1,
+        '2026-01-01 00:00:00');
+    INSERT INTO webhook_attempts (delivery_id, n, workspace_id, attempted_at, duration_ms, request_headers)
+        VALUES ('dlv_1', 1, 7, '2026-01-01 00:00:00', 1, '{}');
+    INSERT INTO webhook_bodies (event_id, form, workspace_id, body, created_at)
+        VALUES ('evt_2', 'full', 7, '{}', '2026-01-01 00:00:00'),
+        ('evt_0', 'full', 7, '{}', '2026-01-01 00:00:00');";
+
 testkit::on_both! {
+    async fn logs_are_counted_as_they_are(kind: Kind) {
+        let steps = match kind {
+            Kind::Sqlite => [
+                include_str!("../../../../migrations/sqlite/0015_log_sizes/down.sql"),
+                LOGGED,
+                include_str!("../../../../migrations/sqlite/0015_log_sizes/up.sql"),
+            ],
+            Kind::Postgres => [
+                include_str!("../../../../migrations/postgres/0015_log_sizes/down.sql"),
+                LOGGED,
+                include_str!("../../../../migrations/postgres/0015_log_sizes/up.sql"),
+            ],
+        };
+        let test = TestDb::new(kind);
+        upgrade(&test, steps).await;
+        let columns = (log_sizes::log, log_sizes::workspace_id, log_sizes::row_count, log_sizes::purged_to);
+        let sizes: Vec<(String, i64, i64, i64)> = test
+            .db
+            .read(move |read| {
+                let sizes = log_sizes::table.order((log_sizes::log, log_sizes::workspace_id));
+                Ok(sizes.select(columns).load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        let rows = |log: &str, workspace, rows, purged_to| (log.to_owned(), workspace, rows, purged_to);
+        assert_eq!(sizes, [
+            rows("events", 7, 2, 41),
+            rows("events", 8, 0, 41),
+            rows("request_logs", 0, 1, 0),
+            rows("request_logs", 7, 1, 0),
+            rows("webhook_deliveries", 7, 1, 0),
+        ]);
+        // Deleting all of it by the rules of the program comes out even.
+        let logs = LogRetention::default().logs();
+        for (log, workspace, ..) in sizes.into_iter().filter(|(_, _, rows, _)| *rows > 0) {
+            let log = logs.find(&log).unwrap();
+            test.db.write(move |tx| log.evict(tx, WorkspaceId(workspace), i64::MAX)).await.unwrap();
+        }
+        let left: Vec<(String, i64, i64)> = test
+            .db
+            .read(|read| {
+                let left = log_sizes::table.filter(log_sizes::bytes.ne(0)).order(log_sizes::log);
+                Ok(left.select((log_sizes::log, log_sizes::row_count, log_sizes::workspace_id)).load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        // The newest event and a pending delivery stay.
+        assert_eq!(left, [("events".to_owned(), 1, 7), ("webhook_deliveries".to_owned(), 1, 7)]);
+    }
+
     async fn old_events_get_the_keys_that_the_request_log_knows(kind: Kind) {
         let steps = match kind {
             Kind::Sqlite => [

@@ -15,7 +15,7 @@ use model::{CollectionId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What an export is written as.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ExportFormat {

@@ -85,8 +85,7 @@ async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
         Ok(Progress::End) => Ok(()),
         Ok(Progress::Stopped) => Err(JobError::hand_back()),
         Err(error) if job.attempts >= ATTEMPTS => {
-            let message =
-                "Something failed on our side again and again. Rows that are counted were imported.";
+            let message = "The import failed repeatedly because of an internal error. Rows that are counted were imported.";
             let reason = ImportError::new("internal_error", message);
             importer.end_early(&job.db, &payload.import_id, ImportStatus::Failed, reason).await?;
             Err(JobError::give_up(error))

@@ -16,61 +16,61 @@ pub(super) const MOST_SHOWN: i64 = 1_000;
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportSettings {
-    /// The file to import, up to 25 MiB. Give this or `content`.
+    /// The id of the file to import, up to 25 MiB. Required without `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(write_only)]
     pub file_id: Option<FileId>,
-    /// The text to import. It is kept as a file, whose id the import tells.
+    /// The text to import. It is stored as a file, whose id the import returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(write_only, min_length = 1)]
     pub content: Option<String>,
-    /// What the file is.
+    /// The format of the file.
     #[serde(default)]
     #[schema(default = "auto")]
     pub format: Format,
-    /// By column, the key of the field that takes its values, `external_key`, or `null` to leave the column out.
-    /// Columns that are not named here go to the field with their key or label. Columns of a file without a header
-    /// are `column_1`, `column_2`, ….
+    /// By column, the key of the field for its values, `external_key`, or `null` to skip the column. Columns that are
+    /// not in the mapping are matched with fields by key or label. The columns of a file without a header are
+    /// `column_1`, `column_2`, and so on.
     #[serde(default)]
     #[schema(value_type = std::collections::HashMap<String, Option<String>>)]
     pub mapping: BTreeMap<String, Option<String>>,
-    /// Up to three fields, or `external_key`, by which a row finds the item that it is about.
+    /// Up to three fields, or `external_key`, that identify the item of a row.
     #[serde(default)]
     #[schema(max_items = 3)]
     pub match_on: Vec<String>,
-    /// What to do with a row whose item is there already.
+    /// What to do with a row whose item exists.
     #[serde(default)]
     #[schema(default = "update")]
     pub on_match: OnMatch,
-    /// Only tell what would happen, and change nothing. To do it, ask again without this, with the `file_id` that
-    /// the dry run tells.
+    /// Whether to validate the file without changing anything. To import it afterwards, send the `file_id` that the dry
+    /// run returns.
     #[serde(default)]
     pub dry_run: bool,
-    /// What to do when a row cannot be taken.
+    /// What to do when a row is rejected.
     #[serde(default)]
     pub on_error: OnError,
-    /// Make a field for every column that goes to none, and that `mapping` does not name: of the narrowest type that all
-    /// its values fit, called like the column. Needs the scope `collections:write` too. `match_on` may name such a
-    /// field by the key that it will have.
+    /// Whether to create a field for each column that matches no field and is not in `mapping`. The field gets the
+    /// narrowest type that fits all values, and the name of the column. Requires the scope `collections:write`.
+    /// `match_on` can name such a field by its future key.
     #[serde(default)]
     pub create_fields: bool,
-    /// Whether each item's change is an event of its own, beside the import's.
+    /// Whether to publish an event for each changed item, in addition to the import's event.
     #[serde(default)]
     pub emit_events: bool,
-    /// The encoding, such as `utf-8`, `utf-16le` or `windows-1252`. Found by itself if not given.
+    /// The encoding, such as `utf-8`, `utf-16le` or `windows-1252`; detected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 40)]
     pub encoding: Option<String>,
-    /// What stands between the values of a CSV file. Found by itself if not given.
+    /// The separator of values in a CSV file; detected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 1)]
     pub delimiter: Option<String>,
-    /// Whether the first row of a CSV file names the columns. Found by itself if not given.
+    /// Whether the first row of a CSV file contains the names of the columns; detected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_header: Option<bool>,
 }
 
-/// What a file is.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -83,39 +83,39 @@ pub enum Format {
     Jsonl,
 }
 
-/// What to do when a row cannot be taken.
+/// What to do when a row is rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// Go on with the next row.
+    /// Continue with the next row.
     #[default]
     Continue,
-    /// End the import with the row that makes it this many, at least 1. What was imported until then stays.
+    /// End the import when this many rows were rejected, at least 1. Items that were imported until then are kept.
     AbortAt(RejectedRows),
 }
 
-/// A number of rows that could not be taken.
+/// A number of rejected rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 #[schema(minimum = 1, maximum = 1_000_000_000)]
 pub struct RejectedRows(pub u32);
 
 text_enum! {
-    /// How far an import is.
+    /// The status of an import.
     pub enum ImportStatus {
-        /// It waits for its turn.
+        /// Waiting for its turn.
         Queued = "queued",
-        /// The file is looked through.
+        /// The file is being validated.
         Validating = "validating",
-        /// Rows become items.
+        /// Rows are being imported.
         Running = "running",
-        /// All rows were taken.
+        /// All rows were imported.
         Completed = "completed",
-        /// All rows were read, and some could not be taken.
+        /// All rows were processed, and some were rejected.
         CompletedWithErrors = "completed_with_errors",
-        /// It ended early; `error` says why.
+        /// The import ended early. `error` has the reason.
         Failed = "failed",
-        /// The collection was deleted meanwhile.
+        /// The collection was deleted during the import.
         Cancelled = "cancelled",
     }
 }
@@ -127,18 +127,18 @@ impl ImportStatus {
     }
 }
 
-/// What was found in a file.
+/// What was detected in a file.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ImportSource {
-    /// What it is.
+    /// The format.
     pub format: Format,
-    /// How its text is encoded.
+    /// The encoding of the text.
     pub encoding: String,
-    /// What stands between values; `null` for JSON Lines.
+    /// The separator of values. `null` for JSON Lines.
     pub delimiter: Option<char>,
-    /// Whether its first row names the columns.
+    /// Whether the first row contains the names of the columns.
     pub has_header: bool,
-    /// Its columns, and what becomes of them.
+    /// The columns, and how they are used.
     pub columns: Vec<Column>,
     /// Where the first row begins, in bytes of the text as UTF-8.
     #[serde(default)]
@@ -149,57 +149,58 @@ pub struct ImportSource {
 /// A column of a file.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Column {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The field that takes its values, or `external_key`; `null` for a column that is left out.
+    /// The key of the field for the values, or `external_key`. `null` for a skipped column.
     pub field_key: Option<String>,
-    /// With `create_fields`, the field that is made for it; a dry run only tells it.
+    /// With `create_fields`: the field that is created for the column, or would be for a dry run.
+    #[schema(nullable = false)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creates: Option<FieldToMake>,
-    /// The type that all its values fit; `null` for a column without values.
+    /// The narrowest type that fits all values. `null` for a column without values.
     pub looks_like: Option<FieldType>,
 }
 
-/// A field that an import makes for a column.
+/// A field that an import creates for a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldToMake {
-    /// What items call it.
+    /// The field's key in items.
     pub field_key: String,
-    /// What people read.
+    /// The label for people.
     pub label: String,
-    /// Its type.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: FieldType,
 }
 
-/// How much of something there is.
+/// An amount of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Amount {
-    /// Bytes, of the text as UTF-8.
+    /// The number of bytes of the text in UTF-8.
     pub bytes: i64,
-    /// Rows.
+    /// The number of rows.
     pub rows: i64,
 }
 
-/// What became of the rows that were read. The counts add up to `processed.rows`.
+/// The results of the rows that were processed. They add up to `processed.rows`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Counts {
-    /// Became new items.
+    /// Rows that created an item.
     pub created: i64,
-    /// Changed items.
+    /// Rows that changed an item.
     pub updated: i64,
-    /// Found their items as they say.
+    /// Rows that changed nothing.
     pub unchanged: i64,
-    /// Found an item, which was left as it is.
+    /// Rows that were skipped because their item exists.
     pub skipped: i64,
-    /// Could not be taken.
+    /// Rows that were rejected.
     pub failed: i64,
 }
 
 /// Why an import ended early.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ImportError {
-    /// The reason as a word: `unknown_column`, `too_many_errors`, ….
+    /// The reason as a code, such as `unknown_column` or `too_many_errors`.
     pub code: String,
     /// The reason as a sentence.
     pub message: String,
@@ -212,18 +213,18 @@ impl ImportError {
     }
 }
 
-/// A row that could not be taken, or one of the reasons why.
+/// A rejected row, or one of the reasons why it was rejected.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RowError {
-    /// The row, from 1; a header does not count.
+    /// The number of the row, from 1, without the header.
     pub row: i64,
-    /// The column; `null` where it is about the whole row.
+    /// The column. `null` if the whole row is affected.
     pub column: Option<String>,
-    /// The reason as a word.
+    /// The reason as a code.
     pub code: String,
     /// The reason as a sentence.
     pub message: String,
-    /// What stands there, cut to 200 characters.
+    /// The value in the file, truncated to 200 characters.
     pub value: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
         if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if taken.contains(&key.as_str()) {
-            errors.push(FieldError::new(param, "names a field that another column goes to"));
+            errors.push(FieldError::new(param, "is the field of another column"));
         }
         taken.push(key);
     }
@@ -47,7 +47,7 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
     for (place, key) in settings.match_on.iter().enumerate() {
         let param = format!("match_on[{place}]");
         if settings.match_on.iter().take(place).any(|other| other == key) {
-            errors.push(FieldError::new(param, "is there twice"));
+            errors.push(FieldError::new(param, "must not contain the same id twice"));
         } else if key == EXTERNAL_KEY {
             if !is_alone {
                 errors.push(FieldError::new(param, "cannot be combined with fields"));
@@ -57,13 +57,13 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
         } else if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if shape.field(key).is_some_and(|field| !field.family().is_ordered()) {
-            errors.push(FieldError::new(param, "is a field of a type that cannot be matched on"));
+            errors.push(FieldError::new(param, "has a type that cannot be matched"));
         }
     }
     if let Some(label) = &settings.encoding
         && encoding_rs::Encoding::for_label(label.as_bytes()).is_none()
     {
-        errors.push(FieldError::new("encoding", "is not an encoding that is known here"));
+        errors.push(FieldError::new("encoding", "is not a known encoding"));
     }
     if settings.delimiter.as_ref().is_some_and(|text| !text.is_ascii() || text == "\"" || text == "\n") {
         errors.push(FieldError::new("delimiter", "must be one ASCII character other than a quote"));
@@ -124,7 +124,7 @@ pub(super) fn columns(
     if let Some(missing) =
         settings.mapping.keys().find(|name| !found.iter().any(|(column, _)| column == *name))
     {
-        let message = format!("The file has no column `{missing}`, which `mapping` names.");
+        let message = format!("The file has no column `{missing}`, which is in `mapping`.");
         return Err(ImportError::new("unknown_column", message));
     }
     let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
@@ -145,7 +145,7 @@ pub(super) fn columns(
     }
     if columns.iter().all(|column| column.field_key.is_none()) {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
-        let message = format!("No column goes to a field. The file has: {}.", names.join(", "));
+        let message = format!("No column matches a field. The file has: {}.", names.join(", "));
         return Err(ImportError::new("no_column_mapped", message));
     }
     check_match(settings, &columns)?;
@@ -185,11 +185,11 @@ fn check_match(settings: &ImportSettings, columns: &[Column]) -> Result<(), Impo
     for key in &settings.match_on {
         let Some(column) = columns.iter().find(|column| column.field_key.as_deref() == Some(key.as_str()))
         else {
-            let message = format!("No column goes to `{key}`, which `match_on` names.");
+            let message = format!("No column is mapped to `{key}`, which is in `match_on`.");
             return Err(ImportError::new("match_column_missing", message));
         };
         if column.creates.as_ref().is_some_and(|made| made.kind == FieldType::Json) {
-            let message = format!("The values of `{key}`, which `match_on` names, cannot be matched on.");
+            let message = format!("The values of `{key}`, which is in `match_on`, cannot be matched.");
             return Err(ImportError::new("not_matchable", message));
         }
     }
@@ -240,7 +240,7 @@ pub(super) fn said(source: &ImportSource, record: &Record) -> Result<RowValues, 
 fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValues, RowProblem> {
     if cells.len() != source.columns.len() {
         let message =
-            format!("The row has {} values, and there are {} columns.", cells.len(), source.columns.len());
+            format!("The row has {} values, but there are {} columns.", cells.len(), source.columns.len());
         return Err(RowProblem::row("wrong_column_count", message));
     }
     let mut said = RowValues::default();

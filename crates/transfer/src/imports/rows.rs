@@ -78,7 +78,7 @@ pub(super) enum BatchOutcome {
 /// What a dry run remembers of earlier stretches, whose items are not there: the digests that must be unique.
 pub(super) type SeenDigests = HashSet<Vec<u8>>;
 
-/// What became of a row.
+/// The result of a row.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
     Created,
@@ -295,7 +295,7 @@ impl<'a> Stretch<'a> {
         if self.row.failed_count < i64::from(most) {
             return false;
         }
-        let message = format!("The import ended at row {number}: {most} rows could not be taken.");
+        let message = format!("The import ended at row {number}: {most} rows were rejected.");
         self.row.error = Some(JsonText::of(&ImportError::new("too_many_errors", message)));
         true
     }
@@ -323,7 +323,7 @@ impl<'a> Stretch<'a> {
                 (Match::One(_), OnMatch::Error) => return Err(already_there().into()),
                 (Match::One(id), OnMatch::Update) => Some(id),
                 (Match::Several(_), _) => {
-                    let message = "More than one item has these values.";
+                    let message = "Several items have these values.";
                     return Err(RowProblem::row("ambiguous_match", message).into());
                 }
             };
@@ -403,7 +403,7 @@ fn digest(wanted: &MatchKey) -> Vec<u8> {
 }
 
 fn already_there() -> RowProblem {
-    RowProblem::row("already_exists", "There is an item with these values already.")
+    RowProblem::row("already_exists", "An item with these values already exists.")
 }
 
 /// What the collection refuses is the row's fault, anything else is ours.

@@ -113,13 +113,13 @@ pub(super) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef)
     }
     let first = queries::step_at(read, row.workspace_id, &row.id, wanted.from)?;
     if first.is_some_and(|step| was_answered(&step)) {
-        let message = "The approval is already decided; the first decision counts.";
+        let message = "The approval request was already answered. The first answer counts.";
         return Err(Error::new(Code::InvalidState, message));
     }
     if status == RunStatus::Expired {
         return Err(expired());
     }
-    let message = "The run has ended without these calls. Nothing is left to decide.";
+    let message = "The run has ended without these calls, so there is nothing to approve.";
     Err(Error::new(Code::ApprovalExpired, message))
 }
 
@@ -129,5 +129,5 @@ fn was_answered(step: &StepRow) -> bool {
 }
 
 fn expired() -> Error {
-    Error::new(Code::ApprovalExpired, "The time for an answer is over. The calls were not made.")
+    Error::new(Code::ApprovalExpired, "The approval request has expired. The calls were not executed.")
 }

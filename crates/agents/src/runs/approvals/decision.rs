@@ -37,7 +37,7 @@ impl Decision {
         };
         let decision = Self::from_fields(&fields)?;
         if decision.allowed == Allowed::None && fields.get("calls").is_some_and(|calls| !calls.is_null()) {
-            return Err(Error::invalid("calls", "names calls to approve: `deny` refuses all of them"));
+            return Err(Error::invalid("calls", "must not be sent with `deny`, which refuses all calls"));
         }
         Ok(decision)
     }
@@ -87,7 +87,7 @@ impl Decision {
         };
         let is_asked = |id: &String| calls.iter().any(|step| step.id.as_str() == id);
         if let Some(place) = named.iter().position(|id| !is_asked(id)) {
-            return Err(Error::invalid(format!("calls[{place}]"), "is not a call that is asked about"));
+            return Err(Error::invalid(format!("calls[{place}]"), "is not a call of this approval request"));
         }
         let is_named = |step: &StepRow| named.iter().any(|id| id == step.id.as_str());
         let verdict = |step| if is_named(step) { Verdict::Approved } else { Verdict::Refused };
@@ -99,10 +99,10 @@ fn allowed(calls: Option<&Value>) -> Result<Allowed> {
     let calls = match calls {
         None | Some(Value::Null) => return Ok(Allowed::All),
         Some(Value::Array(calls)) => calls,
-        Some(_) => return Err(Error::invalid("calls", "must be a list of ids of steps")),
+        Some(_) => return Err(Error::invalid("calls", "must be a list of step ids")),
     };
     if calls.is_empty() {
-        return Err(Error::invalid("calls", "must name at least one call; to allow none, refuse"));
+        return Err(Error::invalid("calls", "must contain at least one call; send `deny` to refuse all"));
     }
     let named = calls.iter().enumerate().map(|(place, call)| {
         let id = call.as_str().map(str::to_owned);

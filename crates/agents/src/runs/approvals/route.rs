@@ -88,7 +88,7 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
     let is_answer = match request.method.as_str() {
         "GET" | "HEAD" => false,
         "POST" => true,
-        _ => return Err(Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST.")),
+        _ => return Err(Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST are allowed.")),
     };
     let question = engine.read_link(&request.rest).ok_or_else(nothing)?;
     if engine.0.parts.directory.is_cut(question.workspace).await? {
@@ -121,7 +121,7 @@ fn view(read: &mut Read, question: &QuestionRef) -> Result<View> {
 }
 
 fn nothing() -> Error {
-    Error::new(Code::NotFound, "There is nothing to decide at this address.")
+    Error::new(Code::NotFound, "There is no approval request at this URL.")
 }
 
 fn accepted(answered: &ApprovalResult, form: Form) -> RawAnswer {

@@ -8,11 +8,11 @@ use records::publish::plain_integer;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What happened to a view of a collection.
+/// An event of a view.
 #[derive(Event)]
 #[event(scope = "collections:read", subject = "collection", id = "collection_id")]
 pub(crate) enum ViewEvent<'a> {
-    /// A view was saved.
+    /// A view was created.
     #[event(name = "view.created")]
     Created(ViewData<'a>),
     /// A view was changed.
@@ -39,7 +39,7 @@ pub(crate) struct ViewChanged<'a> {
     pub(super) view: &'a CollectionView,
     #[schema(schema_with = plain_integer)]
     pub(super) collection_id: CollectionId,
-    /// By name: `old` and `new`.
+    /// The changes by name, each with `old` and `new`.
     #[schema(value_type = Object)]
     pub(super) changed: &'a Changes,
 }

@@ -1,6 +1,7 @@
 //! What a view is, as callers see and write it.
 
 use diesel::prelude::*;
+use fields::filter::FilterTree;
 use fields::saved::SavedQuery;
 use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId, text_enum};
 use records::schema::collection_views;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 text_enum! {
-    /// How a view shows items. For whoever draws it: what items it holds does not depend on it.
+    /// How a user interface shows the items of a view. It does not affect which items the view contains.
     #[derive(Default)]
     pub enum ViewKind {
         /// A table.
@@ -30,139 +31,138 @@ text_enum! {
 /// A view of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CollectionView {
-    /// The view.
+    /// The id of the view.
     pub id: ViewId,
     /// Always `view`.
     pub object: &'static str,
-    /// The collection it is of.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// Its name, unique in the collection whatever the case.
+    /// The name, unique in the collection regardless of case.
     pub name: String,
-    /// How it shows items.
+    /// How a user interface shows the items.
     #[serde(rename = "type")]
     pub kind: ViewKind,
-    /// Its conditions; `null` for none.
-    #[schema(value_type = Option<Object>)]
+    /// The filter. `null` means all items.
+    #[schema(value_type = Option<FilterTree>)]
     pub filter_tree: Option<Value>,
-    /// Its order: field keys, the most important first, with `-` before those whose greater values come first.
+    /// The order: field keys, most significant first, with a leading `-` for descending order.
     pub sort: Vec<String>,
-    /// The fields that it shows, by key, in order; `null` for all.
+    /// The keys of the visible fields, in order. `null` means all fields.
     pub visible_fields: Option<Vec<String>>,
-    /// The fields whose equal values it shows together, by key.
+    /// The keys of the fields by which items are grouped.
     pub group_by: Vec<String>,
-    /// Text that its items contain.
+    /// Text that the items contain.
     pub search: Option<String>,
-    /// Whether it is the one that is shown first.
+    /// Whether this is the collection's default view.
     pub is_default: bool,
-    /// Whether it can only be unlocked.
+    /// Whether the view is locked. A locked view accepts only a change that unlocks it.
     pub locked: bool,
-    /// Whether an index of its own makes its order fast.
+    /// Whether the view has its own index for its order.
     pub materialized_sort: bool,
-    /// Whether it can be used. A field or choice that it names may have gone.
+    /// Whether the view can be used. `false` if it uses fields or choices that no longer exist.
     pub valid: bool,
-    /// Why it cannot be used.
+    /// Why the view cannot be used.
     pub invalid_reasons: Vec<String>,
-    /// Its place among the views.
+    /// The position among the views.
     pub position: i64,
-    /// Raised with every change.
+    /// The version, incremented with every change.
     pub version: i64,
-    /// When it was created.
+    /// When the object was created.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// When the object was last changed.
     pub updated_at: Timestamp,
 }
 
-/// A view to be created.
+/// A view to create.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewView {
-    /// Its name, unique in the collection whatever the case.
+    /// The name, unique in the collection regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub name: String,
-    /// How it shows items; `grid` if not given.
+    /// How a user interface shows the items; `grid` if not given.
     #[serde(default, rename = "type")]
     pub kind: Option<ViewKind>,
-    /// Conditions: `{"and": […]}`, `{"or": […]}`, `{"not": {…}}` or `{"field": "price", "op": "gt", "value": 5}`, at most
-    /// 5 levels deep and 100 conditions in all.
-    #[schema(value_type = Option<Object>)]
+    /// The filter, such as `{"field": "price", "op": "gt", "value": 5}`; all items if not given.
+    #[schema(value_type = Option<FilterTree>)]
     #[serde(default)]
     pub filter_tree: Option<Value>,
-    /// The order: field keys, the most important first, with `-` before those whose greater values come first.
+    /// The order: field keys, most significant first, with a leading `-` for descending order.
     #[schema(max_items = 4)]
     #[serde(default)]
     pub sort: Option<Vec<String>>,
-    /// The fields that are shown, by key, in order; `null` for all.
+    /// The keys of the visible fields, in order. `null` means all fields.
     #[schema(max_items = 500)]
     #[serde(default)]
     pub visible_fields: Option<Vec<String>>,
-    /// The fields whose equal values are shown together, by key.
+    /// The keys of the fields by which items are grouped.
     #[schema(max_items = 2)]
     #[serde(default)]
     pub group_by: Option<Vec<String>>,
-    /// Text that items must contain.
+    /// Text that the items contain.
     #[schema(min_length = 1, max_length = 500)]
     #[serde(default)]
     pub search: Option<String>,
-    /// Whether it is the one that is shown first, in place of the one that is now.
+    /// Whether to make this the collection's default view.
     #[serde(default)]
     pub is_default: bool,
-    /// Whether it can only be unlocked.
+    /// Whether the view is locked. A locked view accepts only a change that unlocks it.
     #[serde(default)]
     pub locked: bool,
-    /// Whether to make an index for its order.
+    /// Whether to create an index for the order.
     #[serde(default)]
     pub materialized_sort: bool,
-    /// Its place among the views; behind all others if not given.
+    /// The position among the views; last if not given.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     pub position: Option<i64>,
 }
 
-/// A change of a view. What is not sent stays as it is.
+/// A change of a view. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViewPatch {
-    /// Its name.
+    /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     pub name: Option<String>,
-    /// How it shows items.
+    /// How a user interface shows the items.
     #[serde(default, rename = "type")]
     pub kind: Option<ViewKind>,
-    /// Its conditions; `null` takes them away.
-    #[schema(value_type = Option<Object>)]
+    /// The filter. `null` removes it.
+    #[schema(value_type = Option<FilterTree>)]
     #[serde(default)]
     pub filter_tree: Patch<Value>,
-    /// Its order; an empty list takes it away.
+    /// The order. An empty list removes it.
     #[schema(max_items = 4)]
     #[serde(default)]
     pub sort: Option<Vec<String>>,
-    /// The fields that are shown; `null` for all.
+    /// The keys of the visible fields. `null` means all fields.
     #[schema(value_type = Option<Vec<String>>, max_items = 500)]
     #[serde(default)]
     pub visible_fields: Patch<Vec<String>>,
-    /// The fields to group by; an empty list takes them away.
+    /// The fields to group by. An empty list removes them.
     #[schema(max_items = 2)]
     #[serde(default)]
     pub group_by: Option<Vec<String>>,
-    /// Text that items must contain; `null` takes it away.
+    /// Text that the items contain. `null` removes it.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 500)]
     #[serde(default)]
     pub search: Patch<String>,
-    /// Whether it is the one that is shown first.
+    /// Whether this is the collection's default view.
     #[serde(default)]
     pub is_default: Option<bool>,
-    /// Whether it can only be unlocked. A locked view takes no other change, but for one that unlocks it.
+    /// Whether the view is locked. A locked view accepts only a change that unlocks it.
     #[serde(default)]
     pub locked: Option<bool>,
-    /// Whether an index makes its order fast.
+    /// Whether the view has its own index for its order.
     #[serde(default)]
     pub materialized_sort: Option<bool>,
-    /// Its place among the views.
+    /// The position among the views.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default)]
     pub position: Option<i64>,
-    /// The version that the change was made for: 409 `version_conflict` where the view has another by now.
+    /// The expected version. If the view has another version, the request is rejected with 409 `version_conflict`.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,

@@ -20,6 +20,8 @@ use store::{Read, Tx};
 use utoipa::ToSchema;
 
 /// Saved views
+///
+/// Lists the collection's views in their order. A view with `valid: false` uses fields or choices that no longer exist.
 #[operation(get "/collections/{collectionId}/views", scope = "collections:read")]
 pub fn list_views(
     read: &mut Read,
@@ -37,7 +39,7 @@ pub fn list_views(
 
 /// Save a view: filters, sort, visible fields
 ///
-/// Items are read by it with `view_id`.
+/// Saves a filter, an order and a choice of fields. Use it with `view_id` when listing items.
 #[operation(post "/collections/{collectionId}/views", scope = "collections:write")]
 pub fn create_view(
     tx: &mut Tx,
@@ -139,12 +141,14 @@ fn refuse_many(views: &[ViewRow]) -> Result<()> {
 /// `validation_error` at `materialized_sort`.
 fn refuse_unsorted(settings: &Settings) -> Result<()> {
     if settings.materialized_sort && settings.query.sort.is_empty() {
-        return Err(Error::invalid("materialized_sort", "needs a `sort`"));
+        return Err(Error::invalid("materialized_sort", "requires `sort`"));
     }
     Ok(())
 }
 
 /// One view
+///
+/// Returns the view. `valid` is `false` if it uses fields or choices that no longer exist.
 #[operation(get "/collections/{collectionId}/views/{viewId}", scope = "collections:read")]
 pub fn get_view(
     read: &mut Read,
@@ -160,7 +164,7 @@ pub fn get_view(
 
 /// Change a view
 ///
-/// A locked view takes no change but one that unlocks it.
+/// Fields that are not sent stay unchanged. A locked view accepts only a change that unlocks it.
 #[operation(patch "/collections/{collectionId}/views/{viewId}", scope = "collections:write")]
 pub fn update_view(
     tx: &mut Tx,
@@ -178,7 +182,7 @@ pub fn update_view(
     let before = row.view(&shape, now)?;
     expected.check_showing(row.version, || serde_json::to_value(&before).map_err(Error::internal))?;
     if row.locked && patch.locked != Some(false) {
-        return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
+        return Err(Error::new(Code::InvalidState, "The view is locked. Unlock it first.")
             .with("details", serde_json::json!({ "state": "locked" })));
     }
     let mut next = row.clone();
@@ -252,7 +256,7 @@ fn changed_settings(
 
 /// Delete a view
 ///
-/// The index that was made for its order goes with it. A locked view must be unlocked first.
+/// Also deletes the index that was created for its order. A locked view must be unlocked first.
 #[operation(delete "/collections/{collectionId}/views/{viewId}", scope = "collections:write")]
 pub fn delete_view(
     tx: &mut Tx,
@@ -265,7 +269,7 @@ pub fn delete_view(
     let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
     if row.locked {
-        return Err(Error::new(Code::InvalidState, "The view is locked; unlock it first.")
+        return Err(Error::new(Code::InvalidState, "The view is locked. Unlock it first.")
             .with("details", serde_json::json!({ "state": "locked" })));
     }
     let view = row.view(&shape, tx.now())?;
@@ -277,11 +281,11 @@ pub fn delete_view(
     Ok(Deleted::of("view", view_id))
 }
 
-/// How a copy of a view differs.
+/// How a copy of a view differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ViewCopy {
-    /// The copy's name; "… (copy)" if not given.
+    /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     #[serde(default)]
     name: Option<String>,
@@ -289,7 +293,7 @@ pub struct ViewCopy {
 
 /// Copy a view
 ///
-/// The copy is not locked, and not the default.
+/// The copy is not locked and is not the default view.
 #[operation(post "/collections/{collectionId}/views/{viewId}/duplicate", scope = "collections:write")]
 pub fn duplicate_view(
     tx: &mut Tx,

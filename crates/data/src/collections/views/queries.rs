@@ -5,7 +5,7 @@ use crate::collections::rank::Rank;
 use diesel::prelude::*;
 use fields::Part;
 use fields::saved::SavedQuery;
-use model::{Code, CollectionId, Error, FieldId, JsonText, Result, ViewId};
+use model::{CollectionId, Error, FieldId, JsonText, Result, ViewId};
 use records::indexes::table;
 use records::schema::collection_views;
 use records::shape::{IndexKind, IndexOrigin, Shape};
@@ -117,9 +117,7 @@ pub(super) fn refuse_taken_name(views: &[ViewRow], name: &str, except: Option<Vi
     let key = fields::text::fold(name);
     let holder = views.iter().find(|view| view.name_key == key && Some(view.id) != except);
     holder.map_or(Ok(()), |holder| {
-        Err(Error::new(Code::DuplicateValue, "Another view of the collection has this name.")
-            .param("name")
-            .with("details", json!({ "existing_id": holder.id })))
+        Err(Error::duplicate("name", "Another view of the collection has this name.", holder.id))
     })
 }
 

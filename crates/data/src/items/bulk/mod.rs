@@ -12,6 +12,9 @@ use records::shape::Shapes;
 use store::Tx;
 
 /// Create up to 1,000 items
+///
+/// Creates items in one transaction. In the mode `atomic`, one invalid row rejects the whole request; in the mode
+/// `partial`, valid rows are stored and the others are reported. The report has one result for each row.
 #[operation(post "/collections/{collectionId}/items/bulk-create", scope = "items:write", body_mib = 16)]
 pub fn bulk_create_items(
     tx: &mut Tx,
@@ -29,7 +32,8 @@ pub fn bulk_create_items(
 
 /// Change up to 1,000 items
 ///
-/// The rows are done in order, so one may change what another has changed before.
+/// Changes items in the order of the rows, so that a row sees the changes of earlier rows. In the mode `atomic`, one
+/// invalid row rejects the whole request. The report has one result for each row.
 #[operation(post "/collections/{collectionId}/items/bulk-update", scope = "items:write", body_mib = 16)]
 pub fn bulk_update_items(
     tx: &mut Tx,
@@ -47,9 +51,9 @@ pub fn bulk_update_items(
 
 /// Create or change up to 1,000 items by a key field
 ///
-/// A row is for the item with the same values in the fields of `match_on`. Where there is none it becomes a new item,
-/// where there are several it is a mistake (`ambiguous_match`). A row that changes nothing is `unchanged`: its item keeps
-/// its version, and no event tells of it.
+/// A row matches the item that has the same values in the fields of `match_on`. Without such an item, a new one is
+/// created; several matches are an error, `ambiguous_match`. A row that changes nothing is `unchanged`: its item keeps
+/// its version, and no event is published.
 #[operation(post "/collections/{collectionId}/items/bulk-upsert", scope = "items:write", body_mib = 16)]
 pub fn bulk_upsert_items(
     tx: &mut Tx,
@@ -67,7 +71,8 @@ pub fn bulk_upsert_items(
 
 /// Delete up to 1,000 items
 ///
-/// They are moved to the trash; with `permanent` they are deleted for good, also out of the trash.
+/// Moves the items to the trash. With `permanent` they are deleted permanently, including items that are already in the
+/// trash.
 #[operation(post "/collections/{collectionId}/items/bulk-delete", scope = "items:write", body_mib = 16)]
 pub fn bulk_delete_items(
     tx: &mut Tx,

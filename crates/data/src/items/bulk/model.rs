@@ -28,7 +28,7 @@ impl<T> Clone for Rows<T> {
 impl<T: DeserializeOwned + ToSchema> FromInput for Rows<T> {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         if input.body.len() > MOST_BYTES {
-            return Err(Error::invalid("rows", "must have at most 5 MB altogether"));
+            return Err(Error::invalid("rows", "must have at most 5 MB in total"));
         }
         input.json().map(Arc::new).map(Self)
     }
@@ -38,14 +38,14 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Rows<T> {
     }
 }
 
-/// Items to be created.
+/// Items to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkCreate {
-    /// What becomes of the request if some rows cannot be done; `atomic` if not given.
+    /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
     pub mode: BulkMode,
-    /// Whether text is read as what a field wants. Choices that do not exist yet are made.
+    /// Whether to convert text to the type of its field. Missing choices are created.
     #[serde(default)]
     pub typecast: bool,
     /// The items.
@@ -57,23 +57,23 @@ pub struct BulkCreate {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkRow {
-    /// Its values, by the key of their field.
+    /// The values by field key.
     #[schema(value_type = Object)]
     pub data: Data,
-    /// A key of your own, unique among the live items of the collection.
+    /// Your own key, unique among the live items of the collection.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Option<String>,
 }
 
-/// Items to be changed.
+/// Items to change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkUpdate {
-    /// What becomes of the request if some rows cannot be done; `atomic` if not given.
+    /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
     pub mode: BulkMode,
-    /// Whether text is read as what a field wants. Choices that do not exist yet are made.
+    /// Whether to convert text to the type of its field. Missing choices are created.
     #[serde(default)]
     pub typecast: bool,
     /// The changes, in order.
@@ -81,55 +81,55 @@ pub struct BulkUpdate {
     pub rows: Vec<BulkChange>,
 }
 
-/// A change of an item in a bulk request. What is not sent stays as it is.
+/// A change of an item in a bulk request. Fields that are not sent stay unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkChange {
-    /// The item.
+    /// The id of the item.
     pub id: ItemId,
-    /// Values, by the key of their field; `null` clears one.
+    /// The values by field key. `null` clears a field.
     #[schema(value_type = Object)]
     #[serde(default)]
     pub data: Data,
-    /// A key of your own; `null` removes it.
+    /// Your own key. `null` removes it.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     pub external_key: Patch<String>,
-    /// The version that is meant; the row is a mistake where the item has another by now.
+    /// The expected version. If the item has another version, the row fails.
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
 }
 
-/// Items to be created or changed.
+/// Items to create or change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkUpsert {
-    /// What becomes of the request if some rows cannot be done; `atomic` if not given.
+    /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
     pub mode: BulkMode,
-    /// Whether text is read as what a field wants. Choices that do not exist yet are made.
+    /// Whether to convert text to the type of its field. Missing choices are created.
     #[serde(default)]
     pub typecast: bool,
-    /// How a row is matched with an item: the keys of up to three fields, or `external_key` alone.
+    /// The keys of up to three fields that identify an item, or `external_key` alone.
     #[schema(min_items = 1, max_items = 3)]
     pub match_on: Vec<String>,
-    /// What to do with a row that fits an item; `update` if not given.
+    /// What to do with a row that matches an item; `update` if not given.
     #[serde(default)]
     pub on_match: OnMatch,
-    /// The items, in order: of two rows for the same item the later one wins.
+    /// The items, in order. Of two rows for the same item, the later one wins.
     #[schema(min_items = 1, max_items = 1_000)]
     pub rows: Vec<BulkRow>,
 }
 
-/// Items to be deleted.
+/// Items to delete.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BulkDelete {
-    /// What becomes of the request if some items cannot be deleted; `atomic` if not given.
+    /// What happens to the request if some items cannot be deleted; `atomic` if not given.
     #[serde(default)]
     pub mode: BulkMode,
-    /// Whether to delete them for good, at once. Otherwise they stay in the trash for 30 days.
+    /// Whether to delete the items permanently. Otherwise they stay in the trash for 30 days.
     #[serde(default)]
     pub permanent: bool,
     /// The items.

@@ -17,13 +17,16 @@ mod state;
 mod turn;
 
 pub(crate) use health::Health;
+pub(crate) use rows::{Finished, Verdict};
 pub(crate) use send::{Attempt, Message, Target, send};
 pub(crate) use settle::keep_attempt;
 pub(crate) use state::Parts;
 
 use super::closing;
+use super::metrics::DeliveryMetrics;
 use crate::log::Sequencer;
 use model::{Result, WebhookEndpointId, WorkspaceId};
+use prometheus::core::Collector;
 use state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,11 +44,17 @@ const POLL_HOLDING: Duration = Duration::from_millis(100);
 pub struct Deliveries {
     pub(crate) parts: Arc<Parts>,
     sequencer: Sequencer,
+    metrics: Arc<DeliveryMetrics>,
 }
 
 impl Deliveries {
-    pub(crate) fn new(parts: Parts, sequencer: Sequencer) -> Self {
-        Self { parts: Arc::new(parts), sequencer }
+    pub(crate) fn new(parts: Parts, sequencer: Sequencer) -> Result<Self> {
+        Ok(Self { parts: Arc::new(parts), sequencer, metrics: Arc::new(DeliveryMetrics::new()?) })
+    }
+
+    /// What is exported.
+    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        self.metrics.collectors()
     }
 
     /// Wakes the engine once `tx` is committed.
@@ -94,6 +103,7 @@ impl Deliveries {
         let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
         match result {
             Ok(mut result) => {
+                self.metrics.count(&input.finished);
                 let lapsed = std::mem::take(&mut result.lapsed);
                 state.apply(result);
                 self.close(lapsed).await;

@@ -2,6 +2,7 @@
 
 use super::super::queues::release_lane;
 use super::super::rows::Status;
+use super::super::size::count_attempts;
 use super::rows::{Finished, Verdict};
 use super::send::Attempt;
 use crate::log::hour;
@@ -54,6 +55,7 @@ pub(crate) fn keep_attempt(
 ) -> Result<()> {
     let row = NewAttempt::new(id, n, workspace, attempt);
     diesel::insert_into(webhook_attempts::table).values(row).execute(tx.connection())?;
+    count_attempts(tx, std::iter::once((workspace, attempt)));
     Ok(())
 }
 
@@ -132,6 +134,7 @@ fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             }
         }
     }
+    count_attempts(tx, finished.iter().map(|done| (done.delivery.workspace_id, &done.attempt)));
     Ok(())
 }
 

@@ -1,5 +1,10 @@
 //! The activity log: who did what to an item, from what to what.
 
+mod size;
+mod stored;
+
+pub use size::{BoundedActivity, delete};
+
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
@@ -10,37 +15,37 @@ use store::{OptInPage, Read, Tx, each};
 use utoipa::ToSchema;
 
 text_enum! {
-    /// What was done.
+    /// The type of activity.
     pub enum Action {
         /// The item was created.
         Created = "created",
-        /// Values changed.
+        /// Values were changed.
         Updated = "updated",
-        /// It was moved to the trash.
+        /// The item was moved to the trash.
         Trashed = "trashed",
-        /// It came back from the trash.
+        /// The item was restored from the trash.
         Restored = "restored",
-        /// It was deleted for good.
+        /// The item was permanently deleted.
         Deleted = "deleted",
-        /// A link was made.
+        /// A link was created.
         Linked = "linked",
-        /// A link was removed.
+        /// A link was deleted.
         Unlinked = "unlinked",
-        /// Somebody commented.
+        /// A comment was added.
         Commented = "commented",
-        /// It was moved to another collection, or came from one.
+        /// The item was moved to or from another collection.
         Moved = "moved",
-        /// It was locked.
+        /// The item was locked.
         Locked = "locked",
-        /// It was unlocked.
+        /// The item was unlocked.
         Unlocked = "unlocked",
         /// A file was attached.
         Attached = "attached",
         /// A file was detached.
         Detached = "detached",
-        /// An import ran.
+        /// An import was completed.
         Imported = "imported",
-        /// The collection, its fields or views changed.
+        /// The collection, its fields or its views were changed.
         SchemaChanged = "schema_changed",
     }
 }
@@ -62,8 +67,8 @@ struct NewActivity<'a> {
     item_id: Option<ItemId>,
     action: Action,
     changed: JsonText,
-    actor: &'a JsonText,
-    source: &'a JsonText,
+    actor: &'a str,
+    source: &'a str,
     operation_id: Option<&'a str>,
     created_at: Timestamp,
 }
@@ -85,9 +90,9 @@ pub fn record(
         collection_id: collection,
         item_id: item,
         action,
-        changed: JsonText::of(changed),
-        actor: &author.cause.actor,
-        source: &author.source,
+        changed: stored::short_changes(changed),
+        actor: stored::short_actor(&author.cause.actor),
+        source: stored::short_source(&author.source),
         operation_id: author.operation.as_deref(),
         created_at: tx.now(),
     };
@@ -106,35 +111,35 @@ pub struct ActivityRow {
     item_id: Option<ItemId>,
     action: Action,
     changed: JsonText,
-    actor: JsonText,
-    source: JsonText,
+    actor: String,
+    source: String,
     operation_id: Option<String>,
     created_at: Timestamp,
 }
 
-/// Something that was done to an item or a collection.
+/// An activity on an item or a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ActivityEntry {
-    /// The entry.
+    /// The id of the entry.
     pub id: i64,
     /// Always `activity`.
     pub object: &'static str,
-    /// The collection.
+    /// The id of the collection.
     pub collection_id: CollectionId,
-    /// The item; `null` for what was done to the collection.
+    /// The id of the item. `null` for activities on the collection.
     pub item_id: Option<ItemId>,
-    /// What was done.
+    /// The type of activity.
     pub action: Action,
-    /// What changed: by field key, `old` and `new`.
+    /// The changes by field key, each with `old` and `new`.
     #[schema(value_type = Object)]
     pub changed: JsonText,
-    /// Who did it.
+    /// Who performed the action.
     pub actor: Actor,
-    /// What caused it.
+    /// What caused the change.
     pub source: Source,
-    /// What the changes of one bulk request or import have in common.
+    /// Shared by all changes of one bulk request or import.
     pub operation_id: Option<String>,
-    /// When it was done.
+    /// When the action was performed.
     pub created_at: Timestamp,
 }
 
@@ -150,9 +155,9 @@ impl ActivityRow {
             collection_id: self.collection_id,
             item_id: self.item_id,
             action: self.action,
-            changed: self.changed,
-            actor: self.actor.parse()?,
-            source: self.source.parse()?,
+            changed: stored::changes(self.changed)?,
+            actor: stored::actor(self.actor)?,
+            source: stored::source(self.source)?,
             operation_id: self.operation_id,
             created_at: self.created_at,
         })

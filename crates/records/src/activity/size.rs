@@ -1,0 +1,109 @@
+//! The size of activity: what is counted of it, and which entries go first.
+
+use crate::schema::item_activity;
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use model::{Result, Timestamp, WorkspaceId};
+use store::logs::{self, BoundedLog, Mark, PerRow, Retention, Size, Sizes};
+use store::{Read, Tx};
+
+/// Its name among the logs that have a size.
+const LOG: &str = "item_activity";
+
+/// Rows that one transaction counts or deletes.
+const PIECE: i64 = 500;
+
+/// What a row takes beside its long texts.
+const ROW_BYTES: PerRow = PerRow { sqlite: 100, postgres: 220 };
+
+/// The bytes of a row.
+fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
+    sql(&format!(
+        "CAST({} + octet_length(changed) + octet_length(actor) + octet_length(source) \
+         + coalesce(octet_length(operation_id), 0) AS BIGINT)",
+        ROW_BYTES.on(read)
+    ))
+}
+
+/// Deletes entries, which are not many.
+///
+/// # Errors
+/// When the database fails.
+pub fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
+    if ids.is_empty() {
+        return Ok(Sizes::new());
+    }
+    let mark = logs::locked_mark(tx, LOG)?;
+    let bytes = size_column(tx);
+    let counted: Vec<(WorkspaceId, i64)> = item_activity::table
+        .filter(item_activity::id.eq_any(ids))
+        .filter(item_activity::id.le(mark.counted_to))
+        .select((item_activity::workspace_id, bytes))
+        .load(tx.connection())?;
+    diesel::delete(item_activity::table.filter(item_activity::id.eq_any(ids))).execute(tx.connection())?;
+    let sizes = logs::sum(counted.into_iter().map(|(workspace, bytes)| (workspace, Size::row(bytes))));
+    logs::subtract(tx, LOG, &sizes);
+    Ok(sizes)
+}
+
+/// The activity of items, as something that has a size. Its writers do not count: all changes of a workspace's items would
+/// wait for each other.
+pub struct BoundedActivity(pub Retention);
+
+impl BoundedLog for BoundedActivity {
+    fn name(&self) -> &'static str {
+        LOG
+    }
+
+    fn most_bytes(&self) -> i64 {
+        self.0.bytes
+    }
+
+    fn count(&self, tx: &mut Tx) -> Result<bool> {
+        let before = logs::locked_mark(tx, LOG)?;
+        let Mark { counted_to, seen_to } = before;
+        let bytes = size_column(tx);
+        let rows: Vec<(i64, WorkspaceId, i64)> = item_activity::table
+            .filter(item_activity::id.gt(counted_to))
+            .filter(item_activity::id.le(seen_to))
+            .order(item_activity::id)
+            .limit(PIECE)
+            .select((item_activity::id, item_activity::workspace_id, bytes))
+            .load(tx.connection())?;
+        let sizes = rows.iter().map(|(_, workspace, bytes)| (*workspace, Size::row(*bytes)));
+        logs::add(tx, LOG, &logs::sum(sizes));
+        let has_more = i64::try_from(rows.len()).is_ok_and(|rows| rows == PIECE);
+        let mark = match rows.last() {
+            Some((last, ..)) if has_more => Mark { counted_to: *last, seen_to },
+            _ => {
+                let newest = item_activity::table.order(item_activity::id.desc()).select(item_activity::id);
+                let newest: Option<i64> = newest.first(tx.connection()).optional()?;
+                Mark { counted_to: seen_to, seen_to: newest.unwrap_or(0).max(seen_to) }
+            }
+        };
+        if mark != before {
+            logs::advance(tx, LOG, mark)?;
+        }
+        Ok(has_more)
+    }
+
+    fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
+        let bytes = size_column(tx);
+        let oldest: Vec<(i64, i64)> = item_activity::table
+            .filter(item_activity::workspace_id.eq(workspace))
+            .order(item_activity::id)
+            .limit(PIECE)
+            .select((item_activity::id, bytes))
+            .load(tx.connection())?;
+        let gone = logs::up_to(oldest, excess, |(_, bytes)| *bytes);
+        let ids: Vec<i64> = gone.iter().map(|(id, _)| *id).collect();
+        Ok(delete(tx, &ids)?.get(&workspace).copied().unwrap_or_default())
+    }
+
+    fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {
+        let first = item_activity::table.order(item_activity::id).select(item_activity::created_at);
+        Ok(first.first(read.connection()).optional()?)
+    }
+}

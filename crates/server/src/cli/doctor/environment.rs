@@ -1,0 +1,134 @@
+//! Checks of what is around the service: folders, the disk, Redis, addresses.
+
+use super::Finding;
+use crate::Config;
+use crate::operator_error::cause;
+use crate::serve::listen;
+use anyhow::Context;
+use egress::{Connector, Limits, Policy, Request};
+use model::SystemRandom;
+use rustix::fs::{Access, access, statvfs};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// With less free disk than this, the operator should know; with a tenth of it, writes are about to fail.
+const FREE_MIB: u64 = 1024;
+
+/// Can the service write there, and has the disk room?
+pub(super) async fn data_folder(config: &Config) -> anyhow::Result<Finding> {
+    let folder = std::path::absolute(&config.data_dir)?;
+    anyhow::ensure!(folder.is_dir() || !folder.exists(), "{} is not a folder", folder.display());
+    let existing = existing(&folder);
+    access(&existing, Access::WRITE_OK | Access::EXEC_OK).with_context(|| {
+        format!("{} is not writable for this user: change its owner or SVC_DATA_DIR", existing.display())
+    })?;
+    let disk =
+        statvfs(&existing).with_context(|| format!("asking for the free disk of {}", existing.display()))?;
+    let free_mib = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
+    let place = if folder.exists() {
+        format!("{} is writable", folder.display())
+    } else {
+        format!("{} does not exist; `svc serve` creates it", folder.display())
+    };
+    let message = format!("{place}. Free disk: {free_mib} MiB.");
+    Ok(match free_mib {
+        0..=102 => Finding::fail(format!("{message} Free some.")),
+        free if free < FREE_MIB => Finding::warn(format!("{message} Free some soon.")),
+        _ => Finding::ok(message),
+    })
+}
+
+/// The folder itself, or the nearest above it that exists.
+fn existing(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+/// Can files be stored and read?
+pub(super) async fn files(config: &Config) -> anyhow::Result<Finding> {
+    let folder = config.data_dir.join("files");
+    if !folder.exists() {
+        return Ok(Finding::ok(format!("{} does not exist yet; `svc serve` creates it.", folder.display())));
+    }
+    let objects = files::objects_in(&folder).map_err(cause)?;
+    files::probe(&objects, &SystemRandom::default())
+        .await
+        .map_err(cause)
+        .with_context(|| format!("Files cannot be stored in {}", folder.display()))?;
+    Ok(Finding::ok(format!("A file was written to {}, read and deleted.", folder.display())))
+}
+
+/// Does it answer, where it is set?
+pub(super) async fn redis(config: &Config) -> anyhow::Result<Finding> {
+    let Some(url) = &config.redis_url else {
+        return Ok(Finding::ok(
+            "Not set. One replica needs none; several count rate limits separately without it.",
+        ));
+    };
+    Ok(match auth::ping_redis(url).await {
+        Ok(()) => Finding::ok("It answers."),
+        Err(error) => Finding::fail(format!(
+            "It does not answer ({error}): check SVC_REDIS_URL. Until then each replica counts rate limits separately."
+        )),
+    })
+}
+
+/// Can the rules for outbound HTTP be read?
+pub(super) async fn outbound(config: &Config) -> anyhow::Result<Finding> {
+    Policy::allowing(config.allow_outbound.iter().map(String::as_str)).context("SVC_ALLOW_OUTBOUND")?;
+    Ok(match config.allow_outbound.len() {
+        0 => Finding::ok("Only public addresses can be reached."),
+        rules => Finding::ok(format!(
+            "Public addresses and those of {rules} rules can be reached, by all tenants."
+        )),
+    })
+}
+
+/// Is the API's address free, or in use by this service?
+pub(super) async fn listen_address(config: &Config) -> anyhow::Result<Finding> {
+    address(&config.listen, "SVC_LISTEN").await
+}
+
+/// Is the address of metrics free, or in use by this service?
+pub(super) async fn admin_address(config: &Config) -> anyhow::Result<Finding> {
+    match &config.admin_listen {
+        Some(listen) => address(listen, "SVC_ADMIN_LISTEN").await,
+        None => Ok(Finding::ok("Not set, so metrics are not served.")),
+    }
+}
+
+async fn address(address: &str, setting: &str) -> anyhow::Result<Finding> {
+    Ok(match listen(address) {
+        Ok(_) => Finding::ok(format!("{address} is free.")),
+        Err(error) if error.kind() == ErrorKind::AddrInUse && is_service(address).await? => {
+            Finding::ok(format!("{address} is in use by a running svc."))
+        }
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Finding::fail(format!("{address} is in use by another program. Stop it or change {setting}."))
+        }
+        Err(error) => Finding::fail(format!("{address} cannot be used ({error}). Change {setting}.")),
+    })
+}
+
+/// Whether a service like this one answers at an address that is in use.
+async fn is_service(address: &str) -> anyhow::Result<bool> {
+    let mut target = address.to_socket_addrs()?.next().context("it names no address")?;
+    if target.ip().is_unspecified() {
+        target.set_ip(if target.is_ipv4() {
+            IpAddr::V4(Ipv4Addr::LOCALHOST)
+        } else {
+            IpAddr::V6(Ipv6Addr::LOCALHOST)
+        });
+    }
+    let connector = Connector::new(Policy::allowing([target.to_string().as_str()])?)?;
+    let limits = Limits { total: Duration::from_secs(3), ..Limits::default() };
+    let request = Request::get(format!("http://{target}/health")).limits(limits);
+    Ok(match connector.send(request).await {
+        Ok(response) => {
+            let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
+            response.status == 200 && body.get("status").is_some_and(|status| status == "ok")
+        }
+        Err(_) => false,
+    })
+}
