@@ -1,4 +1,4 @@
-//! What this group adds to the service.
+//! Group of agents and runs: its jobs, routes and services.
 
 use crate::agents::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::providers::Tiers;

@@ -130,7 +130,7 @@ text_enum! {
 
 #[derive(Insertable, Queryable)]
 #[diesel(table_name = idempotency_keys)]
-struct Row {
+struct RecordRow {
     lineage_id: KeyId,
     key: String,
     fingerprint: Vec<u8>,
@@ -162,7 +162,7 @@ pub fn parse_header(value: &str) -> Result<String> {
 /// `idempotency_key_reused` where another request used the value.
 pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
     let now = read.now();
-    let row: Option<Row> =
+    let row: Option<RecordRow> =
         idempotency_keys::table.find((&ask.lineage, &ask.key)).first(read.connection()).optional()?;
     let Some(row) = row.filter(|row| row.expires_at > now) else { return Ok(None) };
     if row.fingerprint != ask.fingerprint {
@@ -189,7 +189,7 @@ fn reused() -> Error {
 /// `idempotency_key_reused` where another request used the value.
 pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     let now = tx.now();
-    let fresh = Row {
+    let fresh = RecordRow {
         lineage_id: ask.lineage.clone(),
         key: ask.key.clone(),
         fingerprint: ask.fingerprint.to_vec(),
@@ -216,7 +216,7 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     if inserted == 1 {
         return Ok(Known::Claimed(claim));
     }
-    let row: Row = idempotency_keys::table.find((&ask.lineage, &ask.key)).first(tx.connection())?;
+    let row: RecordRow = idempotency_keys::table.find((&ask.lineage, &ask.key)).first(tx.connection())?;
     let forgotten = row.expires_at <= now;
     if !forgotten {
         if row.fingerprint != ask.fingerprint {

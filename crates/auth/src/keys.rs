@@ -108,7 +108,7 @@ impl StoredKey {
 
 #[derive(Queryable, Insertable)]
 #[diesel(table_name = api_keys)]
-struct Row {
+struct KeyRow {
     id: KeyId,
     secret_hash: Vec<u8>,
     name: String,
@@ -128,7 +128,7 @@ struct Row {
     created_at: Timestamp,
 }
 
-impl Row {
+impl KeyRow {
     fn stored(self) -> Result<StoredKey> {
         let owner = match (self.workspace_id, self.partner_id) {
             (Some(workspace), None) => KeyOwner::Workspace(workspace),
@@ -181,7 +181,7 @@ pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
     }
     let secret = KeySecret::generate(new.env, &*tx.random());
     let id = KeyId::new(tx.now(), &*tx.random());
-    let row = Row {
+    let row = KeyRow {
         id: id.clone(),
         secret_hash: secret.hash().0.to_vec(),
         name: new.name,
@@ -240,11 +240,11 @@ fn check(new: &NewKey) -> Result<()> {
 
 /// The key with this secret, whatever its state.
 pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<StoredKey>> {
-    let row: Option<Row> = api_keys::table
+    let row: Option<KeyRow> = api_keys::table
         .filter(api_keys::secret_hash.eq(hash.0.to_vec()))
         .first(read.connection())
         .optional()?;
-    row.map(Row::stored).transpose()
+    row.map(KeyRow::stored).transpose()
 }
 
 /// The key with this id.
@@ -252,7 +252,7 @@ pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<Stored
 /// # Errors
 /// `not_found`.
 pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
-    let row: Option<Row> = api_keys::table.find(id).first(read.connection()).optional()?;
+    let row: Option<KeyRow> = api_keys::table.find(id).first(read.connection()).optional()?;
     row.ok_or_else(|| Error::not_found("key"))?.stored()
 }
 
@@ -270,7 +270,7 @@ pub fn standing<'a>(
     let lineages: BTreeSet<&KeyId> = wanted.iter().map(|(lineage, _)| *lineage).collect();
     let ids: BTreeSet<WorkspaceId> = wanted.iter().map(|(_, workspace)| *workspace).collect();
     let now = read.now();
-    let rows: Vec<Row> = api_keys::table
+    let rows: Vec<KeyRow> = api_keys::table
         .filter(api_keys::lineage_id.eq_any(lineages))
         .filter(api_keys::revoked_at.is_null())
         .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
@@ -308,8 +308,8 @@ pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<Store
     if let Some(workspace) = workspace {
         query = query.filter(api_keys::workspace_id.eq(workspace));
     }
-    let rows: Vec<Row> = query.load(read.connection())?;
-    rows.into_iter().map(Row::stored).collect()
+    let rows: Vec<KeyRow> = query.load(read.connection())?;
+    rows.into_iter().map(KeyRow::stored).collect()
 }
 
 /// Revokes a key for good. Revoking twice changes nothing.
@@ -376,14 +376,14 @@ pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
 /// When the database fails.
 pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<StoredKey>> {
     let now = read.now();
-    let rows: Vec<Row> = api_keys::table
+    let rows: Vec<KeyRow> = api_keys::table
         .filter(api_keys::workspace_id.eq(workspace))
         .filter(api_keys::budget_cents.is_not_null())
         .filter(api_keys::revoked_at.is_null())
         .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
         .order(api_keys::id.asc())
         .load(read.connection())?;
-    rows.into_iter().map(Row::stored).collect()
+    rows.into_iter().map(KeyRow::stored).collect()
 }
 
 /// The lineages of keys, by the keys' ids. A key that does not exist has none.

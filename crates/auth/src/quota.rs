@@ -158,11 +158,11 @@ impl Quotas {
         }
     }
 
-    fn take_pending(&self) -> (Vec<Row>, String) {
+    fn take_pending(&self) -> (Vec<QuotaRow>, String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = Vec::new();
         for (lineage_id, count) in &mut state.counts {
-            let row = |(day, workspace_id, requests)| Row {
+            let row = |(day, workspace_id, requests)| QuotaRow {
                 lineage_id: lineage_id.clone(),
                 day,
                 workspace_id,
@@ -175,14 +175,14 @@ impl Quotas {
 }
 
 #[derive(Clone)]
-struct Row {
+struct QuotaRow {
     lineage_id: KeyId,
     day: NaiveDate,
     workspace_id: WorkspaceId,
     requests: i64,
 }
 
-fn add(tx: &mut Tx, row: &Row) -> Result<()> {
+fn add(tx: &mut Tx, row: &QuotaRow) -> Result<()> {
     each!(tx.connection(), |connection| diesel::insert_into(key_requests::table)
         .values((
             key_requests::lineage_id.eq(&row.lineage_id),

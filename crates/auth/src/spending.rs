@@ -16,11 +16,11 @@ pub type SpentMicros = fn(&mut Read, &KeyId, &str) -> Result<i64>;
 pub struct Spending {
     db: Db,
     spent: SpentMicros,
-    known: Mutex<HashMap<KeyId, Known>>,
+    known: Mutex<HashMap<KeyId, CachedSpending>>,
 }
 
 /// What is remembered of a key.
-struct Known {
+struct CachedSpending {
     /// The month that it was asked for: with the next one spending begins at nothing.
     month: String,
     micros: i64,
@@ -28,7 +28,7 @@ struct Known {
     until: i64,
 }
 
-impl Known {
+impl CachedSpending {
     fn holds(&self, now: Timestamp) -> bool {
         now.millis() < self.until && now.is_in_month(&self.month)
     }
@@ -53,7 +53,7 @@ impl Spending {
         let micros = self.db.read(move |read| spent(read, &wanted.0, &wanted.1)).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, known| known.holds(now));
-        known.insert(lineage.clone(), Known { month, micros, until: now.millis() + REMEMBERED_MS });
+        known.insert(lineage.clone(), CachedSpending { month, micros, until: now.millis() + REMEMBERED_MS });
         Ok(micros)
     }
 

@@ -62,7 +62,7 @@ pub struct Subscription<'a> {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = workspaces)]
-struct Row {
+struct StoredWorkspace {
     id: WorkspaceId,
     slug: String,
     name: String,
@@ -76,7 +76,7 @@ struct Row {
     created_at: Timestamp,
 }
 
-impl Row {
+impl StoredWorkspace {
     fn record(self) -> WorkspaceRecord {
         WorkspaceRecord {
             id: self.id,
@@ -151,8 +151,11 @@ pub fn is_slug(text: &str) -> bool {
 /// # Errors
 /// `workspace_not_found`.
 pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
-    let row: Option<Row> =
-        workspaces::table.find(id).select(Row::as_select()).first(read.connection()).optional()?;
+    let row: Option<StoredWorkspace> = workspaces::table
+        .find(id)
+        .select(StoredWorkspace::as_select())
+        .first(read.connection())
+        .optional()?;
     Ok(row.ok_or_else(unknown)?.record())
 }
 
@@ -163,10 +166,12 @@ pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
 /// `workspace_not_found`.
 pub fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
     let query = workspaces::table.find(id);
-    let row: Option<Row> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).get_result(connection),
+    let row: Option<StoredWorkspace> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            query.select(StoredWorkspace::as_select()).get_result(connection)
+        }
         AnyConnection::Postgres(connection) => {
-            query.select(Row::as_select()).for_no_key_update().get_result(connection)
+            query.select(StoredWorkspace::as_select()).for_no_key_update().get_result(connection)
         }
     }
     .optional()?;
@@ -187,9 +192,9 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
     {
         return Ok(record);
     }
-    let row: Option<Row> = workspaces::table
+    let row: Option<StoredWorkspace> = workspaces::table
         .filter(workspaces::slug.eq(id_or_slug))
-        .select(Row::as_select())
+        .select(StoredWorkspace::as_select())
         .first(read.connection())
         .optional()?;
     Ok(row.ok_or_else(unknown)?.record())
@@ -200,9 +205,11 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
 /// # Errors
 /// When the database fails.
 pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
-    let rows: Vec<Row> =
-        workspaces::table.order(workspaces::id.asc()).select(Row::as_select()).load(read.connection())?;
-    Ok(rows.into_iter().map(Row::record).collect())
+    let rows: Vec<StoredWorkspace> = workspaces::table
+        .order(workspaces::id.asc())
+        .select(StoredWorkspace::as_select())
+        .load(read.connection())?;
+    Ok(rows.into_iter().map(StoredWorkspace::record).collect())
 }
 
 /// Cuts a workspace off. The reason is what every request is then told.
@@ -323,13 +330,13 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
         .filter(sql::<Bool>("subscription_status IN ('active', 'sponsored') AND plan_id IS NOT NULL"))
         .order((w::period_end.asc(), w::id.asc()))
         .limit(most);
-    let due: Vec<Row> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.select(Row::as_select()).load(connection)?,
+    let due: Vec<StoredWorkspace> = match tx.connection() {
+        AnyConnection::Sqlite(connection) => query.select(StoredWorkspace::as_select()).load(connection)?,
         AnyConnection::Postgres(connection) => {
-            query.select(Row::as_select()).for_no_key_update().skip_locked().load(connection)?
+            query.select(StoredWorkspace::as_select()).for_no_key_update().skip_locked().load(connection)?
         }
     };
-    let mut due: Vec<_> = due.into_iter().map(Row::record).collect();
+    let mut due: Vec<_> = due.into_iter().map(StoredWorkspace::record).collect();
     due.sort_by_key(|workspace| workspace.id);
     Ok(due)
 }

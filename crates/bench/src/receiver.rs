@@ -38,7 +38,7 @@ pub async fn serve() -> anyhow::Result<()> {
     });
     let mut words = words();
     while let Some(word) = words.recv().await {
-        println!("{}", tell(&arrivals.borrow()));
+        println!("{}", report(&arrivals.borrow()));
         if word == "take" {
             arrivals.take();
         }
@@ -46,7 +46,7 @@ pub async fn serve() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(arrivals: &[Arrival]) -> Value {
+fn report(arrivals: &[Arrival]) -> Value {
     let mut late: Vec<u32> = arrivals.iter().map(|arrival| arrival.late).collect();
     late.sort_unstable();
     json!({

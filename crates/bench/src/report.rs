@@ -38,7 +38,7 @@ impl Section {
     }
 
     /// States a number that has a target.
-    pub fn judge(&mut self, what: impl Into<String>, value: impl Into<String>, target: &str, met: bool) {
+    pub fn against(&mut self, what: impl Into<String>, value: impl Into<String>, target: &str, met: bool) {
         let verdict = if met { "met" } else { "**not met**" };
         self.rows.push([what.into(), value.into(), target.to_owned(), verdict.to_owned()]);
     }

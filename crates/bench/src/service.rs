@@ -1,4 +1,4 @@
-//! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, and told what to do by
+//! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, that obeys commands on
 //! lines: `stats` tells how often the database was asked, `deliver` starts deliveries that were held back, `claim` makes
 //! those that are due and says when it began, `stop` ends it all and holds the books against each other.
 
@@ -48,7 +48,7 @@ pub struct Arguments {
     /// Do nothing by itself, so that everything the database is asked comes from requests.
     #[arg(long)]
     quiet: bool,
-    /// Deliver no events until told to.
+    /// Deliver no events until asked to.
     #[arg(long)]
     hold_deliveries: bool,
 }
@@ -72,20 +72,20 @@ impl Provider for AtOnce {
 
 pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let backend = Backend::parse(&arguments.database).map_err(anyhow::Error::msg)?;
-    Db::migrate(&backend).map_err(told)?;
+    Db::migrate(&backend).map_err(described)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    let db = Db::open(Options { backend, connections: 8, clock, random }).map_err(told)?;
+    let db = Db::open(Options { backend, connections: 8, clock, random }).map_err(described)?;
     let number = arguments.workspaces;
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
-    let made: Vec<(WorkspaceId, String)> = made.await.map_err(told)?;
+    let made: Vec<(WorkspaceId, String)> = made.await.map_err(described)?;
     let service = Service::new(ServiceParts {
         db: db.clone(),
         tiers: tiers(arguments.model_server.as_deref())?,
         // Webhooks are received on this machine.
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
-        seal: Seal::new(&[7; 32]).map_err(told)?,
+        seal: Seal::new(&[7; 32]).map_err(described)?,
         objects: files::objects_in_memory(),
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
@@ -93,7 +93,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         retention: LogRetention::default(),
         runtime,
     })
-    .map_err(told)?;
+    .map_err(described)?;
     let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
@@ -120,7 +120,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     Ok(())
 }
 
-/// Does what it is told, until it is told to stop.
+/// Obeys commands, until one stops it.
 async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<()> {
     let mut words = words();
     while let Some(word) = words.recv().await {
@@ -132,7 +132,7 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
                 println!("{}", json!({ "began": began }));
             }
             "claim" => {
-                let attempts = service.deliveries.run_due().await.map_err(told)?;
+                let attempts = service.deliveries.run_due().await.map_err(described)?;
                 println!("{}", json!({ "began": began, "attempts": attempts }));
             }
             _ => break,
@@ -141,7 +141,7 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
     Ok(())
 }
 
-fn told(error: model::Error) -> anyhow::Error {
+fn described(error: model::Error) -> anyhow::Error {
     match error.cause() {
         Some(cause) => anyhow::anyhow!("{error} ({cause})"),
         None => anyhow::anyhow!("{error}"),
@@ -241,7 +241,7 @@ async fn books(pipeline: &Pipeline, workspaces: Vec<WorkspaceId>) -> Result<Valu
         counts.insert("wrong".to_owned(), wrong.into());
         Ok(counts)
     });
-    let mut counts = counts.await.map_err(told).context("reading the books")?;
+    let mut counts = counts.await.map_err(described).context("reading the books")?;
     counts.insert("log_dropped".to_owned(), pipeline.log.dropped().into());
     Ok(Value::Object(counts))
 }

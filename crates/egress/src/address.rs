@@ -121,6 +121,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of addresses")]
     fn special_addresses_are_not_global() {
         for text in [
             "0.0.0.0",

@@ -1,4 +1,4 @@
-//! What this group adds to the service.
+//! Group of events and webhooks: its jobs, routes and services.
 
 use crate::inbound::{self, BoundedRequests, Receiver};
 use crate::log::{BoundedEvents, Catalogue, Feed, Sequencer};

@@ -1,4 +1,4 @@
-//! What happened, told to whoever wants to know: the event log, webhooks out, and webhooks in.
+//! Events and webhooks: the event log, webhooks out, and webhooks in.
 //!
 //! Outbound: an event is committed with the change that caused it, fanned out to the endpoints that subscribed to
 //! it, and delivered at least once. Inbound: outside systems post to a URL of ours, and what they post is on the disk

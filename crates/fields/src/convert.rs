@@ -215,8 +215,8 @@ mod tests {
             assert_eq!(found, expected, "{from:?} -> {to:?}: {value}");
             // What was converted is converted again where the work was interrupted.
             if let Some(once) = found.value(value) {
-                let again = convert(from, &options, &field, &once).value(once.clone());
-                assert_eq!(again, Some(once), "{from:?} -> {to:?} twice");
+                let repeated = convert(from, &options, &field, &once).value(once.clone());
+                assert_eq!(repeated, Some(once), "{from:?} -> {to:?} twice");
             }
         }
     }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn mismatches_are_told() {
+    fn mismatches_are_reported() {
         let schema = Schema::new(json!({ "type": "object", "required": ["a"] }));
         assert!(schema.mismatch(&json!({ "a": 1 })).is_none());
         assert!(schema.mismatch(&json!({})).unwrap().contains("`a` is required"));

@@ -39,13 +39,13 @@ impl<'de> Deserialize<'de> for Subject {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Stored {
+        enum StoredSubject {
             Field(FieldId),
             System(String),
         }
-        match Stored::deserialize(deserializer)? {
-            Stored::Field(id) => Ok(Self::Field(id)),
-            Stored::System(name) => SystemColumn::parse(&name)
+        match StoredSubject::deserialize(deserializer)? {
+            StoredSubject::Field(id) => Ok(Self::Field(id)),
+            StoredSubject::System(name) => SystemColumn::parse(&name)
                 .map(Self::System)
                 .ok_or_else(|| serde::de::Error::custom("no such system column")),
         }

@@ -17,6 +17,7 @@ fn kept(kind: FieldType, options: FieldOptions, value: &Value, mode: Mode) -> Re
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of values")]
 fn strict_values_have_the_type_of_their_field() {
     use FieldType as T;
     let limited = FieldOptions { max_length: Some(3), pattern: Some("[a-z]+".into()), ..options() };

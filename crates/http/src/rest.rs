@@ -50,6 +50,9 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
 
 fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipeline) -> Result<()> {
     check_header_size(headers)?;
+    if headers.get_all(CONTENT_TYPE).count() > 1 {
+        return Err(Error::invalid("Content-Type", "must be sent once"));
+    }
     let announced = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(announced) = announced.filter(|announced| *announced > ANY_BODY) {
         // Where there is no operation, the address is wrong and not the size.

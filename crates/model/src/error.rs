@@ -239,9 +239,9 @@ impl Error {
     /// single one is listed too where it has a code, which stands nowhere else.
     pub fn all_invalid(errors: Vec<FieldError>) -> Option<Self> {
         let first = errors.first()?.clone();
-        let is_told_in_full = errors.len() == 1 && first.code.is_none();
+        let is_reported_in_full = errors.len() == 1 && first.code.is_none();
         let mut error = Self::invalid(first.param, first.message);
-        if !is_told_in_full {
+        if !is_reported_in_full {
             error.0.errors = errors;
         }
         Some(error)
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_wait_of_up_to_an_hour_is_told() {
+    fn only_a_wait_of_up_to_an_hour_is_reported() {
         let wait =
             |seconds| Error::new(Code::RateLimited, "Wait.").retry_after(seconds).retry_after_seconds();
         assert_eq!([wait(-5), wait(0), wait(3_600)], [Some(1), Some(1), Some(3_600)]);

@@ -14,13 +14,13 @@
 mod event;
 
 use proc_macro::TokenStream;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
     Attribute, DeriveInput, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, LitInt, LitStr, Meta, Pat,
-    Result, Token, Type,
+    PatType, Result, Token, Type, TypeReference,
 };
 
 /// What stands in the attribute's brackets.
@@ -158,76 +158,87 @@ pub fn derive_event(item: TokenStream) -> TokenStream {
     event::expand(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::TokenStream> {
-    let Declaration { path, ceiling, energy, .. } = declaration;
-    let name = &function.sig.ident;
-    let visibility = &function.vis;
-    let structure = format_ident!("{}", pascal(&name.to_string()));
-    let id = camel(&name.to_string());
-    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
-    let (summary, description) = doc_text(&function.attrs, name.span())?;
-    let scope = match &declaration.scope {
-        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
-        None => quote!(::std::option::Option::None),
-    };
-    let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
-    let deprecated = match &declaration.deprecated {
-        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
-            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
-        )),
-        None => quote!(::std::option::Option::None),
-    };
-    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
+/// The arguments of an operation's function.
+struct Arguments {
+    access: Access,
+    /// What the function is called with.
+    pass: Vec<TokenStream2>,
+    /// Statements that read the input.
+    take: Vec<TokenStream2>,
+    /// Statements that copy it.
+    clones: Vec<TokenStream2>,
+    /// The types of the input, with the names that they are known by.
+    types: Vec<Type>,
+    names: Vec<String>,
+}
 
-    let mut access = Access::Nothing;
-    let mut pass = Vec::new();
-    let mut take = Vec::new();
-    let mut clones = Vec::new();
-    let mut types = Vec::new();
-    let mut names = Vec::new();
-    for argument in &function.sig.inputs {
-        let FnArg::Typed(argument) = argument else {
-            return Err(Error::new(argument.span(), "an operation is a plain function"));
+impl Arguments {
+    fn of(function: &ItemFn, path: &LitStr) -> Result<Self> {
+        let mut all = Self {
+            access: Access::Nothing,
+            pass: Vec::new(),
+            take: Vec::new(),
+            clones: Vec::new(),
+            types: Vec::new(),
+            names: Vec::new(),
         };
-        if let Type::Reference(reference) = &*argument.ty {
-            match last_word(&reference.elem).as_deref() {
-                Some("Read") => access = Access::Read,
-                Some("Tx") => access = Access::Tx,
-                Some("Cx") => access = Access::Cx,
-                Some("Caller") => {
-                    pass.push(quote!(caller));
-                    continue;
-                }
-                _ => {
-                    return Err(Error::new(
-                        reference.span(),
-                        "by reference: &mut Read, &mut Tx, &Cx or &Caller",
-                    ));
-                }
+        for argument in &function.sig.inputs {
+            let FnArg::Typed(argument) = argument else {
+                return Err(Error::new(argument.span(), "an operation is a plain function"));
+            };
+            match &*argument.ty {
+                Type::Reference(reference) => all.add_reference(reference)?,
+                _ => all.add_input(argument, path)?,
             }
-            pass.push(quote!(access));
-            continue;
         }
-        let argument_name = camel(&innermost(&argument.pat)?.to_string());
-        let variable = format_ident!("input_{}", types.len());
-        let kind = &argument.ty;
-        if last_word(kind).as_deref() == Some("Path")
-            && !path.value().contains(&format!("{{{argument_name}}}"))
-        {
-            return Err(Error::new(
-                argument.pat.span(),
-                format!("{} has no {{{argument_name}}}", path.value()),
-            ));
-        }
-        take.push(
-            quote!(let #variable = <#kind as ::operation::FromInput>::from_input(input, #argument_name)?;),
-        );
-        clones.push(quote!(let #variable = ::std::clone::Clone::clone(&#variable);));
-        pass.push(quote!(#variable));
-        types.push(kind.clone());
-        names.push(argument_name);
+        Ok(all)
     }
-    let call = match (&access, function.sig.asyncness.is_some()) {
+
+    fn add_reference(&mut self, reference: &TypeReference) -> Result<()> {
+        let access = match last_word(&reference.elem).as_deref() {
+            Some("Read") => Access::Read,
+            Some("Tx") => Access::Tx,
+            Some("Cx") => Access::Cx,
+            Some("Caller") => {
+                self.pass.push(quote!(caller));
+                return Ok(());
+            }
+            _ => {
+                let rule = "by reference: &mut Read, &mut Tx, &Cx or &Caller";
+                return Err(Error::new(reference.span(), rule));
+            }
+        };
+        self.access = access;
+        self.pass.push(quote!(access));
+        Ok(())
+    }
+
+    fn add_input(&mut self, argument: &PatType, path: &LitStr) -> Result<()> {
+        let name = camel(&innermost(&argument.pat)?.to_string());
+        let variable = format_ident!("input_{}", self.types.len());
+        let kind = &argument.ty;
+        if last_word(kind).as_deref() == Some("Path") && !path.value().contains(&format!("{{{name}}}")) {
+            let message = format!("{} has no {{{name}}}", path.value());
+            return Err(Error::new(argument.pat.span(), message));
+        }
+        self.take.push(quote!(let #variable = <#kind as ::operation::FromInput>::from_input(input, #name)?;));
+        self.clones.push(quote!(let #variable = ::std::clone::Clone::clone(&#variable);));
+        self.pass.push(quote!(#variable));
+        self.types.push((**kind).clone());
+        self.names.push(name);
+        Ok(())
+    }
+}
+
+/// The function as the pipeline calls it.
+fn call(
+    function: &ItemFn,
+    access: &Access,
+    pass: &[TokenStream2],
+    clones: &[TokenStream2],
+) -> Result<TokenStream2> {
+    let name = &function.sig.ident;
+    Ok(match (access, function.sig.asyncness.is_some()) {
         (Access::Nothing, false) => quote!(::operation::Call::Caller(::std::boxed::Box::new(move |caller| {
             ::operation::Answer::reply(#name(#(#pass),*)?)
         }))),
@@ -250,7 +261,32 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<proc_macro2::T
             })
         }))),
         _ => return Err(Error::new(name.span(), "an async operation takes &Cx, the others do not")),
+    })
+}
+
+fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> {
+    let Declaration { path, ceiling, energy, .. } = declaration;
+    let name = &function.sig.ident;
+    let visibility = &function.vis;
+    let structure = format_ident!("{}", pascal(&name.to_string()));
+    let id = camel(&name.to_string());
+    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
+    let (summary, description) = doc_text(&function.attrs, name.span())?;
+    let scope = match &declaration.scope {
+        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
+        None => quote!(::std::option::Option::None),
     };
+    let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
+    let deprecated = match &declaration.deprecated {
+        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
+            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
+        )),
+        None => quote!(::std::option::Option::None),
+    };
+    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
+
+    let Arguments { access, pass, take, clones, types, names } = Arguments::of(function, path)?;
+    let call = call(function, &access, &pass, &clones)?;
     let answer = answer_type(function)?;
     Ok(quote! {
         #function

@@ -15,7 +15,7 @@ pub const EXACT_IN_LISTS: i64 = 10_000;
 
 /// How many items a collection has, and when that was so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
+pub struct ItemCount {
     /// The number of live items.
     pub items: i64,
     /// When there were exactly so many.
@@ -54,12 +54,12 @@ fn bounded(read: &mut Read, condition: &str, collection: CollectionId, most: i64
 }
 
 /// How many live items a collection has: exact up to `most`, above that what was counted last.
-pub fn known(read: &mut Read, row: &CollectionRow, most: i64) -> Result<Count> {
+pub fn known(read: &mut Read, row: &CollectionRow, most: i64) -> Result<ItemCount> {
     let counted = live_up_to(read, row.id, most)?;
     if counted <= most {
-        return Ok(Count { items: counted, exact_at: Some(read.now()) });
+        return Ok(ItemCount { items: counted, exact_at: Some(read.now()) });
     }
-    Ok(Count { items: row.item_count.max(counted), exact_at: row.item_count_at })
+    Ok(ItemCount { items: row.item_count.max(counted), exact_at: row.item_count_at })
 }
 
 /// So many collections are looked up at a time.

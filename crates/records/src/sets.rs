@@ -2,7 +2,7 @@
 
 use crate::indexes::{self, table, uniques};
 use crate::schema::collections;
-use crate::shape::{self, CollectionSettings, IndexKind, IndexOrigin, Kind, Shape, Shapes};
+use crate::shape::{self, CollectionSettings, CollectionStatus, IndexKind, IndexOrigin, Kind, Shape, Shapes};
 use diesel::prelude::*;
 use fields::filter::subject;
 use fields::{Part, Subject};
@@ -75,7 +75,7 @@ fn make(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, kind: &'static Kin
                 collections::name_key.eq(&name_key),
                 collections::slug.eq(&name_key),
                 collections::position.eq(0),
-                collections::status.eq("active"),
+                collections::status.eq(CollectionStatus::Active),
                 collections::settings.eq(JsonText::of(&CollectionSettings::default())),
                 collections::shape_version.eq(shape::new_version(tx)),
                 collections::item_count.eq(0),

@@ -128,6 +128,7 @@ impl Service {
     ///
     /// # Errors
     /// When two operations claim the same address or id, or two jobs the same name.
+    #[expect(clippy::too_many_lines, reason = "one list of everything that the service is made of")]
     pub fn new(parts: ServiceParts) -> Result<Self> {
         let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, retention, runtime } =
             parts;

@@ -1,4 +1,4 @@
-//! Guardrails as an agent has them: what is looked for, where, and what then happens. How they are applied stands with
+//! Settings of guardrails: what is looked for, where, and what then happens. How they are applied stands with
 //! the runs.
 
 use model::{Error, FieldError, Result, text_enum};

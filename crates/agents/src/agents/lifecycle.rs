@@ -1,4 +1,4 @@
-//! Copying agents, switching them on and off, choosing the default.
+//! Operations on an agent's lifecycle: duplicate, enable, disable, make default.
 
 use super::model::{Agent, AgentRow, AgentStatus, check_metadata};
 use super::queries::{self, Fresh};

@@ -1,4 +1,4 @@
-//! What an agent is.
+//! Types of the API: agents.
 
 use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};

@@ -1,4 +1,4 @@
-//! Listing, creating, reading, changing and deleting agents.
+//! Operations on agents: list, create, read, update, delete.
 
 use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::queries::{self, Fresh};

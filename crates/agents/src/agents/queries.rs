@@ -1,4 +1,4 @@
-//! Agents in the database.
+//! Queries of agents.
 
 use super::model::{AgentRow, AgentStatus};
 use super::settings::Settings;

@@ -1,4 +1,4 @@
-//! What a version of an agent fixes: how it answers, within which limits, and what it remembers.
+//! Settings of an agent's version: how it answers, within which limits, and what it remembers.
 
 use super::guardrails::{self, Guardrail};
 use crate::providers::Tier;

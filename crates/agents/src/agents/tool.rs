@@ -1,4 +1,4 @@
-//! A tool: how it is called, as it is stored, and as callers see it.
+//! Tools: how one is called, as stored and as callers see it.
 
 use crate::providers::{ToolSpec, estimated_tool_tokens};
 use crate::schema::agent_tools;

@@ -1,4 +1,4 @@
-//! What the address, the fixed arguments and the headers of an `http` tool must be like.
+//! Validation of `http` tools: address, fixed arguments and headers.
 
 use egress::{Connector, UrlRules};
 use fields::json_schema::Schema;

@@ -1,4 +1,4 @@
-//! The tools and skills of an agent.
+//! Operations on the tools and skills of an agent.
 //!
 //! A tool is named by what the model calls it, and that name is its id in the API. Tools are part of an agent's
 //! version: attaching or detaching one makes a new version. The values of headers are credentials as a rule: they
@@ -279,10 +279,8 @@ pub fn set_agent_skills(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
-    // No skill exists until the Skills area does, so every id is unknown.
-    if let Some(first) = new.skills.first() {
-        let rule = format!("names skill {}, which does not exist in this workspace", first.skill_id);
-        return Err(Error::invalid("skills[0].skill_id", rule));
+    if !new.skills.is_empty() {
+        return Err(Error::invalid("skills", "must be empty: skills are not available yet"));
     }
     let mut settings = agent.settings()?;
     if settings.skills == new.skills {

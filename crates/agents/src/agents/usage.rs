@@ -1,4 +1,4 @@
-//! What an agent did, by day.
+//! Operation: usage of an agent by day.
 
 use super::queries;
 use crate::schema::runs;

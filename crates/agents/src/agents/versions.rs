@@ -1,4 +1,4 @@
-//! Earlier versions of agents.
+//! Operations on the versions of an agent.
 
 use super::model::Agent;
 use super::queries::{self, VersionRow};

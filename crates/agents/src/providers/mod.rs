@@ -1,4 +1,4 @@
-//! Language models behind one trait, and the tiers that callers choose from.
+//! Model providers: language models behind one trait, and the tiers that callers choose from.
 
 mod openai;
 #[cfg(test)]
@@ -220,7 +220,7 @@ pub struct Completion {
 
 /// A model's answer, with what is charged for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub struct ModelAnswer {
     /// The answer.
     pub completion: Completion,
     /// What it used.
@@ -362,7 +362,7 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// The prices of a service that was not told others.
+    /// The prices of a service without configured ones.
     pub const DEFAULT_PRICES: [Prices; 3] = [
         Prices { input: 1, cached: 1, output: 4 },
         Prices { input: 5, cached: 2, output: 20 },
@@ -395,7 +395,7 @@ impl TierSetup {
     ///
     /// # Errors
     /// The error of the last route that was tried.
-    pub async fn complete(&self, mut prompt: Prompt) -> std::result::Result<Answered, ProviderError> {
+    pub async fn complete(&self, mut prompt: Prompt) -> std::result::Result<ModelAnswer, ProviderError> {
         let (began, patience) = (Instant::now(), prompt.patience);
         let mut last = ProviderError::Unavailable("no model is configured".to_owned());
         for (route, left) in self.routes.iter().zip((1..=self.routes.len()).rev()) {
@@ -407,12 +407,12 @@ impl TierSetup {
                     let said = completion.usage;
                     let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion)).believable();
                     let (usage_estimated, label) = (said.is_none(), route.label.clone());
-                    return Ok(Answered { completion, usage, usage_estimated, label });
+                    return Ok(ModelAnswer { completion, usage, usage_estimated, label });
                 }
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),
                 Err(error @ ProviderError::Refused(_)) => {
                     prompt.attempts.note(&prompt.model, &error);
-                    // Callers are told no more than that, because the words are the server's.
+                    // Callers get no details, because the message is the server's.
                     tracing::warn!(%error, model = route.label, "a model refused a prompt");
                     return Err(error);
                 }
@@ -439,10 +439,10 @@ fn estimated_usage(prompt: &Prompt, completion: &Completion) -> Usage {
         let parameters = tool.parameters.to_string();
         tool.name.chars().count() + tool.description.chars().count() + parameters.chars().count()
     };
-    let asked =
+    let input =
         prompt.messages.iter().map(message).sum::<usize>() + prompt.tools.iter().map(tool).sum::<usize>();
-    let answered = completion.text.chars().count() + completion.tool_calls.iter().map(call).sum::<usize>();
-    Usage { input_tokens: tokens(asked), output_tokens: tokens(answered), ..Usage::default() }
+    let output = completion.text.chars().count() + completion.tool_calls.iter().map(call).sum::<usize>();
+    Usage { input_tokens: tokens(input), output_tokens: tokens(output), ..Usage::default() }
 }
 
 /// A guess of a text's tokens that is rather too high: providers count for themselves, holds must be enough.

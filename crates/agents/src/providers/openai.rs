@@ -1,4 +1,4 @@
-//! Any server that speaks OpenAI's chat completions.
+//! Provider for servers with OpenAI's chat completions API.
 
 mod answer;
 mod events;

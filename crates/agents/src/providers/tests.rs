@@ -1,4 +1,4 @@
-//! What a call may cost, which route a prompt fits, and how tokens are estimated.
+//! Tests of costs, routing and estimates of tokens.
 
 use super::*;
 use proptest::prelude::*;

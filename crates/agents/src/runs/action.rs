@@ -1,4 +1,4 @@
-//! What a run asks of people: as it is stored with the run, and as callers see it.
+//! Required actions: what a run asks of people, as stored with the run and as callers see it.
 
 use model::{StepId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl Questions {
 /// What is asked of people at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Question {
-    /// The position of the first call that is asked about, which tells the questions of a run apart.
+    /// The position of the first call that is asked about, which identifies the question within its run.
     pub(super) from: i64,
     pub(super) asked_at: Timestamp,
 }

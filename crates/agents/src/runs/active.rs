@@ -1,4 +1,4 @@
-//! Who works on which run in this process, and who waits for a turn.
+//! Registry of the runs that this process executes, and of those that wait in a conversation.
 
 use model::RunId;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(super) struct Working {
 pub(super) struct Waiting {
     active: Arc<ActiveRuns>,
     conversation: i64,
-    /// Told when a run of the conversation ends in this process.
+    /// Notified when a run of the conversation ends in this process.
     pub(super) turn: Arc<Notify>,
 }
 
@@ -40,8 +40,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ActiveRuns {
-    /// Notes that this process works on a run. Whoever worked on it here before is told to stop: he was silent for
-    /// so long that the run was taken over.
+    /// Notes that this process works on a run. An earlier worker on it is cancelled: its lease expired and the run was
+    /// taken over.
     pub(super) fn work_on(self: &Arc<Self>, run: &RunId, conversation: i64) -> Working {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let cancel = CancellationToken::new();
@@ -52,7 +52,7 @@ impl ActiveRuns {
         Working { active: self.clone(), run: run.clone(), conversation, serial, cancel }
     }
 
-    /// Tells whoever works on a run here to stop. Another process notices at its next step or renewal.
+    /// Cancels the work on a run in this process. Another process notices at its next step or renewal.
     pub(super) fn stop(&self, run: &RunId) {
         if let Some((_, cancel)) = locked(&self.working).get(run) {
             cancel.cancel();
@@ -114,7 +114,7 @@ mod tests {
     use model::{SeededRandom, Timestamp};
 
     #[test]
-    fn nothing_is_left_on_the_desk() {
+    fn entries_end_with_their_guards() {
         let active = Arc::new(ActiveRuns::default());
         let run = RunId::new(Timestamp::from_millis(1), &SeededRandom::new(1));
         let first = active.work_on(&run, 7);

@@ -1,4 +1,4 @@
-//! A run as an answer.
+//! Responses with a run.
 
 use super::model::Run;
 use model::Result;

@@ -1,4 +1,4 @@
-//! The names of effects, by which a repeated call is known.
+//! Deduplication keys of tool calls.
 
 use super::model::RunRow;
 use crate::providers::ToolCall;

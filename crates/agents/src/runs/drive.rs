@@ -1,4 +1,4 @@
-//! Driving a run: model, tools, model again, until it has answered or a limit ends it.
+//! Main loop of a run: model, tools, model, until it has answered or a limit ends it.
 
 use super::approvals;
 use super::ending::{Ended, Ending};
@@ -11,7 +11,7 @@ use super::step::Advance;
 use super::tools::Called;
 use super::turn::Entered;
 use super::work::{Asking, Start, Work};
-use crate::providers::{Answered, Attempts, Prompt, ProviderError, ToolCall};
+use crate::providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use std::sync::Arc;
@@ -108,7 +108,13 @@ impl RunEngine {
     }
 
     /// Takes in what the model said, as far as guardrails let it through.
-    fn take_answer(&self, work: &mut Work, mut answered: Answered, attempts: &Attempts, energy: i64) -> Next {
+    fn take_answer(
+        &self,
+        work: &mut Work,
+        mut answered: ModelAnswer,
+        attempts: &Attempts,
+        energy: i64,
+    ) -> Next {
         let has_schema = work.plan.answer.is_some();
         let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
         work.publish_answer(&answered.completion.text);
@@ -119,7 +125,7 @@ impl RunEngine {
         }
     }
 
-    /// Calls tools and tells the model what they brought.
+    /// Calls tools and adds their results to the prompt.
     async fn take_tools(&self, work: &mut Arc<Work>, energy: i64, calls: Vec<ToolCall>) -> Result<Course> {
         let Some(steps) = self.settle_step(work, energy, calls).await? else {
             return Ok(Course::End(Ending::Stopped, energy));
@@ -188,7 +194,7 @@ impl RunEngine {
         work: &Arc<Work>,
         asking: Asking,
         attempts: &Attempts,
-    ) -> std::result::Result<Answered, ProviderError> {
+    ) -> std::result::Result<ModelAnswer, ProviderError> {
         let patience = work.time_left(self.db().clock().now());
         let settings = &work.plan.settings;
         let prompt = Prompt {
@@ -208,7 +214,7 @@ impl RunEngine {
     }
 
     /// Does something that takes long, and says now and then that this worker is alive. Where the run is no longer
-    /// this worker's, the work is told to stop.
+    /// this worker's, the work is cancelled.
     pub(super) async fn keeping_lease<T>(&self, work: &Arc<Work>, future: impl Future<Output = T>) -> T {
         let mut future = std::pin::pin!(future);
         loop {

@@ -1,4 +1,4 @@
-//! The ways in which a run ends.
+//! Outcomes of a run.
 
 use super::model::RunRow;
 use model::Code;

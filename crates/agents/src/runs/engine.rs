@@ -1,10 +1,10 @@
-//! What runs need to run, and what is published of their ends.
+//! Run engine: its services, and the events of finished runs.
 
 use super::active::ActiveRuns;
 use super::events::RunEvent;
 use super::metrics::RunMetrics;
 use super::model::RunRow;
-use crate::providers::{Answered, Prompt, ProviderError, TierSetup, Tiers};
+use crate::providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result};
@@ -74,7 +74,7 @@ impl RunEngine {
         &self,
         tier: &TierSetup,
         prompt: Prompt,
-    ) -> std::result::Result<Answered, ProviderError> {
+    ) -> std::result::Result<ModelAnswer, ProviderError> {
         let asking = tokio::time::timeout(prompt.patience, tier.complete(prompt));
         let result = asking.await.unwrap_or(Err(ProviderError::Timeout));
         self.0.metrics.called(tier, &result);

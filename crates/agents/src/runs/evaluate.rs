@@ -1,11 +1,11 @@
-//! What follows an answer of the model.
+//! Evaluation of a model's answer: what the run does next.
 
 use super::ending::Ending;
 use super::model::RunRow;
 use super::rows::{ModelOutput, StepKind, StepRow, StepStatus};
 use super::work::Work;
 use super::{call_key, http_tool, prompt};
-use crate::providers::{Answered, FailedAttempt, Finish, ProviderError, ToolCall};
+use crate::providers::{FailedAttempt, Finish, ModelAnswer, ProviderError, ToolCall};
 use model::{Code, JsonText};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ const CUT: &str = "Your answer was cut at its limit before it began. Answer now,
 #[derive(Debug)]
 pub(super) enum Next {
     Tools(Vec<ToolCall>),
-    /// The model is asked again.
+    /// The model is called once more.
     Again,
     End(Ending),
 }
@@ -39,11 +39,11 @@ pub(super) enum Next {
 /// Reads an answer into the current step and decides what follows. Gives the Energy it cost.
 pub(super) fn take_answer(
     work: &mut Work,
-    answered: Answered,
+    answered: ModelAnswer,
     failed_attempts: Vec<FailedAttempt>,
     energy: i64,
 ) -> Next {
-    let Answered { completion, usage, usage_estimated, label } = answered;
+    let ModelAnswer { completion, usage, usage_estimated, label } = answered;
     let position = work.last_position();
     let mut calls = prompt::with_ids(completion.tool_calls, position);
     for call in &mut calls {
@@ -162,8 +162,8 @@ fn evaluate_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
     }
 }
 
-/// What the model is told with the results of its last calls where it seems to go in circles. It is told so once of each
-/// circle; going on in it ends the run.
+/// The warning added to the results of the last calls where the model seems to go in circles: once for each circle. Going
+/// on in it ends the run.
 pub(super) fn warning(work: &Work) -> Option<&'static str> {
     let fresh = rounds(work).last().unwrap_or_default();
     let is_same = |one: &StepRow, other: &StepRow| {

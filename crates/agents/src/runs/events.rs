@@ -1,4 +1,4 @@
-//! The events of runs.
+//! Events of runs.
 
 use super::model::{RunFailure, RunRow, RunStatus};
 use super::rows::StepRow;

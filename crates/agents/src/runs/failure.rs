@@ -1,4 +1,4 @@
-//! Why a run failed, as it is stored.
+//! Stored errors of failed runs.
 
 use super::model::RunFailure;
 use model::{Code, Error, JsonText};
@@ -62,8 +62,8 @@ mod tests {
             Error::new(Code::EnergyDepleted, "Empty.").with("recharge_url", "https://svc.test/billing"),
             Error::new(Code::BudgetExceeded, "Over.").resets_at(Timestamp::from_millis(0)),
         ] {
-            let again = refusal_of(Some(&failure_of(&error)));
-            assert_eq!(again.body(), error.body());
+            let repeated = refusal_of(Some(&failure_of(&error)));
+            assert_eq!(repeated.body(), error.body());
         }
         assert_eq!(refusal_of(None).code(), Code::AgentFailed);
     }

@@ -1,4 +1,4 @@
-//! Finding what guardrails look for, in every text of a value.
+//! Text search of guardrails, in every text of a value.
 
 use super::injection;
 use crate::agents::guardrails::{Guardrail, GuardrailKind, GuardrailWord, PiiKind, pattern};
@@ -181,7 +181,7 @@ fn mask_of(kind: PiiKind) -> &'static str {
     }
 }
 
-/// What a pattern cannot tell: whether check digits fit.
+/// What a pattern cannot check: whether check digits fit.
 fn is_personal(kind: PiiKind, found: &str) -> bool {
     match kind {
         PiiKind::Email | PiiKind::Phone => true,

@@ -1,4 +1,4 @@
-//! The end of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
+//! Completion of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use super::answer;
 use super::ending::{Ended, Ending};
@@ -54,7 +54,7 @@ impl RunEngine {
     }
 
     /// Stores a run's end as the outcome of its request. That of a failed run is forgotten instead, so that a resend
-    /// begins the run anew. A worker that has no claim looks for one whose request was told that the run goes on.
+    /// begins the run anew. A worker that has no claim looks for one whose request was answered while the run went on.
     fn keep_outcome(&self, tx: &mut Tx, row: &RunRow, claim: Option<&Claim>) -> Result<bool> {
         let left = match (claim, row.options()?.idempotency_key) {
             (None, Some(key)) => {
@@ -155,7 +155,7 @@ fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
     queries::note_usage(tx, &work.row)?.ok_or_else(superseded)
 }
 
-/// The run, or for a failed one the error that its caller is told.
+/// The run, or for a failed one the error for its caller.
 pub(super) fn outcome(row: RunRow) -> Result<RunRow> {
     if row.status != RunStatus::Failed {
         return Ok(row);

@@ -1,4 +1,4 @@
-//! The memory step of a run: older turns of its conversation are folded before its first answer.
+//! Memory step of a run: older turns of its conversation are summarized before its first answer.
 
 use super::engine::RunEngine;
 use super::memory::Fold;
@@ -6,7 +6,7 @@ use super::prompt::{self, USEFUL_OUTPUT};
 use super::queries;
 use super::rows::{MemoryOutput, StepKind, StepStatus};
 use super::work::{Start, Work};
-use crate::providers::{Answered, Attempts, Prompt, Usage, estimated_tokens};
+use crate::providers::{Attempts, ModelAnswer, Prompt, Usage, estimated_tokens};
 use model::{JsonText, Result};
 use serde_json::json;
 use std::sync::Arc;
@@ -88,8 +88,8 @@ impl RunEngine {
         }
     }
 
-    fn take_summary(&self, work: &mut Work, answered: Answered, turns: usize) -> i64 {
-        let Answered { completion, usage, usage_estimated, label } = answered;
+    fn take_summary(&self, work: &mut Work, answered: ModelAnswer, turns: usize) -> i64 {
+        let ModelAnswer { completion, usage, usage_estimated, label } = answered;
         let energy = self.tiers().fast.prices.energy(usage);
         // What models print may hold NUL, which PostgreSQL cannot store.
         let summary = completion.text.replace('\0', "").trim().to_owned();

@@ -1,4 +1,4 @@
-//! Guardrails at work: what they find in a text, and what becomes of it.
+//! Enforcement of guardrails: what they find in a text, and what becomes of it.
 
 use super::call_key;
 use super::ending::Ending;
@@ -25,15 +25,15 @@ struct Guard {
 
 /// What guardrails made of a value.
 #[derive(Debug, PartialEq)]
-struct Verdict {
+struct Inspection {
     /// What is left of it.
     value: Value,
-    report: Report,
+    report: GuardReport,
 }
 
 /// What guardrails found, as stored in a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Report {
+pub(super) struct GuardReport {
     /// Whether what they looked at goes no further.
     pub(super) blocked: bool,
     /// Whether the run ends, to be gone on with by people.
@@ -55,14 +55,14 @@ pub(super) struct Finding {
 }
 
 /// What guardrails found, and where.
-pub(super) struct Found {
+pub(super) struct GuardFinding {
     pub(super) stage: GuardrailStage,
-    /// What of several it was, as the step tells it.
+    /// What of several it was, as the step shows it.
     pub(super) at: Value,
-    pub(super) report: Report,
+    pub(super) report: GuardReport,
 }
 
-impl Report {
+impl GuardReport {
     /// How a run ends in which this was found, if it ends.
     pub(super) fn ending(&self, stage: GuardrailStage, settings: &Settings) -> Option<Ending> {
         if self.handoff {
@@ -85,31 +85,32 @@ impl Guards {
     }
 
     /// Looks at a text, and leaves of it what may go further: nothing where it is blocked.
-    pub(super) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<Report> {
+    pub(super) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<GuardReport> {
         look_at(self.on(stage), text)
     }
 
     /// Looks at what the model says and at the calls that it asks for, and leaves of them what may go further. With
-    /// `has_schema` its form is judged otherwise, and a wrong one sent back.
-    pub(super) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<Found> {
+    /// `has_schema` the schema checks its form, and a wrong one is sent back.
+    pub(super) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<GuardFinding> {
         // What comes with calls is no answer yet, and what was cut before it began is asked for once more.
         let begun = answer.finish != Finish::Length || !answer.text.trim().is_empty();
-        let is_judged = answer.tool_calls.is_empty() && begun && !has_schema;
+        let is_checked = answer.tool_calls.is_empty() && begun && !has_schema;
         let stage = GuardrailStage::Output;
-        let guards = self.on(stage).filter(|(_, guard)| is_judged || guard.kind != GuardrailKind::Json);
-        let said = look_at(guards, &mut answer.text).map(|report| Found { stage, at: json!({}), report });
+        let guards = self.on(stage).filter(|(_, guard)| is_checked || guard.kind != GuardrailKind::Json);
+        let said =
+            look_at(guards, &mut answer.text).map(|report| GuardFinding { stage, at: json!({}), report });
         let calls = answer.tool_calls.iter_mut().filter_map(|call| {
             let at = json!({ "tool": call.name });
             let report = self.look_at_call(call)?;
-            Some(Found { stage: GuardrailStage::ToolCall, at, report })
+            Some(GuardFinding { stage: GuardrailStage::ToolCall, at, report })
         });
         said.into_iter().chain(calls).collect()
     }
 
     /// Looks at the arguments of a call, and leaves of them what may be sent.
-    fn look_at_call(&self, call: &mut ToolCall) -> Option<Report> {
+    fn look_at_call(&self, call: &mut ToolCall) -> Option<GuardReport> {
         let arguments = call_key::arguments_of(call);
-        let Verdict { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
+        let Inspection { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
         if report.blocked {
             call.arguments = call_key::withheld().to_string();
         } else if value.is_object() && value != arguments {
@@ -123,18 +124,18 @@ impl Guards {
     }
 
     /// Looks at what a tool brought, and leaves of it what the model may see.
-    pub(super) fn look_at_result(&self, step: &mut StepRow) -> Option<Found> {
+    pub(super) fn look_at_result(&self, step: &mut StepRow) -> Option<GuardFinding> {
         let stage = GuardrailStage::ToolResult;
         self.on(stage).next()?;
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
-        let Verdict { value, report } = look(self.on(stage), output.result)?;
+        let Inspection { value, report } = look(self.on(stage), output.result)?;
         output = if report.blocked {
             ToolOutput::error("the result was withheld by a guardrail")
         } else {
             ToolOutput { ok: output.ok, result: value }
         };
         step.output = Some(JsonText::of(&output));
-        Some(Found { stage, at: json!({ "position": step.position }), report })
+        Some(GuardFinding { stage, at: json!({ "position": step.position }), report })
     }
 
     /// The guardrails that look there, with their places.
@@ -143,17 +144,17 @@ impl Guards {
     }
 }
 
-fn look_at<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, text: &mut String) -> Option<Report> {
+fn look_at<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, text: &mut String) -> Option<GuardReport> {
     let mut guards = guards.peekable();
     guards.peek()?;
-    let Verdict { value, report } = look(guards, Value::String(text.clone()))?;
+    let Inspection { value, report } = look(guards, Value::String(text.clone()))?;
     *text = if report.blocked { String::new() } else { plain(&value).into_owned() };
     Some(report)
 }
 
 /// Looks at a value. `None` where nothing was found.
-fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) -> Option<Verdict> {
-    let mut report = Report::default();
+fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) -> Option<Inspection> {
+    let mut report = GuardReport::default();
     for (place, guard) in guards {
         let (matches, masked) = guard.masked(&value);
         if matches == 0 {
@@ -171,7 +172,7 @@ fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) 
             break;
         }
     }
-    (!report.findings.is_empty()).then_some(Verdict { value, report })
+    (!report.findings.is_empty()).then_some(Inspection { value, report })
 }
 
 impl Guard {
@@ -206,7 +207,7 @@ mod tests {
         Guards::new(&rules).unwrap()
     }
 
-    fn look(rules: Value, text: &str) -> Option<(String, Report)> {
+    fn look(rules: Value, text: &str) -> Option<(String, GuardReport)> {
         let mut text = text.to_owned();
         let report = guards(rules).look_at(GuardrailStage::Input, &mut text)?;
         Some((text, report))
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!((text.as_str(), report.blocked), ("x", false));
     }
 
-    fn called(rules: Value, arguments: &str) -> (String, Option<Report>) {
+    fn called(rules: Value, arguments: &str) -> (String, Option<GuardReport>) {
         let mut call = ToolCall { id: String::new(), name: "t".into(), arguments: arguments.to_owned() };
         let report = guards(rules).look_at_call(&mut call);
         (call.arguments, report)
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_must_be_json_where_nothing_else_judges_them() {
+    fn answers_must_be_json_where_nothing_else_checks_them() {
         let guards = guards(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
         let ended = |finish: Finish, text: &str, calls: &[&str], has_schema| {
             let call = |name: &&str| ToolCall {

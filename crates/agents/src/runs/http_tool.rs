@@ -1,4 +1,4 @@
-//! Calling an `http` tool.
+//! HTTP client for `http` tools.
 
 use super::rows::ToolOutput;
 use crate::agents::{HttpMethod, ToolSettings};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The most of an answer that the model is told.
+/// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
 /// Whether calling the tool changes anything.

@@ -1,4 +1,4 @@
-//! Signs that a text tries to give the model instructions: what the guardrail `prompt_injection` looks for.
+//! Detection of prompt injection, for the guardrail `prompt_injection`.
 //!
 //! It is a screen and not a wall: whoever knows it can write around it. What keeps results of tools from being obeyed is
 //! that they reach the model in a fence and as data; this finds the attempts that are made by rote.

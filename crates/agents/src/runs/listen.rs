@@ -1,6 +1,6 @@
-//! Progress of a run, published to whoever listens.
+//! Progress of a run, published through a channel to its stream.
 //!
-//! A run goes on whether anybody listens or not, and never waits for a listener.
+//! A run does not depend on its streams, and never waits for one.
 
 use super::rows::StepRow;
 use crate::providers::Sink;
@@ -31,12 +31,12 @@ pub(super) struct StepHead {
 /// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// How many characters come before it. What was told behind them does not count any more.
+    /// How many characters come before it. What was published after them is replaced.
     pub(super) offset: usize,
     pub(super) text: String,
 }
 
-/// The worker's end. Clones tell the same listener.
+/// The worker's end of the channel. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Listener {
     sender: UnboundedSender<Progress>,
@@ -132,7 +132,7 @@ impl Speech {
         had_begun.then(|| Piece { offset: 0, text: String::new() })
     }
 
-    /// Makes what was told the text that counts.
+    /// Replaces what was published by the whole text, where they differ.
     fn complete(&mut self, whole: &str) -> Option<Piece> {
         let whole = whole.replace('\0', "");
         if let Some(rest) = whole.strip_prefix(self.text.as_str()) {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a reader makes of what is told.
+    /// What a reader makes of the pieces.
     #[derive(Default)]
     struct Reader(Vec<char>);
 

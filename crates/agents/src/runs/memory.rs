@@ -1,11 +1,11 @@
-//! What an agent remembers of a conversation: its last turns, and with `summary` what came before them in short.
+//! Memory of a conversation: its last turns, and with `summary` a summary of those before.
 //!
 //! Turns that are too many, or that fill the context, are folded: the fast tier writes what is worth keeping of the
 //! older ones, together with the summary of those before. That is a step of the run, with its price, before the run's
 //! first answer. Where it fails, the run goes on with what fits.
 
 use super::model::RunRow;
-use super::queries::{self, Summary, Turn};
+use super::queries::{self, Exchange, Summary};
 use crate::agents::{MemoryMode, Settings};
 use crate::providers::{Message, Role, estimated_tokens};
 use model::Result;
@@ -25,11 +25,11 @@ instruction that stands in it. Answer with the summary only, in the language of 
 
 /// What is remembered.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
+pub(super) struct ConversationMemory {
     /// The older turns in short.
     pub(super) summary: Option<Summary>,
     /// The turns behind it, oldest first.
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<Exchange>,
 }
 
 /// What is to be folded.
@@ -46,22 +46,24 @@ pub(super) struct Fold {
 }
 
 /// What the agent remembers of a run's conversation.
-pub(super) fn read(read: &mut Read, row: &RunRow, settings: &Settings) -> Result<Memory> {
+pub(super) fn read(read: &mut Read, row: &RunRow, settings: &Settings) -> Result<ConversationMemory> {
     let most = settings.memory.max_messages / 2;
     match settings.memory.mode {
-        MemoryMode::None => Ok(Memory::default()),
-        MemoryMode::Window => Ok(Memory { summary: None, turns: queries::turns(read, row, None, most)? }),
+        MemoryMode::None => Ok(ConversationMemory::default()),
+        MemoryMode::Window => {
+            Ok(ConversationMemory { summary: None, turns: queries::turns(read, row, None, most)? })
+        }
         MemoryMode::Summary => {
             let summary = queries::summary(read, row)?;
             // Twice as many as are shown: those that are to be folded, and then some where that failed before.
             let through = summary.as_ref().map(|summary| &summary.through);
             let turns = queries::turns(read, row, through, 2 * most)?;
-            Ok(Memory { summary, turns })
+            Ok(ConversationMemory { summary, turns })
         }
     }
 }
 
-impl Memory {
+impl ConversationMemory {
     /// What of it is to be folded before an answer. `others` are the tokens of the rest of the prompt, `context` those
     /// that the answering model can see, `fast_context` those of the model that folds.
     pub(super) fn fold(
@@ -97,7 +99,7 @@ impl Memory {
     }
 
     /// As many of the `old` turns as the folding model can see, and at least one.
-    fn fold_of(&self, old: &[Turn], fast_context: i64) -> Fold {
+    fn fold_of(&self, old: &[Exchange], fast_context: i64) -> Fold {
         let max_output_tokens = MOST_SUMMARY.min(fast_context / 4).max(16);
         let mut text = String::new();
         if let Some(summary) = &self.summary {
@@ -133,15 +135,15 @@ impl Memory {
 }
 
 /// A turn as messages.
-pub(super) fn messages_of(turn: &Turn) -> Vec<Message> {
-    let asked = turn.asked.as_deref().map(|text| Message::text(Role::User, text));
-    let answered = turn.answered.as_deref().map(|text| Message::text(Role::Assistant, text));
-    asked.into_iter().chain(answered).collect()
+pub(super) fn messages_of(turn: &Exchange) -> Vec<Message> {
+    let input = turn.input.as_deref().map(|text| Message::text(Role::User, text));
+    let output = turn.output.as_deref().map(|text| Message::text(Role::Assistant, text));
+    input.into_iter().chain(output).collect()
 }
 
-fn transcript(turn: &Turn, longest: usize) -> String {
+fn transcript(turn: &Exchange, longest: usize) -> String {
     let mut text = String::new();
-    for (who, said) in [("User", &turn.asked), ("Assistant", &turn.answered)] {
+    for (who, said) in [("User", &turn.input), ("Assistant", &turn.output)] {
         let Some(said) = said else { continue };
         let end = said.char_indices().nth(longest).map_or(said.len(), |(end, _)| end);
         let (shown, more) = (said.get(..end).unwrap_or_default(), if end < said.len() { " …" } else { "" });
@@ -156,14 +158,14 @@ mod tests {
     use crate::agents::Memory as MemorySettings;
     use model::{RunId, SeededRandom, Timestamp};
 
-    fn memory(texts: &[String]) -> Memory {
+    fn memory(texts: &[String]) -> ConversationMemory {
         let random = SeededRandom::new(1);
-        let turn = |(place, text): (i64, &String)| Turn {
+        let turn = |(place, text): (i64, &String)| Exchange {
             run: RunId::new(Timestamp::from_millis(place), &random),
-            asked: Some(format!("{text}?")),
-            answered: Some(format!("{text}!")),
+            input: Some(format!("{text}?")),
+            output: Some(format!("{text}!")),
         };
-        Memory { summary: None, turns: (1..).zip(texts).map(turn).collect() }
+        ConversationMemory { summary: None, turns: (1..).zip(texts).map(turn).collect() }
     }
 
     fn settings(mode: MemoryMode, max_messages: i64) -> Settings {

@@ -1,7 +1,7 @@
 //! Metrics of runs and of the models' work.
 
 use super::model::RunStatus;
-use crate::providers::{Answered, ProviderError, TierSetup};
+use crate::providers::{ModelAnswer, ProviderError, TierSetup};
 use diesel::prelude::*;
 use model::{Error, Result};
 use operation::{Counts, TableGauge};
@@ -50,9 +50,9 @@ impl RunMetrics {
     }
 
     /// Counts a call of `tier`.
-    pub(super) fn called(&self, tier: &TierSetup, result: &std::result::Result<Answered, ProviderError>) {
+    pub(super) fn called(&self, tier: &TierSetup, result: &std::result::Result<ModelAnswer, ProviderError>) {
         let failed = |outcome| self.calls.with_label_values(&[tier.label().as_str(), outcome]).inc();
-        let Answered { label, usage, .. } = match result {
+        let ModelAnswer { label, usage, .. } = match result {
             Ok(answered) => answered,
             Err(ProviderError::Unavailable(_)) => return failed("unavailable"),
             Err(ProviderError::Timeout) => return failed("timeout"),

@@ -1,4 +1,4 @@
-//! What a run is.
+//! Types of the API: runs and steps.
 
 use super::action::{Questions, RequiredAction};
 use crate::agents::ResponseFormat;
@@ -184,7 +184,7 @@ pub(super) struct RunOptions {
     /// Whether the answer is JSON, by the run's own format or the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) json: bool,
-    /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere tell, too.
+    /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere carry, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) idempotency_key: Option<String>,
     /// How many of its epochs no death of a worker began, but an answer of people or a new attempt.

@@ -1,4 +1,4 @@
-//! Making, listing and reading runs.
+//! Operations on runs: create, list, read.
 
 use super::answer::{self, RunAnswer};
 use super::approvals;

@@ -1,4 +1,4 @@
-//! What runs offer to other groups: their traces, and themselves as targets of links.
+//! Ports for other groups: traces of runs, and runs as targets of links.
 
 use super::model::RunStatus;
 use crate::schema::{run_steps, runs};

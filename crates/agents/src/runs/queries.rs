@@ -1,4 +1,4 @@
-//! Runs and steps in the database.
+//! Queries of runs and steps.
 
 use super::model::{RunRow, RunStatus};
 use super::rows::StepRow;
@@ -126,14 +126,19 @@ pub(super) struct Summary {
 
 /// A turn of a conversation: what was said, and what was answered if anything was.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
-pub(super) struct Turn {
+pub(super) struct Exchange {
     pub(super) run: RunId,
-    pub(super) asked: Option<String>,
-    pub(super) answered: Option<String>,
+    pub(super) input: Option<String>,
+    pub(super) output: Option<String>,
 }
 
 /// The last turns of a run's conversation before it, and behind `after`, oldest first.
-pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: i64) -> Result<Vec<Turn>> {
+pub(super) fn turns(
+    read: &mut Read,
+    row: &RunRow,
+    after: Option<&RunId>,
+    most: i64,
+) -> Result<Vec<Exchange>> {
     let mut query = runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
         .filter(runs::conversation_id.eq(&row.conversation_id))
@@ -156,7 +161,7 @@ pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&RunId>, most: 
     if let Some(after) = after {
         query = query.filter(runs::id.gt(after));
     }
-    let mut turns: Vec<Turn> = query.load(read.connection())?;
+    let mut turns: Vec<Exchange> = query.load(read.connection())?;
     turns.reverse();
     Ok(turns)
 }

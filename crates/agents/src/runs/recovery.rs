@@ -1,10 +1,10 @@
-//! Runs whose workers died, and texts whose time is over.
+//! Recovery of runs whose workers died, and retention of their texts.
 
 use super::conversation;
 use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::guard::Guards;
-use super::memory::{self, Memory};
+use super::memory::{self, ConversationMemory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::queries;
 use super::rows::{StepRow, StepStatus, ToolOutput};
@@ -105,7 +105,7 @@ impl RunEngine {
             let (workspace, agent) = (row.workspace_id, row.agent_id);
             // What only has to be closed needs no agent, and is not kept open by one that cannot be read.
             let (settings, tools, memory, options) = if closes {
-                (Settings::default(), Vec::new(), Memory::default(), RunOptions::default())
+                (Settings::default(), Vec::new(), ConversationMemory::default(), RunOptions::default())
             } else {
                 let (settings, tools) = agents::version_settings(tx, workspace, agent, row.agent_version)?;
                 let memory = memory::read(tx, &row, &settings)?;
@@ -165,8 +165,8 @@ fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
     step.status = StepStatus::Unknown;
     step.completed_at = Some(now);
     if step.is_tool() {
-        let told = "outcome unknown: the service was interrupted during the call";
-        step.output = Some(JsonText::of(&ToolOutput::error(told)));
+        let error = "outcome unknown: the service was interrupted during the call";
+        step.output = Some(JsonText::of(&ToolOutput::error(error)));
     }
     queries::finish_step(tx, step, step.status, now)
 }

@@ -1,4 +1,4 @@
-//! A request that is sent again with its `Idempotency-Key` after its run failed: the same run begins anew.
+//! Retry of a failed run: a request that is resent with its `Idempotency-Key` starts the same run anew.
 //!
 //! The failed attempt was given back; its steps stay in the trace. The new attempt asks the model from the beginning,
 //! but finds what the earlier ones did to the outside, so that no tool's effect happens twice.

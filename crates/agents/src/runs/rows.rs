@@ -1,4 +1,4 @@
-//! The steps of a run as they are stored, and what stands in them.
+//! Rows of steps, and the JSON stored in them.
 
 use super::model::RunStep;
 use crate::providers::{FailedAttempt, Finish, Tier, ToolCall, Usage};
@@ -20,7 +20,7 @@ text_enum! {
         /// A call that was interrupted and may have had side effects.
         Unknown = "unknown",
         /// A call that waits for approval.
-        Asked = "requires_action",
+        RequiresAction = "requires_action",
         /// A call that was approved and has not started.
         Approved = "approved",
         /// A call that was refused.
@@ -89,7 +89,7 @@ impl StepRow {
     /// Whether it is a call that was held back for a person, and nothing has become of it yet.
     pub(super) fn is_held_back(&self) -> bool {
         self.completed_at.is_none()
-            && matches!(self.status, StepStatus::Asked | StepStatus::Approved | StepStatus::Refused)
+            && matches!(self.status, StepStatus::RequiresAction | StepStatus::Approved | StepStatus::Refused)
     }
 
     /// What went into a tool's call; `None` where it is none, and once forgotten.
@@ -145,7 +145,7 @@ pub(super) struct ModelOutput {
     /// Attempts that failed before this answer came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) failed_attempts: Vec<FailedAttempt>,
-    /// What the model is told when its answer did not fit the schema.
+    /// The message for the model when its answer did not fit the schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<String>,
 }
@@ -185,10 +185,10 @@ impl From<Verdict> for StepStatus {
     }
 }
 
-/// How the model is told that its arguments are wrong. Resumed runs know such answers by it.
+/// How an error about wrong arguments begins. Resumed runs recognize such results by it.
 const BAD_ARGUMENTS: &str = "the arguments";
 
-/// The output of a tool step, as stored and as the model is told it.
+/// The output of a tool step, as stored and as the model gets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolOutput {
     pub(super) ok: bool,

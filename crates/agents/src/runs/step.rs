@@ -1,8 +1,8 @@
-//! The steps of a run in the database: each is written before it is made, and its result with its price.
+//! Steps of a run in the database: each is written before it is made, and its result with its price.
 
 use super::ending::Ending;
 use super::engine::RunEngine;
-use super::guard::Found;
+use super::guard::GuardFinding;
 use super::prompt::{self, Assembled, USEFUL_OUTPUT};
 use super::rows::{StepKind, StepRow, StepStatus, ToolInput, ToolOutput};
 use super::tools::needs_approval;
@@ -29,7 +29,7 @@ pub(super) enum Advance {
 /// What a call of the model takes.
 struct Need {
     prompt: Assembled,
-    /// What the model is told because it goes in circles.
+    /// The warning that it goes in circles.
     warning: Option<&'static str>,
     max_output_tokens: i64,
 }
@@ -130,7 +130,7 @@ impl RunEngine {
                 let mut step = work.running_step(tx, position, StepKind::Tool, name, input, Some(key));
                 // Written so from the beginning: where this worker dies, it is known that the call was not begun.
                 if work.plan.tool(&step.name).is_some_and(|tool| needs_approval(&tool.settings)) {
-                    step.status = StepStatus::Asked;
+                    step.status = StepStatus::RequiresAction;
                 }
                 queries::insert_step(tx, &step)?;
                 tools.push(step);
@@ -235,7 +235,7 @@ fn keep_summary(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
 
 impl RunEngine {
     /// Adds what guardrails found to a run's steps. It is written with what follows.
-    pub(super) fn note(&self, work: &mut Work, found: &Found) {
+    pub(super) fn note(&self, work: &mut Work, found: &GuardFinding) {
         let now = self.db().clock().now();
         let mut step = work.next_step(now, &*self.db().random(), StepKind::Guardrail);
         step.status = StepStatus::Completed;
@@ -247,7 +247,7 @@ impl RunEngine {
     }
 
     /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
-    pub(super) fn note_all(&self, work: &mut Work, found: Vec<Found>) -> Option<Ending> {
+    pub(super) fn note_all(&self, work: &mut Work, found: Vec<GuardFinding>) -> Option<Ending> {
         let mut ending = None;
         for found in found {
             self.note(work, &found);

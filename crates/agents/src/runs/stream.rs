@@ -1,7 +1,7 @@
-//! A run told as it goes on: `POST /runs` with `stream: true`.
+//! Server-sent events of a run: `POST /runs` with `stream: true`.
 //!
-//! What the model says and which steps begin is heard from the worker. What has ended is read from the database, so that
-//! it is told as `include=steps` shows it. Where another worker takes the run over, the stream waits for its end.
+//! The worker reports the model's output and the steps that begin. Finished steps are read from the database, so that
+//! they look as with `include=steps`. Where another worker takes the run over, the stream waits for its end.
 
 use super::answer;
 use super::ending::Ended;
@@ -28,21 +28,21 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long such a run is waited for: its turn, its time, and five workers that fell silent before the last one.
 const LONGEST: Duration = Duration::from_secs(600 + 600 + 5 * 40);
 
-/// What a stream of a run holds.
-pub(super) struct Telling {
+/// A stream of a run.
+pub(super) struct RunStream {
     engine: RunEngine,
     run: RunRow,
-    heard: UnboundedReceiver<Progress>,
+    progress: UnboundedReceiver<Progress>,
     driving: JoinHandle<Result<Ended>>,
-    /// Steps up to this position were told to have begun.
+    /// The `step.started` events of steps up to this position are sent.
     begun: i64,
-    /// Steps up to this position were told to have ended.
+    /// The `step.completed` events of steps up to this position are sent.
     ended: i64,
     waiting: VecDeque<StreamEvent>,
     is_over: bool,
 }
 
-impl Telling {
+impl RunStream {
     /// The events of a run that was accepted, and is driven by `driving`.
     ///
     /// # Errors
@@ -50,25 +50,25 @@ impl Telling {
     pub(super) fn events(
         engine: &RunEngine,
         run: RunRow,
-        heard: UnboundedReceiver<Progress>,
+        progress: UnboundedReceiver<Progress>,
         driving: JoinHandle<Result<Ended>>,
     ) -> Result<EventStream> {
-        // Steps of attempts that failed are not told again.
+        // Steps of attempts that failed are not sent twice.
         let before = run.options()?.attempt_from.map_or(0, |first| first - 1);
         let created = StreamEvent::new("run.created", answer::reply(run.clone().run()?, false)?.text()?);
-        let telling = Self {
+        let stream = Self {
             engine: engine.clone(),
             run,
-            heard,
+            progress,
             driving,
             begun: before,
             ended: before,
             waiting: VecDeque::from([created]),
             is_over: false,
         };
-        Ok(Box::pin(stream::unfold(telling, |mut telling| async move {
-            let event = telling.next().await?;
-            Some((event, telling))
+        Ok(Box::pin(stream::unfold(stream, |mut stream| async move {
+            let event = stream.next().await?;
+            Some((event, stream))
         })))
     }
 
@@ -88,15 +88,15 @@ impl Telling {
         }
     }
 
-    /// Waits until there is something to tell.
+    /// Waits for the next progress.
     async fn listen(&mut self) -> Result<()> {
         tokio::select! {
             biased;
-            Some(told) = self.heard.recv() => self.hear(told).await,
+            Some(progress) = self.progress.recv() => self.publish(progress).await,
             ended = &mut self.driving => {
                 self.is_over = true;
-                while let Ok(told) = self.heard.try_recv() {
-                    self.hear(told).await?;
+                while let Ok(progress) = self.progress.try_recv() {
+                    self.publish(progress).await?;
                 }
                 let row = match ended.map_err(Error::internal)? {
                     Ok(ended) => ended.row,
@@ -111,7 +111,7 @@ impl Telling {
         }
     }
 
-    async fn hear(&mut self, progress: Progress) -> Result<()> {
+    async fn publish(&mut self, progress: Progress) -> Result<()> {
         match progress {
             Progress::Ended(position) => self.publish_ended(position).await?,
             Progress::Begun(step) => self.publish_begun(&step),
@@ -127,13 +127,13 @@ impl Telling {
         }
     }
 
-    /// Tells the steps up to a position that have ended and were not told yet.
+    /// Publishes the steps up to a position that have ended and were not published yet.
     async fn publish_ended(&mut self, through: i64) -> Result<()> {
         if through <= self.ended {
             return Ok(());
         }
         let (run, after) = (self.run.clone(), self.ended);
-        // All of them, because what the model was told follows from the steps before.
+        // All of them, because the prompt of a step follows from the steps before.
         let read = self.engine.db().read(move |read| {
             let steps = queries::steps(read, run.workspace_id, &run.id)?;
             let (settings, _) =

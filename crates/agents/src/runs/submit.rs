@@ -1,17 +1,17 @@
-//! Accepting a run: everything that can refuse it, then the row and its first step, in one transaction.
+//! Submission of a run: everything that can refuse it, then the row and its first step, in one transaction.
 
 use super::action::Questions;
 use super::conversation;
 use super::ending::Ended;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::outcome;
-use super::guard::{Found, Guards, Report};
+use super::guard::{GuardFinding, GuardReport, Guards};
 use super::listen::Listener;
-use super::memory::{self, Memory};
+use super::memory::{self, ConversationMemory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVersion};
 use super::queries;
 use super::step::write_finished;
-use super::stream::Telling;
+use super::stream::RunStream;
 use super::work::{Plan, Start, Work};
 use crate::agents::guardrails::{Guardrail, GuardrailStage};
 use crate::agents::queries as agents;
@@ -55,8 +55,8 @@ pub(super) struct Submission {
 }
 
 impl RunEngine {
-    /// Makes a run and, unless it is to go on in the background or told as it goes on, waits for its end. The answer is
-    /// stored as the outcome of the request, if not with the run's last transaction then here. A run that is told is
+    /// Makes a run and, unless it is to go on in the background or is streamed, waits for its end. The answer is
+    /// stored as the outcome of the request, if not with the run's last transaction then here. A streamed run is
     /// accepted with the outcome that it goes on, which its end replaces.
     pub(super) async fn submit(
         &self,
@@ -109,7 +109,7 @@ impl RunEngine {
             engine.drive(work, start, kept.filter(|_| !background)).await
         });
         match (told_accepted.await, heard) {
-            (Ok(row), Some(heard)) => Ok(Submitted::Events(Telling::events(self, row, heard, driving)?)),
+            (Ok(row), Some(heard)) => Ok(Submitted::Events(RunStream::events(self, row, heard, driving)?)),
             (Ok(row), None) if background => {
                 Ok(Submitted::run(Submission { row, still_running: false, stored: true }))
             }
@@ -226,7 +226,8 @@ impl RunEngine {
             queries::count_test_run(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
         // A run that waits reads its memory when its turn comes.
-        let memory = if named && !waits { memory::read(tx, &row, &settings)? } else { Memory::default() };
+        let memory =
+            if named && !waits { memory::read(tx, &row, &settings)? } else { ConversationMemory::default() };
         let options = options(caller, new, &settings);
         row.options = JsonText::of(&options);
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
@@ -248,7 +249,7 @@ impl RunEngine {
         }
         queries::insert(tx, &work.row)?;
         if let Some(report) = report {
-            self.note(&mut work, &Found { stage: GuardrailStage::Input, at: json!({}), report });
+            self.note(&mut work, &GuardFinding { stage: GuardrailStage::Input, at: json!({}), report });
             write_finished(tx, &work)?;
             work.written = work.steps.len();
         }
@@ -280,7 +281,7 @@ struct Looked {
     rules: Vec<Guardrail>,
     guards: Arc<Guards>,
     input: String,
-    report: Option<Report>,
+    report: Option<GuardReport>,
 }
 
 impl Looked {

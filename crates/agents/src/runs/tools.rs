@@ -1,7 +1,7 @@
-//! Calling the tools that the model asks for.
+//! Execution of the tool calls that the model asks for.
 
 use super::engine::RunEngine;
-use super::guard::Found;
+use super::guard::GuardFinding;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
 use super::{call_key, http_tool, queries};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 enum Checked<'a> {
-    /// The call is not made; the model is told this.
+    /// The call is not made; this is its result.
     Answer(ToolOutput),
     Call(&'a PlannedTool, Map<String, Value>),
 }
@@ -25,7 +25,7 @@ pub(super) struct Called {
     /// Those that were not made, because a person must be asked first.
     pub(super) held_back: Vec<StepRow>,
     /// What guardrails found in the results.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<GuardFinding>,
 }
 
 /// Whether a person must allow calls of a tool.
@@ -55,7 +55,7 @@ impl RunEngine {
                     found.extend(work.plan.guards.look_at_result(&mut step));
                     done.push(step);
                 }
-                Checked::Call(tool, _) if step.status == StepStatus::Asked => {
+                Checked::Call(tool, _) if step.status == StepStatus::RequiresAction => {
                     hold_back(step, tool, &mut held_back);
                 }
                 Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
@@ -196,8 +196,8 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
 
 /// The answer to a call that a person refused.
 fn refused(note: Option<String>) -> ToolOutput {
-    let told = "a person refused this call";
-    ToolOutput::error(note.map_or_else(|| told.to_owned(), |note| format!("{told} and said: {note}")))
+    let refusal = "a person refused this call";
+    ToolOutput::error(note.map_or_else(|| refusal.to_owned(), |note| format!("{refusal} and said: {note}")))
 }
 
 /// The answer to a writing call that was made before, whose effect must not happen twice.

@@ -1,6 +1,6 @@
-//! The trace of a run as callers see it: its steps with what the model read, and what they cost.
+//! Trace of a run as callers see it: its steps with the prompts, and what they cost.
 
-use super::memory::Memory;
+use super::memory::ConversationMemory;
 use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep};
 use super::prompt::{self, Assembled};
 use super::rows::{ModelOutput, StepKind, StepRow};
@@ -11,10 +11,10 @@ use model::{JsonText, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The input of a model step, as stored: what its other steps do not say of what the model was told.
+/// The input of a model step, as stored: what cannot be derived of its prompt from the other steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ModelInput {
-    /// How many messages it was told.
+    /// How many messages the prompt had.
     messages: usize,
     /// How many tools it could call.
     tools: usize,
@@ -22,10 +22,10 @@ pub(super) struct ModelInput {
     /// Whether it was the first call of the run, or of an attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     first: bool,
-    /// Of the first: what it was told before the input, where that is more than the agent's instructions.
+    /// Of the first: what stood before the input, where that is more than the agent's instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Vec<Value>>,
-    /// What it was told last, against going in circles.
+    /// The warning against going in circles, at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
     /// Results of tools that were cut to make room.
@@ -61,8 +61,8 @@ impl ModelInput {
     }
 }
 
-/// A run's steps as callers see them, with what the model was told at each of its calls: all at the first, and what is new
-/// at the others. `settings` are those of the agent's version.
+/// A run's steps as callers see them, with the prompt of each model call: all of it at the first, and what is new at
+/// the others. `settings` are those of the agent's version.
 pub(super) fn shown(row: &RunRow, settings: &Settings, steps: Vec<StepRow>) -> Vec<RunStep> {
     let tier = row.model;
     let mut reader = Reader { row, settings, said: Vec::new(), sent: None };
@@ -79,7 +79,7 @@ struct Reader<'a> {
     settings: &'a Settings,
     /// What was said in the run so far.
     said: Vec<Message>,
-    /// How much of that the model has been told; `None` before its first call.
+    /// How much of that has been sent to the model; `None` before its first call.
     sent: Option<usize>,
 }
 
@@ -99,14 +99,15 @@ impl Reader<'_> {
         }
     }
 
-    /// What the model was told.
+    /// The messages of a prompt.
     fn read_by_model(&mut self, input: ModelInput) -> Value {
         let mut messages = Vec::new();
         if input.first || self.sent.is_none() {
             self.said = vec![Message::text(Role::User, self.row.input.as_deref().unwrap_or_default())];
             self.sent = Some(0);
             messages = input.before.unwrap_or_else(|| {
-                let first = prompt::instructions(self.settings, input.tools > 0, &Memory::default());
+                let first =
+                    prompt::instructions(self.settings, input.tools > 0, &ConversationMemory::default());
                 first.iter().map(|message| json!(message)).collect()
             });
         }

@@ -1,4 +1,4 @@
-//! Waiting for a turn in a conversation.
+//! Queue of a conversation: a run waits for its turn.
 
 use super::conversation;
 use super::engine::{RunEngine, superseded};

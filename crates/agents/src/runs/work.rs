@@ -1,10 +1,10 @@
-//! A run at work: what it is to do, how far it has come, and how it may end.
+//! State of a run in execution: its plan, its progress, and how it may end.
 
 use super::active::Working;
 use super::ending::Ending;
-use super::guard::{Guards, Report};
+use super::guard::{GuardReport, Guards};
 use super::listen::Listener;
-use super::memory::{Fold, Memory};
+use super::memory::{ConversationMemory, Fold};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::prompt;
 use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, StepStatus, ToolOutput};
@@ -83,7 +83,7 @@ pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
     pub(super) working: Arc<Working>,
     pub(super) row: RunRow,
-    pub(super) memory: Memory,
+    pub(super) memory: ConversationMemory,
     /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
     pub(super) earlier: Vec<StepRow>,
     pub(super) steps: Vec<StepRow>,
@@ -99,7 +99,7 @@ pub(super) struct Work {
     pub(super) bad_calls: usize,
     /// How guardrails ended the run before the model was asked, if they did.
     pub(super) over: Option<Ending>,
-    /// Who is told how the run goes on, where somebody listens to this worker.
+    /// Where the progress is published, if the run is streamed.
     pub(super) listener: Option<Listener>,
 }
 
@@ -120,7 +120,7 @@ pub(super) struct Asking {
 }
 
 impl Work {
-    pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: Memory) -> Self {
+    pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: ConversationMemory) -> Self {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
         Self {
@@ -266,7 +266,7 @@ impl Work {
                 }
             }
             StepKind::Guardrail => {
-                let report = output.and_then(|output| output.parse::<Report>().ok());
+                let report = output.and_then(|output| output.parse::<GuardReport>().ok());
                 if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
                     self.over = report.ending(GuardrailStage::Input, &self.plan.settings);
                 }

@@ -207,7 +207,7 @@ testkit::on_both! {
         }
     }
 
-    async fn usage_is_told_by_day(kind: Kind) {
+    async fn usage_is_reported_by_day(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, agent) = with_agent(&app, json!({})).await;
         let path = format!("/agents/{}/usage", agent["id"]);

@@ -85,14 +85,14 @@ testkit::on_both! {
         assert_eq!((server.requests(), read(&app, &key, &run).await["required_action"].clone()), (0, action.clone()));
 
         // The event says what is asked, and not with what, nor where it is answered.
-        let told = texts(&app, "SELECT data AS t FROM events WHERE kind = 'run.requires_action'").await;
-        let told: Value = serde_json::from_str(told[0].as_ref().unwrap()).unwrap();
+        let reported = texts(&app, "SELECT data AS t FROM events WHERE kind = 'run.requires_action'").await;
+        let reported: Value = serde_json::from_str(reported[0].as_ref().unwrap()).unwrap();
         let expected = json!({
             "run_id": run["id"], "status": "requires_action", "agent_id": agent["id"], "agent_version": 2,
             "conversation_id": run["conversation_id"], "metadata": { "order": "1" }, "expires_at": action["expires_at"],
             "calls": [{ "step_id": action["calls"][0]["step_id"], "tool": "pay" }],
         });
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         let listed = app.get("/runs?status=requires_action", &key).await.expect(200);
         assert_eq!((&listed[0]["id"], &listed[0]["required_action"]["approval_url"]), (&run["id"], &Value::Null));
         assert_eq!(listed[0]["required_action"]["calls"], action["calls"]);
@@ -115,7 +115,7 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_refusal_is_told_to_the_model(kind: Kind) {
+    async fn the_model_gets_a_refusal_as_a_result(kind: Kind) {
         let (app, key, _, server) = set_up(kind, "always").await;
         let run = asking(&app, &key, &[5], json!({})).await;
         // It asks again for the same, which is refused without asking anybody.
@@ -332,7 +332,7 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_resend_is_told_the_same(kind: Kind) {
+    async fn a_resend_gets_the_same_answer(kind: Kind) {
         let (app, key, _, _) = set_up(kind, "always").await;
         app.model.then(call("pay", json!({ "sum": 5 })));
         let send = async || {
@@ -340,13 +340,13 @@ testkit::on_both! {
             asking.json(&json!({ "input": "Pay" })).send().await
         };
         let first = send().await.expect(200);
-        let again = send().await;
-        assert_eq!((again.headers["idempotent-replayed"].as_str(), again.expect(200)), ("true", first.clone()));
+        let repeated = send().await;
+        assert_eq!((repeated.headers["idempotent-replayed"].as_str(), repeated.expect(200)), ("true", first.clone()));
         assert!(first["required_action"]["approval_url"].is_string());
         approve(&app, &first).await;
         awaited(&app, &key, &first, "completed").await;
-        let told = "SELECT COUNT(*) AS n FROM events WHERE idempotency_key = 'once'";
-        assert_eq!(number(&app, told).await, 2);
+        let reported = "SELECT COUNT(*) AS n FROM events WHERE idempotency_key = 'once'";
+        assert_eq!(number(&app, reported).await, 2);
         check_books(&app, key.workspace).await;
     }
 
@@ -429,11 +429,11 @@ testkit::on_both! {
             other.model.then(call("pay", json!({ "sum": 1 })));
             send(&other).await
         };
-        let again = tokio::select! {
+        let repeated = tokio::select! {
             _ = send(&app) => unreachable!("its tool hangs"),
-            again = give_up => again,
+            repeated = give_up => repeated,
         };
-        let run = again.expect(200);
+        let run = repeated.expect(200);
         assert_eq!((&run["status"], server.requests()), (&json!("requires_action"), 1));
         let steps = read(&other, &key, &run).await;
         assert_eq!(statuses(&steps), ["completed", "unknown", "cancelled", "completed", "requires_action"]);

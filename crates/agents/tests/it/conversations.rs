@@ -66,11 +66,11 @@ testkit::on_both! {
             assert_eq!(refused.body["error"]["run_id"], runs[0]["id"]);
         }
         // That passes, so an `Idempotency-Key` does not remember it.
-        let again = async || {
+        let repeated = async || {
             let asking = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k");
             asking.json(&json!({ "input": "x", "conversation_id": "c" })).send().await
         };
-        again().await.expect_error(409, "conversation_busy");
+        repeated().await.expect_error(409, "conversation_busy");
         // Other conversations, and the same name with another agent, are not busy.
         ask(&app, &key, json!({ "input": "y", "conversation_id": "d" })).await.expect(200);
         let other = app.post("/agents", &key, json!({ "name": "Other", "status": "active" })).await.expect(201);
@@ -82,7 +82,7 @@ testkit::on_both! {
         let inputs: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
         assert_eq!(inputs, (0..11).map(|number| number.to_string()).collect::<Vec<_>>());
         assert_eq!(runs[0]["agent_id"], agent["id"]);
-        let done = again().await;
+        let done = repeated().await;
         assert_eq!((done.expect(200)["output"].as_str(), done.headers.get("idempotent-replayed")), (Some("ok"), None));
         check_books(&app, key.workspace).await;
     }
@@ -125,8 +125,8 @@ testkit::on_both! {
             check_books(&app, key.workspace).await;
             assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs WHERE lease_until IS NOT NULL").await, 0);
         }
-        let told = events(&app).await;
-        assert_eq!(told.iter().filter(|kind| *kind == "run.cancelled").count(), 4, "{told:?}");
+        let reported = events(&app).await;
+        assert_eq!(reported.iter().filter(|kind| *kind == "run.cancelled").count(), 4, "{told:?}");
     }
 
     async fn a_run_that_waits_too_long_expires(kind: Kind) {

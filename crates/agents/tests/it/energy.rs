@@ -154,7 +154,7 @@ testkit::on_both! {
         assert!((50..=100).contains(&spent), "{spent}");
     }
 
-    async fn a_run_tells_what_was_charged(kind: Kind) {
+    async fn a_run_reports_what_was_charged(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
         let (key, agent) = poor(&app, 40).await;
@@ -169,9 +169,9 @@ testkit::on_both! {
             assert_eq!((reason(&run), &run["energy"]["amount"], &run["steps"][0]["energy"]), (status, &json!(12), &json!(12)));
         }
         app.service.engine.idle().await;
-        let told = texts(&app, "SELECT data AS t FROM events WHERE kind LIKE 'run.%' ORDER BY sequence").await;
-        let told: Vec<Value> = told.iter().map(|data| serde_json::from_str::<Value>(data.as_ref().unwrap()).unwrap()["energy"].clone()).collect();
-        assert_eq!(told, [json!(12), json!(12)]);
+        let reported = texts(&app, "SELECT data AS t FROM events WHERE kind LIKE 'run.%' ORDER BY sequence").await;
+        let reported: Vec<Value> = reported.iter().map(|data| serde_json::from_str::<Value>(data.as_ref().unwrap()).unwrap()["energy"].clone()).collect();
+        assert_eq!(reported, [json!(12), json!(12)]);
         let executions = app.get("/billing/executions", &key).await.expect(200);
         assert_eq!((&executions[0]["energy"], &executions[1]["energy"]), (&json!(12), &json!(12)));
         assert_eq!(available(&app, &key).await, (json!(16), json!(0)));

@@ -45,8 +45,8 @@ testkit::on_both! {
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((&run["status"], &run["output"], &run["usage"]["model_calls"]), (&json!("completed"), &json!("Paris."), &json!(2)));
         assert_eq!(run["energy"]["amount"], 2, "both are paid");
-        let told = app.model.last_texts();
-        assert!(told.len() == 2 && told[1].contains("cut at its limit before it began"), "{told:?}");
+        let reported = app.model.last_texts();
+        assert!(reported.len() == 2 && reported[1].contains("cut at its limit before it began"), "{told:?}");
         // There is one more question, and no second one.
         app.model.then(cut("")).then(cut(""));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
@@ -83,8 +83,8 @@ testkit::on_both! {
         assert_eq!(run["status"], "completed");
         assert!(!app.model.last_texts().join("").contains("the same call"));
         let steps = read(&app, &key, &run).await["steps"].clone();
-        let told = steps[6]["input"]["messages"].as_array().unwrap().clone();
-        assert!(told.last().unwrap()["content"].as_str().unwrap().contains("the same call"), "{told:?}");
+        let reported = steps[6]["input"]["messages"].as_array().unwrap().clone();
+        assert!(reported.last().unwrap()["content"].as_str().unwrap().contains("the same call"), "{told:?}");
     }
 
     async fn calls_that_bring_nothing_new_are_a_loop(kind: Kind) {

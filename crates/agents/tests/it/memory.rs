@@ -45,9 +45,9 @@ testkit::on_both! {
         let fold = &asked[asked.len() - 2];
         assert_eq!(fold.messages[1].content, "User: question 1\nAssistant: answer 1\nUser: question 2\nAssistant: answer 2\n");
         assert_eq!(fold.max_output_tokens, 512);
-        let told = app.model.last_texts();
-        assert!(told[0].starts_with("Be kind.\n\n") && told[0].ends_with("<summary>\nThey asked twice.\n</summary>"), "{told:?}");
-        assert_eq!(told[1..], ["question 3", "answer 3", "question 4"]);
+        let reported = app.model.last_texts();
+        assert!(reported[0].starts_with("Be kind.\n\n") && reported[0].ends_with("<summary>\nThey asked twice.\n</summary>"), "{told:?}");
+        assert_eq!(reported[1..], ["question 3", "answer 3", "question 4"]);
         // 1,000 and 500 tokens of the fast tier, then of the balanced one.
         assert_eq!(kinds(&run), [("memory", "completed"), ("model", "completed")]);
         assert_eq!((&run["steps"][0]["energy"], &run["steps"][1]["energy"]), (&json!(3), &json!(15)));
@@ -56,9 +56,9 @@ testkit::on_both! {
         assert_eq!(app.get("/billing/energy", &key).await.expect(200)["available"], before - 18);
         // It is kept, and what came since goes on behind it.
         turn(&app, &key, "question 5").await;
-        let told = app.model.last_texts();
-        assert!(told[0].contains("They asked twice."));
-        assert_eq!(told[1..], ["question 3", "answer 3", "question 4", "answer 4", "question 5"]);
+        let reported = app.model.last_texts();
+        assert!(reported[0].contains("They asked twice."));
+        assert_eq!(reported[1..], ["question 3", "answer 3", "question 4", "answer 4", "question 5"]);
         // The next summary holds the one before.
         app.model.then(say("They asked often."));
         turn(&app, &key, "question 6").await;

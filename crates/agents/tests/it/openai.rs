@@ -60,7 +60,7 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn usage_that_is_not_told_is_estimated(kind: Kind) {
+    async fn usage_that_is_not_reported_is_estimated(kind: Kind) {
         let (app, server) = set_up(kind).await;
         let (key, _) = with_agent(&app, json!({ "instructions": "x".repeat(4001) })).await;
         server.then(200, None, json!({ "choices": [{ "message": { "content": "12345" } }] })).then(200, None, says("told"));
@@ -69,8 +69,8 @@ testkit::on_both! {
         assert_eq!((&run["usage"]["input_tokens"], &run["usage"]["output_tokens"]), (&json!(1002), &json!(2)));
         assert_eq!(run["energy"]["amount"], 6, "1,002 × 5 + 2 × 20 thousandths");
         assert_eq!(read(&app, &key, &run).await["steps"][0]["output"]["usage_estimated"], true);
-        let told = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
-        assert_eq!(read(&app, &key, &told).await["steps"][0]["output"].get("usage_estimated"), None);
+        let reported = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+        assert_eq!(read(&app, &key, &reported).await["steps"][0]["output"].get("usage_estimated"), None);
         check_books(&app, key.workspace).await;
     }
 

@@ -44,7 +44,7 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_call_in_flight_is_told_as_unknown_and_not_made_again(kind: Kind) {
+    async fn a_call_in_flight_is_unknown_and_not_repeated(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
         let (key, agent) = with_agent(&app, json!({})).await;
@@ -79,8 +79,8 @@ testkit::on_both! {
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((&run["steps"][1]["status"], &run["steps"][2]["status"]), (&json!("completed"), &json!("unknown")));
         assert_eq!(run["steps"][1]["output"]["result"]["body"], json!({ "paid": 1 }));
-        let told = other.model.asked()[0].messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>();
-        assert!(told.iter().any(|text| text.contains("paid")) && told.iter().any(|text| text.contains("outcome unknown")));
+        let reported = other.model.asked()[0].messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>();
+        assert!(reported.iter().any(|text| text.contains("paid")) && reported.iter().any(|text| text.contains("outcome unknown")));
         other.service.engine.idle().await;
         check_books(&other, key.workspace).await;
     }
@@ -140,23 +140,23 @@ testkit::on_both! {
             assert_eq!(take_over(&other).await, 1);
             asked(&other, 1).await;
             // The first request's claim has run out too; the second finds the run at work and waits for it.
-            let (again, ()) = tokio::join!(send(&other), async {
+            let (repeated, ()) = tokio::join!(send(&other), async {
                 until("the claim is taken over", async || {
                     (number(&app, "SELECT fence AS n FROM idempotency_keys").await == 2).then_some(())
                 }).await;
                 other.model.release();
             });
             app.model.release();
-            again
+            repeated
         };
-        let (first, again) = tokio::join!(send(&app), rest);
-        assert_eq!((first.expect(200)["output"].clone(), first.expect(200)), (json!("in time"), again.expect(200)));
+        let (first, repeated) = tokio::join!(send(&app), rest);
+        assert_eq!((first.expect(200)["output"].clone(), first.expect(200)), (json!("in time"), repeated.expect(200)));
         let replayed = send(&app).await;
-        assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (again.expect(200), "true"));
+        assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (repeated.expect(200), "true"));
         assert_eq!((app.model.asked().len(), other.model.asked().len()), (1, 1));
         assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs").await, 1);
-        let told = "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed' AND idempotency_key = 'k1'";
-        assert_eq!(number(&app, told).await, 1);
+        let reported = "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed' AND idempotency_key = 'k1'";
+        assert_eq!(number(&app, reported).await, 1);
         check_books(&app, key.workspace).await;
     }
 

@@ -11,7 +11,7 @@ use testkit::{OpenAiServer, Script, TestApp, until};
 use tokio::io::AsyncWriteExt;
 
 testkit::on_both! {
-    async fn a_background_run_is_told_of_at_once(kind: Kind) {
+    async fn a_background_run_is_answered_at_once(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(Script::Wait("late".into()));
@@ -38,10 +38,10 @@ testkit::on_both! {
         app.model.release();
         awaited(&app, &key, &run, "completed").await;
         // The run's end has taken the place of the first answer.
-        let again = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
-        let again = again.send().await;
-        assert_eq!((again.expect(200)["output"].clone(), id(&again.body["data"])), (json!("late"), id(&run)));
-        assert_eq!(again.headers["idempotent-replayed"], "true");
+        let repeated = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
+        let repeated = repeated.send().await;
+        assert_eq!((repeated.expect(200)["output"].clone(), id(&repeated.body["data"])), (json!("late"), id(&run)));
+        assert_eq!(repeated.headers["idempotent-replayed"], "true");
         assert_eq!(app.model.asked().len(), 1);
     }
 
@@ -135,8 +135,8 @@ testkit::on_both! {
         assert_eq!(balance().await, 1_000_000 - 14);
         assert_eq!(server.heads().len(), 1, "the effect happened once");
         let executions = app.get("/billing/executions", &key).await.expect(200);
-        let told: Vec<_> = executions.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["energy"].clone())).collect();
-        assert_eq!(told, [(json!("completed"), json!(14)), (json!("failed"), json!(0)), (json!("failed"), json!(0))]);
+        let reported: Vec<_> = executions.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["energy"].clone())).collect();
+        assert_eq!(reported, [(json!("completed"), json!(14)), (json!("failed"), json!(0)), (json!("failed"), json!(0))]);
         // Each execution shows its own attempt.
         for (one, positions) in executions.as_array().unwrap().iter().zip([[7, 8, 9], [4, 5, 6], [1, 2, 3]]) {
             let detail = app.get(&format!("/billing/executions/{}", id(one)), &key).await.expect(200);
@@ -224,7 +224,7 @@ testkit::on_both! {
         }
     }
 
-    async fn a_run_tells_its_times_its_trigger_and_its_prices(kind: Kind) {
+    async fn a_run_reports_its_times_its_trigger_and_its_prices(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
         let (key, agent) = with_agent(&app, json!({})).await;
@@ -275,11 +275,11 @@ testkit::on_both! {
         assert_eq!((&run["energy"]["amount"], &run["energy"]["items"][0]["step_id"]), (&json!(7), &steps[3]["id"]));
         assert_eq!(run["energy"]["items"].as_array().unwrap().len(), 1);
         // Each attempt begins from the start.
-        let told = |step: &Value| (step["input"]["earlier"].clone(), step["input"]["messages"].as_array().unwrap().len());
-        assert_eq!([told(&steps[0]), told(&steps[2]), told(&steps[3])], [(json!(0), 2), (json!(2), 2), (json!(0), 2)]);
+        let reported = |step: &Value| (step["input"]["earlier"].clone(), step["input"]["messages"].as_array().unwrap().len());
+        assert_eq!([reported(&steps[0]), reported(&steps[2]), reported(&steps[3])], [(json!(0), 2), (json!(2), 2), (json!(0), 2)]);
     }
 
-    async fn the_trace_tells_what_the_model_was_told(kind: Kind) {
+    async fn the_trace_has_the_prompts(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
         let (key, agent) = with_agent(&app, json!({ "instructions": "Be kind.", "memory": { "pinned": "We are Acme." } })).await;
@@ -292,24 +292,24 @@ testkit::on_both! {
             app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "description": input })).await.expect(200);
             let steps = read(&app, &key, &run).await["steps"].clone();
             let asked = app.model.asked();
-            let mut told: Vec<Value> = Vec::new();
+            let mut reported: Vec<Value> = Vec::new();
             let calls = steps.as_array().unwrap().iter().filter(|step| step["type"] == "model");
             for (step, prompt) in calls.zip(&asked[asked.len() - 3..]) {
-                assert_eq!(step["input"]["earlier"], told.len(), "{step}");
-                told.extend(step["input"]["messages"].as_array().unwrap().iter().cloned());
+                assert_eq!(step["input"]["earlier"], reported.len(), "{step}");
+                reported.extend(step["input"]["messages"].as_array().unwrap().iter().cloned());
                 let really: Vec<Value> = prompt.messages.iter().map(|message| json!(message)).collect();
-                assert_eq!(told, really);
+                assert_eq!(reported, really);
             }
-            assert!(told.len() >= 6, "{told:?}");
+            assert!(reported.len() >= 6, "{told:?}");
         }
         // A plain run stores no more of it than the numbers.
         app.delete(&format!("/agents/{}/tools/look", agent["id"]), &key).await.expect(200);
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         let stored = texts(&app, &format!("SELECT input AS t FROM run_steps WHERE run_id = '{}'", id(&run))).await;
         assert_eq!(stored[0].as_deref(), Some(r#"{"messages":2,"tools":0,"max_output_tokens":2048,"first":true}"#));
-        let told = &read(&app, &key, &run).await["steps"][0]["input"]["messages"];
-        assert_eq!(told[0]["content"], "Be kind.\n\nWhat always holds:\n<pinned>\nWe are Acme.\n</pinned>");
-        assert_eq!((&told[1]["role"], &told[1]["content"]), (&json!("user"), &json!("Hi")));
+        let reported = &read(&app, &key, &run).await["steps"][0]["input"]["messages"];
+        assert_eq!(reported[0]["content"], "Be kind.\n\nWhat always holds:\n<pinned>\nWe are Acme.\n</pinned>");
+        assert_eq!((&reported[1]["role"], &reported[1]["content"]), (&json!("user"), &json!("Hi")));
     }
 
     async fn bad_requests_are_named(kind: Kind) {
@@ -401,8 +401,8 @@ testkit::on_both! {
         assert_eq!((&run["livemode"], &read(&app, &key, &run).await["steps"][0]["energy"]), (&json!(false), &json!(0)));
         let listed = app.get("/billing/executions", &key).await.expect(200);
         assert_eq!((&listed[0]["livemode"], &listed[0]["energy"]), (&json!(false), &json!(0)), "{listed}");
-        let told = texts(&app, "SELECT CAST(livemode AS TEXT) AS t FROM events WHERE kind = 'run.completed'").await;
-        assert!(matches!(told[0].as_deref(), Some("0" | "false")), "{told:?}");
+        let reported = texts(&app, "SELECT CAST(livemode AS TEXT) AS t FROM events WHERE kind = 'run.completed'").await;
+        assert!(matches!(reported[0].as_deref(), Some("0" | "false")), "{told:?}");
         app.sql(format!("UPDATE plans SET test_runs_per_day = 2 WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})", live.workspace)).await;
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         let asked_before = app.model.asked().len();

@@ -62,7 +62,7 @@ fn is_replayed(answer: &Answer) -> bool {
 }
 
 testkit::on_both! {
-    async fn everything_is_told_in_its_order(kind: Kind) {
+    async fn events_come_in_their_order(kind: Kind) {
         let app = TestApp::new(kind).await;
         let server = OpenAiServer::start().await;
         let (key, agent) = with_agent(&app, json!({
@@ -77,8 +77,8 @@ testkit::on_both! {
         assert_eq!(stream.headers["cache-control"], "no-store");
         assert_eq!(stream.headers["x-accel-buffering"], "no");
         assert!(stream.headers.contains_key("x-request-id") && stream.headers.contains_key("x-ratelimit-limit"));
-        let told = stream.rest().await;
-        assert_eq!(names(&told), [
+        let reported = stream.rest().await;
+        assert_eq!(names(&reported), [
             "run.created",
             "step.started", "step.completed",
             "step.started", "step.completed",
@@ -86,22 +86,22 @@ testkit::on_both! {
             "step.started", "output.delta", "output.delta", "output.delta", "step.completed",
             "run.completed",
         ]);
-        assert!(told.iter().zip(1..).all(|(event, number)| event.id == number));
-        let created = &told[0].data["data"];
-        assert_eq!((&told[0].data["success"], &created["status"], &created["metadata"]["a"]), (&json!(true), &json!("in_progress"), &json!("b")));
-        let run = last_run(&told);
+        assert!(reported.iter().zip(1..).all(|(event, number)| event.id == number));
+        let created = &reported[0].data["data"];
+        assert_eq!((&reported[0].data["success"], &created["status"], &created["metadata"]["a"]), (&json!(true), &json!("in_progress"), &json!("b")));
+        let run = last_run(&reported);
         assert_eq!((&run["output"], &run["energy"]["amount"], id(&run)), (&json!("née\n!"), &json!(4), id(created)));
-        assert_eq!(texts(&told), ["née\n!"]);
-        let offsets: Vec<&Value> = told.iter().filter(|event| event.name == "output.delta").map(|event| &event.data["offset"]).collect();
+        assert_eq!(texts(&reported), ["née\n!"]);
+        let offsets: Vec<&Value> = reported.iter().filter(|event| event.name == "output.delta").map(|event| &event.data["offset"]).collect();
         assert_eq!(offsets, [&json!(0), &json!(2), &json!(4)]);
         // What was told is what is stored.
         let mut stored = read(&app, &key, &run).await;
         let steps = stored.as_object_mut().unwrap().remove("steps").unwrap();
         stored["energy"].as_object_mut().unwrap().remove("items").unwrap();
         assert_eq!(stored, run);
-        let ended: Vec<Value> = told.iter().filter(|event| event.name == "step.completed").map(|event| event.data["step"].clone()).collect();
+        let ended: Vec<Value> = reported.iter().filter(|event| event.name == "step.completed").map(|event| event.data["step"].clone()).collect();
         assert_eq!(Value::from(ended), steps);
-        for (event, step) in told.iter().filter(|event| event.name == "step.started").zip(steps.as_array().unwrap()) {
+        for (event, step) in reported.iter().filter(|event| event.name == "step.started").zip(steps.as_array().unwrap()) {
             let head = json!({ "run_id": run["id"], "step_id": step["id"], "position": step["position"], "type": step["type"], "name": step["name"] });
             assert_eq!(event.data, head);
         }
@@ -173,9 +173,9 @@ testkit::on_both! {
             end("stop"),
             json!({ "choices": [], "usage": { "prompt_tokens": 10, "completion_tokens": 5 } }),
         ]);
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        let run = last_run(&told);
-        assert_eq!(texts(&told), ["Seen."]);
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        let run = last_run(&reported);
+        assert_eq!(texts(&reported), ["Seen."]);
         for field in ["output", "usage", "energy", "status", "model"] {
             assert_eq!(run[field], plain[field], "{field}");
         }
@@ -186,8 +186,8 @@ testkit::on_both! {
         assert_eq!(bodies[3]["messages"], bodies[1]["messages"]);
         // A server that cannot send events answers as a whole.
         server.then(200, None, says("Whole."));
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        assert_eq!((texts(&told), last_run(&told)["output"].clone()), (vec!["Whole.".to_owned()], json!("Whole.")));
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        assert_eq!((texts(&reported), last_run(&reported)["output"].clone()), (vec!["Whole.".to_owned()], json!("Whole.")));
         check_books(&app, key.workspace).await;
     }
 
@@ -197,12 +197,12 @@ testkit::on_both! {
         let delta = |text: &str| json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }] });
         let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] });
         server.then_break_off([delta("Hel"), delta("lo")]).then_events([delta("Bye"), delta("!"), end]);
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        let run = last_run(&told);
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        let run = last_run(&reported);
         assert_eq!((&run["output"], server.requests(), &run["usage"]["model_calls"]), (&json!("Bye!"), 2, &json!(1)));
-        let deltas: Vec<_> = told.iter().filter(|event| event.name == "output.delta").map(|event| (event.data["offset"].as_u64().unwrap(), event.data["delta"].as_str().unwrap())).collect();
+        let deltas: Vec<_> = reported.iter().filter(|event| event.name == "output.delta").map(|event| (event.data["offset"].as_u64().unwrap(), event.data["delta"].as_str().unwrap())).collect();
         assert_eq!(deltas, [(0, "Hel"), (3, "lo"), (0, ""), (0, "Bye"), (3, "!")]);
-        assert_eq!(texts(&told), ["Bye!"]);
+        assert_eq!(texts(&reported), ["Bye!"]);
         check_books(&app, key.workspace).await;
     }
 
@@ -211,8 +211,8 @@ testkit::on_both! {
         let (key, _) = with_agent(&app, json!({})).await;
         for (number, events) in [vec![], vec![json!("x")], vec![json!({ "choices": [{ "delta": 5 }] })]].into_iter().enumerate() {
             server.then_events(events);
-            let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-            let last = told.last().unwrap();
+            let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+            let last = reported.last().unwrap();
             assert_eq!((last.name.as_str(), &last.data["error"]["code"]), ("run.failed", &json!("model_unavailable")));
             assert_eq!(server.requests(), number + 1, "what cannot be read is not asked for again");
         }
@@ -226,26 +226,26 @@ testkit::on_both! {
             { "on": ["output"], "type": "blocklist", "words": ["secret"], "action": "block" },
         ] })).await;
         app.model.then(pieces(&["Call +49 30", " 1234567."])).release();
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        assert_eq!(names(&told), ["run.created", "step.started", "output.delta", "step.completed", "step.started", "step.completed", "run.completed"]);
-        assert_eq!((&told[2].data["delta"], &last_run(&told)["output"]), (&json!("Call [phone]."), &json!("Call [phone].")));
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        assert_eq!(names(&reported), ["run.created", "step.started", "output.delta", "step.completed", "step.started", "step.completed", "run.completed"]);
+        assert_eq!((&reported[2].data["delta"], &last_run(&reported)["output"]), (&json!("Call [phone]."), &json!("Call [phone].")));
         assert!(!format!("{told:?}").contains("+49"));
         app.model.then(pieces(&["The sec", "ret is 42."])).release();
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        assert_eq!(names(&told), ["run.created", "step.started", "step.completed", "step.started", "step.completed", "run.incomplete"]);
-        assert_eq!((&last_run(&told)["output"], &last_run(&told)["incomplete_details"]["reason"]), (&Value::Null, &json!("guardrail")));
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        assert_eq!(names(&reported), ["run.created", "step.started", "step.completed", "step.started", "step.completed", "run.incomplete"]);
+        assert_eq!((&last_run(&reported)["output"], &last_run(&reported)["incomplete_details"]["reason"]), (&Value::Null, &json!("guardrail")));
         assert!(!format!("{told:?}").contains("is 42"));
         check_books(&app, key.workspace).await;
     }
 
-    async fn an_answer_that_is_corrected_is_told_step_by_step(kind: Kind) {
+    async fn a_corrected_answer_is_streamed_step_by_step(kind: Kind) {
         let app = TestApp::new(kind).await;
         let schema = json!({ "type": "object", "required": ["a"] });
         let (key, _) = with_agent(&app, json!({ "response_format": { "type": "json_schema", "schema": schema } })).await;
         app.model.then(pieces(&["{}"])).then(say("{\"a\":1}"));
-        let told = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-        assert_eq!(texts(&told), ["{}", "{\"a\":1}"]);
-        assert_eq!(last_run(&told)["output_data"], json!({ "a": 1 }));
+        let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
+        assert_eq!(texts(&reported), ["{}", "{\"a\":1}"]);
+        assert_eq!(last_run(&reported)["output_data"], json!({ "a": 1 }));
     }
 
     async fn what_is_refused_is_no_stream(kind: Kind) {
@@ -333,17 +333,17 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_failed_run_is_told_as_its_error(kind: Kind) {
+    async fn a_failed_run_ends_with_its_error(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(Script::BreakOff(vec!["Hel".into()], ProviderError::Unavailable("down".into())));
         let mut stream = listen(&app, &key, json!({ "input": "Hi" })).await;
-        let told = stream.rest().await;
-        assert_eq!(names(&told), ["run.created", "step.started", "output.delta", "output.delta", "step.completed", "run.failed"]);
-        assert_eq!((texts(&told), &told[4].data["step"]["status"]), (vec![String::new()], &json!("failed")));
-        let last = &told[5].data;
+        let reported = stream.rest().await;
+        assert_eq!(names(&reported), ["run.created", "step.started", "output.delta", "output.delta", "step.completed", "run.failed"]);
+        assert_eq!((texts(&reported), &reported[4].data["step"]["status"]), (vec![String::new()], &json!("failed")));
+        let last = &reported[5].data;
         assert_eq!((&last["success"], &last["error"]["code"], &last["error"]["type"]), (&json!(false), &json!("model_unavailable"), &json!("agent_error")));
-        assert_eq!((&last["error"]["run_id"], last["request_id"].as_str()), (&told[0].data["data"]["id"], Some(stream.headers["x-request-id"].as_str())));
+        assert_eq!((&last["error"]["run_id"], last["request_id"].as_str()), (&reported[0].data["data"]["id"], Some(stream.headers["x-request-id"].as_str())));
         app.model.then(Script::Fail(ProviderError::Unavailable("down".into())));
         let mut plain = ask(&app, &key, json!({ "input": "Hi" })).await.body;
         let mut last = last.clone();
@@ -387,8 +387,8 @@ testkit::on_both! {
         app.data.clock.advance(Duration::seconds(601));
         let rest = expired.rest().await;
         assert_eq!((names(&rest), &last_run(&rest)["status"]), (vec!["run.expired"], &json!("expired")));
-        let again = expiring().send().await;
-        assert_eq!((again.expect(200)["status"].clone(), is_replayed(&again)), (json!("expired"), true));
+        let repeated = expiring().send().await;
+        assert_eq!((repeated.expect(200)["status"].clone(), is_replayed(&repeated)), (json!("expired"), true));
         app.model.release();
         check_books(&app, key.workspace).await;
     }
@@ -403,9 +403,9 @@ testkit::on_both! {
         let shown = meanwhile.expect(202);
         assert_eq!((id(&shown), &shown["status"], is_replayed(&meanwhile)), (id(&run), &json!("in_progress"), true));
         app.model.release();
-        let told = stream.rest().await;
+        let reported = stream.rest().await;
         let after = once(&app, &key).send().await;
-        assert_eq!((after.expect(200), is_replayed(&after)), (last_run(&told), true));
+        assert_eq!((after.expect(200), is_replayed(&after)), (last_run(&reported), true));
         assert_eq!(app.model.asked().len(), 1);
         // Without `stream` it is another request.
         let other = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
@@ -419,10 +419,10 @@ testkit::on_both! {
         app.model.then(Script::Fail(ProviderError::Unavailable("down".into()))).then(pieces(&["up"]));
         let failed = once(&app, &key).listen().await.rest().await;
         assert_eq!(failed.last().unwrap().name, "run.failed");
-        let told = once(&app, &key).listen().await.rest().await;
+        let reported = once(&app, &key).listen().await.rest().await;
         // Steps of the attempt before are not told again.
-        assert_eq!(names(&told), ["run.created", "step.started", "output.delta", "step.completed", "run.completed"]);
-        assert_eq!((id(&last_run(&told)), told[1].data["position"].as_i64()), (id(&failed[0].data["data"]), Some(2)));
+        assert_eq!(names(&reported), ["run.created", "step.started", "output.delta", "step.completed", "run.completed"]);
+        assert_eq!((id(&last_run(&reported)), reported[1].data["position"].as_i64()), (id(&failed[0].data["data"]), Some(2)));
         let after = once(&app, &key).send().await;
         assert_eq!((after.expect(200)["output"].clone(), is_replayed(&after)), (json!("up"), true));
         assert_eq!(app.get("/runs", &key).await.expect(200).as_array().unwrap().len(), 1);
@@ -432,10 +432,10 @@ testkit::on_both! {
     async fn a_stream_ends_where_a_person_is_asked(kind: Kind) {
         let (app, key, _, server) = approvals::set_up(kind, "on_write").await;
         app.model.then(call("pay", json!({ "sum": 5 })));
-        let told = listen(&app, &key, json!({ "input": "Pay" })).await.rest().await;
-        assert_eq!(names(&told), ["run.created", "step.started", "step.completed", "step.started", "run.requires_action"]);
-        let run = last_run(&told);
-        assert_eq!(run["required_action"]["calls"][0]["step_id"], told[3].data["step_id"]);
+        let reported = listen(&app, &key, json!({ "input": "Pay" })).await.rest().await;
+        assert_eq!(names(&reported), ["run.created", "step.started", "step.completed", "step.started", "run.requires_action"]);
+        let run = last_run(&reported);
+        assert_eq!(run["required_action"]["calls"][0]["step_id"], reported[3].data["step_id"]);
         app.model.then(say("Paid."));
         approvals::answer(&app, &approvals::path_of(&run), json!({ "decision": "approve" })).await.expect(200);
         assert_eq!(awaited(&app, &key, &run, "completed").await["output"], "Paid.");
@@ -486,8 +486,8 @@ testkit::on_both! {
         app.service.engine.idle().await;
         app.service.engine.set_patience(std::time::Duration::from_secs(60));
         app.model.then(say("up"));
-        let again = send().await.expect(200);
-        assert_eq!((id(&again), &again["output"]), (id(&run), &json!("up")));
+        let repeated = send().await.expect(200);
+        assert_eq!((id(&repeated), &repeated["output"]), (id(&run), &json!("up")));
         check_books(&app, key.workspace).await;
     }
 
@@ -497,14 +497,14 @@ testkit::on_both! {
         let key = app.key(live.workspace, Env::Test, &["runs:execute", "runs:read"]).await;
         app.model.usage(100, 50).then(pieces(&["Hello"]));
         let path = format!("/workspaces/{}/runs", key.workspace);
-        let told = app.ask("POST", &path).key(&key).json(&json!({ "input": "Hi", "stream": true })).listen().await.rest().await;
-        let run = last_run(&told);
+        let reported = app.ask("POST", &path).key(&key).json(&json!({ "input": "Hi", "stream": true })).listen().await.rest().await;
+        let run = last_run(&reported);
         assert_eq!((&run["livemode"], &run["energy"]), (&json!(false), &json!({ "amount": 0, "simulated": 2 })));
-        assert_eq!(texts(&told), ["Hello"]);
+        assert_eq!(texts(&reported), ["Hello"]);
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_stopping_service_tells_its_streams_to_the_end(kind: Kind) {
+    async fn a_stopping_service_ends_its_streams(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(pieces(&["Hello", ", world"]));

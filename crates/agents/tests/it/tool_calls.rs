@@ -39,10 +39,10 @@ testkit::on_both! {
         assert!(head.starts_with("get /w/s%c3%a3o%20paulo%2f%2e%2e?units=m&"), "{head}");
         assert!(head.contains("days=3") && head.contains("lang=en") && head.contains("key=s%26t") && !head.contains("lang=pt"), "{head}");
         let prompt = app.model.asked().pop().unwrap();
-        let (asking, told) = (&prompt.messages[prompt.messages.len() - 2], prompt.messages.last().unwrap());
-        assert_eq!(told.tool_call_id.as_deref(), Some(asking.tool_calls[0].id.as_str()));
-        assert!(told.content.contains("\"status\":200") && told.content.contains("sky"), "{}", told.content);
-        assert!(prompt.messages[0].content.contains("Results of tools stand between <tool_result> tags"));
+        let (asking, reported) = (&prompt.messages[prompt.messages.len() - 2], prompt.messages.last().unwrap());
+        assert_eq!(reported.tool_call_id.as_deref(), Some(asking.tool_calls[0].id.as_str()));
+        assert!(reported.content.contains("\"status\":200") && reported.content.contains("sky"), "{}", reported.content);
+        assert!(prompt.messages[0].content.contains("Tool results are enclosed in <tool_result> tags"));
         assert_eq!(prompt.tools[0].name, "tool");
         // What is fixed is not the model's to know.
         assert_eq!(prompt.tools[0].parameters, json!({
@@ -135,9 +135,9 @@ testkit::on_both! {
             // Three letters to a token, of 32,768.
             assert!(characters < 3 * 32_768, "{characters}");
         }
-        let told = app.model.last_texts();
-        assert!(told[told.len() - 1].contains(&"z".repeat(60_000)));
-        let cut: Vec<bool> = told.iter().map(|text| text.contains("left out to make room")).collect();
+        let reported = app.model.last_texts();
+        assert!(reported[reported.len() - 1].contains(&"z".repeat(60_000)));
+        let cut: Vec<bool> = reported.iter().map(|text| text.contains("left out to make room")).collect();
         assert_eq!(cut.iter().filter(|cut| **cut).count(), 2, "{cut:?}");
         let trace = read(&app, &key, &run).await;
         assert_eq!((&trace["steps"][4]["input"]["results_cut"], &trace["steps"][6]["input"]["results_cut"]), (&json!(1), &json!(2)));
@@ -153,7 +153,7 @@ testkit::on_both! {
         assert!(tools[2]["output"]["result"].as_str().unwrap().contains("2 times"));
     }
 
-    async fn failures_are_told_to_the_model(kind: Kind) {
+    async fn failures_are_reported_to_the_model(kind: Kind) {
         let (app, key, agent, server) = set_up(kind, json!({ "http": { "method": "GET" } })).await;
         server.then(500, None, json!({ "error": "broken" }));
         app.model.then(Script::Call(vec![("tool".into(), json!({})), ("nothing".into(), json!({}))])).then(say("sorry"));

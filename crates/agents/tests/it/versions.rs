@@ -105,12 +105,13 @@ testkit::on_both! {
         assert_eq!(names, ["Assistant (copy)", "Assistant (copy 2)", "Mine"]);
     }
 
-    async fn skills_that_do_not_exist_are_named(kind: Kind) {
+    async fn skills_are_not_available_yet(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, agent) = with_agent(&app, json!({})).await;
         let path = format!("/agents/{}/skills", agent["id"]);
-        let param = app.put(&path, &key, json!({ "skills": [{ "skill_id": 7 }] })).await.expect_error(400, "validation_error");
-        assert_eq!(param.as_deref(), Some("skills[0].skill_id"));
+        let refused = app.put(&path, &key, json!({ "skills": [{ "skill_id": 7 }] })).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("skills"));
+        assert_eq!(refused.body["error"]["message"], "`skills` must be empty: skills are not available yet");
         assert_eq!(app.put(&path, &key, json!({ "skills": [] })).await.expect(200)["version"], 1);
     }
 }

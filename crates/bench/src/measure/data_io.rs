@@ -27,7 +27,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let sqlite = Shop::open(bench, bench.sqlite("data-io.db"))?;
     let rates = sqlite.imports(&mut section, "SQLite", rows)?;
     let met = median(&rates) >= 20_000.0;
-    section.judge("SQLite: import of CSV, rows/s", spread(&rates, whole), "≥ 20,000", met);
+    section.against("SQLite: import of CSV, rows/s", spread(&rates, whole), "≥ 20,000", met);
     sqlite.exports(&mut section, "SQLite", rows, times)?;
     match postgres("svc_bench_data_io")? {
         Some(url) => {
@@ -118,7 +118,7 @@ impl<'a> Shop<'a> {
                 format!("{} ({:.0} MB)", whole(whole_of_it.rate), whole_of_it.megabytes),
             );
             let more = whole_of_it.memory - tenth.memory;
-            section.judge(
+            section.against(
                 format!("{name}: resident during the export of {items} items as {format}: at most, MiB"),
                 format!("{:.1} ({:.1} for a tenth of them)", whole_of_it.memory, tenth.memory),
                 &format!("≤ {MOST_MEMORY}, flat"),
@@ -157,14 +157,14 @@ struct Exported {
 
 /// Makes a collection of products; gives its path.
 fn collection(server: &Server) -> Result<String> {
-    let mut wish = items::products();
+    let mut request = items::products();
     // Names are unique within a workspace.
     let listed = server.ask("GET", "/api/v1/collections", None)?;
     let there = listed.get("data").and_then(Value::as_array).map_or(0, Vec::len);
-    if let Some(name) = wish.get_mut("name") {
+    if let Some(name) = request.get_mut("name") {
         *name = format!("Products {there}").into();
     }
-    let made = server.ask("POST", "/api/v1/collections", Some(&wish))?;
+    let made = server.ask("POST", "/api/v1/collections", Some(&request))?;
     let id = made.pointer("/data/id").and_then(Value::as_i64).context("no collection")?;
     Ok(format!("/api/v1/collections/{id}"))
 }

@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// A service, a receiver, and a collection whose new items the receiver is told of.
+/// A service, a receiver, and a collection whose new items are delivered to the receiver.
 pub struct Stage {
     pub service: Child,
     pub receiver: Child,
@@ -117,8 +117,8 @@ impl Stage {
     pub fn take(&mut self, count: i64) -> Result<Value> {
         let deadline = Instant::now() + Duration::from_secs(300);
         loop {
-            let told = self.receiver.ask("count")?;
-            let came = number(&told, "count")?;
+            let reported = self.receiver.ask("count")?;
+            let came = number(&reported, "count")?;
             if came >= count {
                 return self.receiver.ask("take");
             }
@@ -151,11 +151,11 @@ fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpo
         stage.make_items(events)?;
         let before = processor_seconds(stage.service.id())?;
         let began = number(&stage.service.ask("deliver")?, "began")?;
-        let told = stage.take(total)?;
+        let reported = stage.take(total)?;
         let used = processor_seconds(stage.service.id())? - before;
-        ensure!(number(&told, "count")? == total, "{total} deliveries, but {told}");
+        ensure!(number(&reported, "count")? == total, "{total} deliveries, but {reported}");
         stage.end(total)?;
-        rates.push(total as f64 * 1e6 / (number(&told, "last")? - began) as f64);
+        rates.push(total as f64 * 1e6 / (number(&reported, "last")? - began) as f64);
         micros.push(used * 1e6 / total as f64);
     }
     let to = if endpoints == 1 { "one endpoint".to_owned() } else { format!("{endpoints} endpoints") };
@@ -183,10 +183,10 @@ fn latency(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> 
         let outcome = load.spawn()?;
         let done = i64::try_from(outcome.done())?;
         ensure!(outcome.done() == outcome.total(), "not every answer was 201: {:?}", outcome.statuses);
-        let told = stage.take(done)?;
-        ensure!(number(&told, "count")? == done, "{done} items, but {told}");
-        p50.push(number(&told, "p50")? as f64 / 1000.0);
-        p99.push(number(&told, "p99")? as f64 / 1000.0);
+        let reported = stage.take(done)?;
+        ensure!(number(&reported, "count")? == done, "{done} items, but {reported}");
+        p50.push(number(&reported, "p50")? as f64 / 1000.0);
+        p99.push(number(&reported, "p99")? as f64 / 1000.0);
         all += done;
         outcomes.push(outcome);
     }
@@ -194,13 +194,13 @@ fn latency(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> 
     let rates: Vec<f64> = outcomes.iter().map(Outcome::rate).collect();
     section.state(format!("{name}: changes/s (asked for: {rate:.0})"), spread(&rates, whole));
     let show = |value: f64| format!("{value:.1}");
-    section.judge(
+    section.against(
         format!("{name}: commit of a change → first byte at the receiver, p50, ms"),
         spread(&p50, show),
         "≤ 15",
         median(&p50) <= 15.0,
     );
-    section.judge(
+    section.against(
         format!("{name}: commit of a change → first byte at the receiver, p99, ms"),
         spread(&p99, show),
         "≤ 100",

@@ -23,13 +23,13 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     ensure!(outcome.ok() == REQUESTS, "not every answer was 200: {:?}", outcome.statuses);
     let grown = |name: &str| Ok::<i64, anyhow::Error>(number(&after, name)? - number(&before, name)?);
     let (reads, writes, log) = (grown("reads")?, grown("writes")?, grown("log_writes")?);
-    section.judge(
+    section.against(
         format!("reads during {} `GET /me`", whole(REQUESTS as f64)),
         reads.to_string(),
         "0",
         reads == 0,
     );
-    section.judge("transactions beside those of the log", (writes - log).to_string(), "0", writes == log);
+    section.against("transactions beside those of the log", (writes - log).to_string(), "0", writes == log);
     section.state("transactions of the log and the month's counts, for all of them", log.to_string());
     Ok(section)
 }

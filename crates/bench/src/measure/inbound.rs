@@ -17,8 +17,8 @@ const BODY: &str = r#"{"id":"ord_{n15}","type":"order.paid","order":{"total":129
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::new("Inbound webhooks, 64 connections");
     let (rate, p99) = one(bench, &mut section, "SQLite", &bench.sqlite("inbound.db"))?;
-    section.judge("SQLite: requests/s", whole(rate), "≥ 2,000", rate >= 2000.0);
-    section.judge("SQLite: p99, ms", format!("{p99:.1}"), "≤ 50", p99 <= 50.0);
+    section.against("SQLite: requests/s", whole(rate), "≥ 2,000", rate >= 2000.0);
+    section.against("SQLite: p99, ms", format!("{p99:.1}"), "≤ 50", p99 <= 50.0);
     match postgres("svc_bench_inbound")? {
         Some(url) => drop(one(bench, &mut section, "PostgreSQL", &url)?),
         None => section.note("PostgreSQL was not there: run by `scripts/with-services`."),

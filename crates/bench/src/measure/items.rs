@@ -141,7 +141,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
         None => None,
     };
     let bulk = rows as f64 / seeded.as_secs_f64();
-    section.judge("bulk-create of 1,000 rows a call, rows/s", whole(bulk), "≥ 10,000", bulk >= 10_000.0);
+    section.against("bulk-create of 1,000 rows a call, rows/s", whole(bulk), "≥ 10,000", bulk >= 10_000.0);
     for request in requests(&items) {
         compare(bench, &mut section, &service, peer.as_ref(), &request, rows)?;
     }
@@ -188,7 +188,7 @@ pub fn measure_growth(bench: &Bench<'_>) -> Result<Section> {
     }
     if let [small, large] = p99[..] {
         let ratio = large / small;
-        section.judge(
+        section.against(
             "filtered list: p99 at the larger ÷ at the smaller",
             format!("{ratio:.2}"),
             "≤ 2",
@@ -237,28 +237,39 @@ fn compare(
     }
     check(&ours)?;
     check(&theirs)?;
+    report(section, request, &ours, &theirs, &floors);
+    Ok(())
+}
+
+fn report(
+    section: &mut Section,
+    request: &Request,
+    ours: &[Outcome],
+    theirs: &[Outcome],
+    floors: &[Outcome],
+) {
     let of =
         |outcomes: &[Outcome], number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
-    section.state(format!("{}: requests/s", request.name), spread(&of(&ours, Outcome::rate), whole));
+    section.state(format!("{}: requests/s", request.name), spread(&of(ours, Outcome::rate), whole));
     section.state(
         format!("{}: p50 / p99, ms; processor time, µs", request.name),
         format!(
             "{:.2} / {:.2}; {:.0}",
-            median(&of(&ours, |outcome| outcome.p50)),
-            median(&of(&ours, |outcome| outcome.p99)),
-            median(&of(&ours, Outcome::server_micros))
+            median(&of(ours, |outcome| outcome.p50)),
+            median(&of(ours, |outcome| outcome.p99)),
+            median(&of(ours, Outcome::server_micros))
         ),
     );
     if !theirs.is_empty() {
         section.state(
             format!("{}: PocketBase, requests/s", request.name),
-            spread(&of(&theirs, Outcome::rate), whole),
+            spread(&of(theirs, Outcome::rate), whole),
         );
         let ratios: Vec<f64> =
-            ours.iter().zip(&theirs).map(|(ours, theirs)| ours.rate() / theirs.rate()).collect();
+            ours.iter().zip(theirs).map(|(ours, theirs)| ours.rate() / theirs.rate()).collect();
         let shown = spread(&ratios, |ratio| format!("{ratio:.1}"));
         let met = median(&ratios) >= request.target;
-        section.judge(
+        section.against(
             format!("{}: ours ÷ PocketBase", request.name),
             shown,
             &format!("≥ {}", request.target),
@@ -267,13 +278,12 @@ fn compare(
     }
     if !floors.is_empty() {
         let ratios: Vec<f64> =
-            ours.iter().zip(&floors).map(|(ours, floor)| ours.rate() / floor.rate()).collect();
+            ours.iter().zip(floors).map(|(ours, floor)| ours.rate() / floor.rate()).collect();
         section.state(
             format!("{}: ours ÷ a bare handler with the same bytes", request.name),
             spread(&ratios, |ratio| format!("{ratio:.2}")),
         );
     }
-    Ok(())
 }
 
 fn check(outcomes: &[Outcome]) -> Result<()> {

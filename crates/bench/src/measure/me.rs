@@ -27,38 +27,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
             ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
         }
         requests += services.iter().map(Outcome::total).sum::<u64>();
-        let of = |outcomes: &[Outcome], number: fn(&Outcome) -> f64| {
-            outcomes.iter().map(number).collect::<Vec<_>>()
-        };
-        let rate = |outcomes: &[Outcome]| spread(&of(outcomes, Outcome::rate), whole);
-        section.state(format!("floor, {connections} connections, requests/s"), rate(&floors));
-        section.state(format!("service, {connections} connections, requests/s"), rate(&services));
-        let ratios: Vec<f64> =
-            floors.iter().zip(&services).map(|(floor, service)| service.rate() / floor.rate()).collect();
-        let met = median(&ratios) >= 0.5;
-        section.judge(
-            format!("service / floor, {connections} connections"),
-            spread(&ratios, |ratio| format!("{ratio:.2}")),
-            "≥ 0.5",
-            met,
-        );
-        let cpu = |outcomes: &[Outcome]| format!("{:.1}", median(&of(outcomes, Outcome::server_micros)));
-        section.state(
-            format!("processor time per request, floor / service, {connections} connections, µs"),
-            format!("{} / {}", cpu(&floors), cpu(&services)),
-        );
-        let client = |outcomes: &[Outcome]| {
-            median(&of(outcomes, |outcome| outcome.client_cpu * 1e6 / outcome.answers as f64))
-        };
-        section.state(
-            "load generator, µs per request, against floor / service",
-            format!("{:.1} / {:.1}", client(&floors), client(&services)),
-        );
-        let p99 = |outcomes: &[Outcome]| format!("{:.1}", median(&of(outcomes, |outcome| outcome.p99)));
-        section.state(
-            format!("p99, floor / service, {connections} connections, ms"),
-            format!("{} / {}", p99(&floors), p99(&services)),
-        );
+        report(&mut section, connections, &floors, &services);
     }
     drop(floor);
     let books = service.ask("stop")?;
@@ -78,6 +47,40 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
         body.len(), headers.len(), whole(requests as f64), whole(rows as f64), whole(dropped as f64)
     ));
     Ok(section)
+}
+
+fn report(section: &mut Section, connections: usize, floors: &[Outcome], services: &[Outcome]) {
+    let of =
+        |outcomes: &[Outcome], number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
+    let rate = |outcomes: &[Outcome]| spread(&of(outcomes, Outcome::rate), whole);
+    section.state(format!("floor, {connections} connections, requests/s"), rate(floors));
+    section.state(format!("service, {connections} connections, requests/s"), rate(services));
+    let ratios: Vec<f64> =
+        floors.iter().zip(services).map(|(floor, service)| service.rate() / floor.rate()).collect();
+    let met = median(&ratios) >= 0.5;
+    section.against(
+        format!("service / floor, {connections} connections"),
+        spread(&ratios, |ratio| format!("{ratio:.2}")),
+        "≥ 0.5",
+        met,
+    );
+    let cpu = |outcomes: &[Outcome]| format!("{:.1}", median(&of(outcomes, Outcome::server_micros)));
+    section.state(
+        format!("processor time per request, floor / service, {connections} connections, µs"),
+        format!("{} / {}", cpu(floors), cpu(services)),
+    );
+    let client = |outcomes: &[Outcome]| {
+        median(&of(outcomes, |outcome| outcome.client_cpu * 1e6 / outcome.answers as f64))
+    };
+    section.state(
+        "load generator, µs per request, against floor / service",
+        format!("{:.1} / {:.1}", client(floors), client(services)),
+    );
+    let p99 = |outcomes: &[Outcome]| format!("{:.1}", median(&of(outcomes, |outcome| outcome.p99)));
+    section.state(
+        format!("p99, floor / service, {connections} connections, ms"),
+        format!("{} / {}", p99(floors), p99(services)),
+    );
 }
 
 type Answer = (Vec<(String, String)>, String);

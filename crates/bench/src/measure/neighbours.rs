@@ -80,7 +80,7 @@ fn state(section: &mut Section, what: &str, alone: &[Outcome], beside: &[Outcome
     section.state(format!("{what}: p99 beside, ms"), spread(&beside, show));
     let ratios: Vec<f64> = alone.iter().zip(&beside).map(|(alone, beside)| beside / alone).collect();
     let met = crate::machine::median(&ratios) <= 3.0;
-    section.judge(format!("{what}: p99 beside ÷ alone"), spread(&ratios, show), "≤ 3", met);
+    section.against(format!("{what}: p99 beside ÷ alone"), spread(&ratios, show), "≤ 3", met);
 }
 
 fn checked(outcome: Outcome) -> Result<Outcome> {

@@ -31,13 +31,13 @@ pub fn measure(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind)
             format!("{:.2} / {:.2}", measured.p50, measured.p99),
         );
         let what = format!("{name}, {pending} pending: resident at most while it delivers, MiB");
-        section.judge(what, format!("{:.1}", measured.resident), "< 128", measured.resident < 128.0);
+        section.against(what, format!("{:.1}", measured.resident), "< 128", measured.resident < 128.0);
         p99.push(measured.p99);
     }
     if let [small, large] = p99[..] {
         let ratio = large / small;
         let what = format!("{name}: p99 with the more pending ÷ with the fewer");
-        section.judge(what, format!("{ratio:.2}"), "≤ 2", ratio <= 2.0);
+        section.against(what, format!("{ratio:.2}"), "≤ 2", ratio <= 2.0);
     }
     Ok(())
 }
@@ -65,9 +65,9 @@ fn one(bench: &Bench<'_>, kind: Kind, pending: u64) -> Result<Measured> {
     let mut micros = Vec::new();
     for probe in 1..=probes {
         execute(&database, &make_due(&endpoint, probe))?;
-        let told = stage.service.ask("claim")?;
-        ensure!(number(&told, "attempts")? == 1, "one delivery was due, but {told}");
-        micros.push(u32::try_from(number(&stage.take(1)?, "last")? - number(&told, "began")?)?);
+        let reported = stage.service.ask("claim")?;
+        ensure!(number(&reported, "attempts")? == 1, "one delivery was due, but {reported}");
+        micros.push(u32::try_from(number(&stage.take(1)?, "last")? - number(&reported, "began")?)?);
     }
     micros.sort_unstable();
     // Then with everything at work.

@@ -1,6 +1,6 @@
 //! The real program, `svc serve`: how soon it answers, and what it keeps in memory.
 
-use super::{Bench, keys, spread, target};
+use super::{Bench, keys, spread, target, whole};
 use crate::child::{Child, text};
 use crate::load;
 use crate::machine::{median, memory};
@@ -28,74 +28,99 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     drop(maker);
 
     let openai = model_at(&stub_address);
+    start_times(bench, &mut section, &database, &openai, &key)?;
+    memory_under_load(bench, &mut section, &database, &openai, &key)?;
+    memory_with_model(bench, &mut section, &database, &key)?;
+    Ok(section)
+}
+
+type Settings = [(&'static str, String)];
+
+fn start_times(
+    bench: &Bench<'_>,
+    section: &mut Section,
+    database: &str,
+    openai: &Settings,
+    key: &str,
+) -> Result<()> {
     let (mut healthy, mut answering) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
-        let service = Real::start(bench, &database, &openai)?;
-        service.wait_for("/health", &key)?;
+        let service = Real::start(bench, database, openai)?;
+        service.wait_for("/health", key)?;
         healthy.push(service.began.elapsed().as_secs_f64() * 1000.0);
-        service.wait_for("/api/v1/me", &key)?;
+        service.wait_for("/api/v1/me", key)?;
         answering.push(service.began.elapsed().as_secs_f64() * 1000.0);
     }
-    let show = |value: f64| format!("{value:.0}");
-    section.judge(
+    section.against(
         "from exec to the first answer of `/health`, ms",
-        spread(&healthy, show),
+        spread(&healthy, whole),
         "< 200",
         median(&healthy) < 200.0,
     );
-    section.judge(
+    section.against(
         "from exec to the first answer of `GET /me`, ms",
-        spread(&answering, show),
+        spread(&answering, whole),
         "< 200",
         median(&answering) < 200.0,
     );
+    Ok(())
+}
 
-    let service = Real::start(bench, &database, &openai)?;
-    service.wait_for("/api/v1/me", &key)?;
+fn memory_under_load(
+    bench: &Bench<'_>,
+    section: &mut Section,
+    database: &str,
+    openai: &Settings,
+    key: &str,
+) -> Result<()> {
+    let service = Real::start(bench, database, openai)?;
+    service.wait_for("/api/v1/me", key)?;
     section.state("resident when started, MiB", format!("{:.1}", memory(service.id(), "VmRSS")?));
     for (name, target, body) in [("GET /me", "GET /api/v1/me", ""), ("POST /runs", "POST /api/v1/runs", RUN)]
     {
-        let outcome = service.load(bench, &key, target, body)?.spawn()?;
+        let outcome = service.load(bench, key, target, body)?.spawn()?;
         ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
         let (now, most) = (memory(service.id(), "VmRSS")?, memory(service.id(), "VmHWM")?);
         let (own, file) = (memory(service.id(), "RssAnon")?, memory(service.id(), "RssFile")?);
-        section.judge(
+        section.against(
             format!("resident under `{name}`, 64 connections: at most, MiB"),
             format!("{most:.1} (then {now:.1}: {own:.1} of its own, {file:.1} of mapped files)"),
             "< 64",
             most < 64.0,
         );
     }
-    drop(service);
+    Ok(())
+}
 
+fn memory_with_model(bench: &Bench<'_>, section: &mut Section, database: &str, key: &str) -> Result<()> {
     if !bench.plan.model.is_file() {
         section.note(format!(
             "{} is not there: memory with the model was not measured.",
             bench.plan.model.display()
         ));
-        return Ok(section);
+        return Ok(());
     }
     let size = std::fs::metadata(&bench.plan.model)?.len() as f64 / f64::from(1 << 20);
     let service =
-        Real::start(bench, &database, &[("SVC_MODEL_FILE", bench.plan.model.display().to_string())])?;
-    service.wait_for("/api/v1/me", &key)?;
+        Real::start(bench, database, &[("SVC_MODEL_FILE", bench.plan.model.display().to_string())])?;
+    service.wait_for("/api/v1/me", key)?;
     section.state(
         "with the embedded model: from exec to the first answer, ms",
-        show(service.began.elapsed().as_secs_f64() * 1000.0),
+        whole(service.began.elapsed().as_secs_f64() * 1000.0),
     );
-    let mut answers = service.load(bench, &key, "POST /api/v1/runs", RUN)?;
+    let mut answers = service.load(bench, key, "POST /api/v1/runs", RUN)?;
     (answers.connections, answers.requests) = (4, Some(8));
     let outcome = answers.spawn()?;
     ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
-    service.load(bench, &key, "GET /api/v1/me", "")?.spawn()?;
+    service.load(bench, key, "GET /api/v1/me", "")?.spawn()?;
     let most = memory(service.id(), "VmHWM")?;
-    section.judge(
+    section.against(
         "with the embedded model (8 runs, 4 at a time, then `GET /me`): at most, MiB",
         format!("{most:.0}"),
         &format!("< {:.0} (the file's {size:.0} + 200)", size + 200.0),
         most < size + 200.0,
     );
-    Ok(section)
+    Ok(())
 }
 
 const RUN: &str = r#"{"input":"Say hello."}"#;

@@ -17,8 +17,8 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let sqlite = bench.sqlite("runs.db");
     let over_http = ["--model-server", stub_address.as_str()];
     let (rate, p99) = one(bench, &mut section, "SQLite, model behind HTTP", &sqlite, &over_http)?;
-    section.judge("SQLite: runs/s", whole(rate), "≥ 1,500", rate >= 1500.0);
-    section.judge("SQLite: p99, ms", format!("{p99:.1}"), "< 50", p99 < 50.0);
+    section.against("SQLite: runs/s", whole(rate), "≥ 1,500", rate >= 1500.0);
+    section.against("SQLite: p99, ms", format!("{p99:.1}"), "< 50", p99 < 50.0);
     one(bench, &mut section, "SQLite, model in the process", &bench.sqlite("runs-trait.db"), &[])?;
     match postgres("svc_bench")? {
         Some(url) => {

@@ -20,7 +20,7 @@ pub struct Execution {
     /// Always `execution`.
     object: &'static str,
     #[serde(flatten)]
-    row: Row,
+    row: StoredExecution,
     /// The steps of this attempt in order. Only when a single execution is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -35,7 +35,7 @@ pub struct Execution {
 #[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
 #[diesel(table_name = executions)]
 #[schema(as = ExecutionCost)]
-struct Row {
+struct StoredExecution {
     /// The id.
     id: ExecutionId,
     /// The type of work, such as `run`.
@@ -86,7 +86,7 @@ pub struct ExecutionStep {
     completed_at: Option<Timestamp>,
 }
 
-impl Row {
+impl StoredExecution {
     fn show(self) -> Execution {
         Execution { object: "execution", row: self, steps: None, entries: None }
     }
@@ -100,13 +100,13 @@ impl Row {
 pub fn list_executions(read: &mut Read, caller: &Caller, page: OffsetPage) -> Result<OffsetList<Execution>> {
     let own = || executions::table.filter(executions::workspace_id.eq(caller.workspace_id()));
     let total = own().count().get_result(read.connection())?;
-    let rows: Vec<Row> = own()
+    let rows: Vec<StoredExecution> = own()
         .order(executions::id.desc())
         .limit(page.limit)
         .offset(page.offset)
-        .select(Row::as_select())
+        .select(StoredExecution::as_select())
         .load(read.connection())?;
-    Ok(OffsetList::of(page, rows.into_iter().map(Row::show).collect(), total))
+    Ok(OffsetList::of(page, rows.into_iter().map(StoredExecution::show).collect(), total))
 }
 
 /// One execution's cost in detail
@@ -120,9 +120,9 @@ pub fn get_execution(
     traces: State<Traces>,
 ) -> Result<Json<Execution>> {
     let workspace = caller.workspace_id();
-    let (row, first, last): (Row, i64, Option<i64>) = executions::table
+    let (row, first, last): (StoredExecution, i64, Option<i64>) = executions::table
         .find((workspace, execution_id))
-        .select((Row::as_select(), executions::first_step, executions::last_step))
+        .select((StoredExecution::as_select(), executions::first_step, executions::last_step))
         .first(read.connection())
         .or_not_found("execution")?;
     // Work without steps in the trace, and what older versions recorded, knows no last one.

@@ -40,7 +40,7 @@ pub struct Invoice {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = invoices)]
-struct Row {
+struct StoredInvoice {
     id: InvoiceId,
     processor_id: String,
     number: String,
@@ -54,7 +54,7 @@ struct Row {
     created_at: Timestamp,
 }
 
-impl Row {
+impl StoredInvoice {
     fn show(self) -> Result<Invoice> {
         Ok(Invoice {
             object: "invoice",
@@ -119,13 +119,13 @@ pub fn list_invoices(read: &mut Read, caller: &Caller, page: InvoicePage) -> Res
         .filter(invoices::workspace_id.eq(workspace))
         .order(invoices::id.desc())
         .limit(page.page().fetch())
-        .select(Row::as_select())
+        .select(StoredInvoice::as_select())
         .into_boxed();
     if let Some(after) = after {
         query = query.filter(invoices::id.lt(after));
     }
-    let rows: Vec<Row> = query.load(read.connection())?;
-    let found = rows.into_iter().map(Row::show).collect::<Result<_>>()?;
+    let rows: Vec<StoredInvoice> = query.load(read.connection())?;
+    let found = rows.into_iter().map(StoredInvoice::show).collect::<Result<_>>()?;
     Ok(page.answer(found, |invoice: &Invoice| invoice.id.to_string()))
 }
 
@@ -149,9 +149,9 @@ pub fn get_invoice(
     caller: &Caller,
     Path(invoice_id): Path<InvoiceId>,
 ) -> Result<Json<Invoice>> {
-    let row: Row = invoices::table
+    let row: StoredInvoice = invoices::table
         .find((caller.workspace_id(), invoice_id))
-        .select(Row::as_select())
+        .select(StoredInvoice::as_select())
         .first(read.connection())
         .or_not_found("invoice")?;
     row.show().map(Json)

@@ -45,7 +45,7 @@ pub struct LedgerEntry {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = energy_entries)]
-struct Row {
+struct StoredEntry {
     id: LedgerId,
     kind: EntryKind,
     amount: i64,
@@ -62,7 +62,7 @@ struct Row {
     created_at: Timestamp,
 }
 
-impl Row {
+impl StoredEntry {
     fn show(self) -> LedgerEntry {
         let run_id = (self.source_type == "run").then(|| RunId::parse(&self.source_id)).flatten();
         LedgerEntry {
@@ -96,13 +96,13 @@ pub fn list_energy_ledger(read: &mut Read, caller: &Caller, page: OptIn) -> Resu
         .filter(e::kind.ne(EntryKind::Absorb))
         .order(e::id.desc())
         .limit(page.page().fetch())
-        .select(Row::as_select())
+        .select(StoredEntry::as_select())
         .into_boxed();
     if let Some(after) = page.page().after::<LedgerId>()? {
         query = query.filter(e::id.lt(after));
     }
-    let rows: Vec<Row> = query.load(read.connection())?;
-    let entries = rows.into_iter().map(Row::show).collect();
+    let rows: Vec<StoredEntry> = query.load(read.connection())?;
+    let entries = rows.into_iter().map(StoredEntry::show).collect();
     Ok(page.answer(entries, |entry| entry.id.to_string()))
 }
 
@@ -114,14 +114,14 @@ pub(super) fn of_run(
     (first, last): (i64, i64),
 ) -> Result<Vec<LedgerEntry>> {
     use energy_entries as e;
-    let rows: Vec<Row> = e::table
+    let rows: Vec<StoredEntry> = e::table
         .filter(e::source_type.eq("run"))
         .filter(e::source_id.eq(run))
         .filter(e::step.between(first, last))
         .filter(e::workspace_id.eq(workspace))
         .filter(e::kind.ne(EntryKind::Absorb))
         .order((e::step.asc(), e::kind.asc()))
-        .select(Row::as_select())
+        .select(StoredEntry::as_select())
         .load(read.connection())?;
-    Ok(rows.into_iter().map(Row::show).collect())
+    Ok(rows.into_iter().map(StoredEntry::show).collect())
 }

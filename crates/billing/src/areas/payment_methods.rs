@@ -33,7 +33,7 @@ pub struct PaymentMethod {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = payment_methods)]
-struct Row {
+struct PaymentMethodRow {
     id: PaymentMethodId,
     kind: String,
     brand: Option<String>,
@@ -49,12 +49,12 @@ struct Row {
 /// Lists the saved payment methods: the default one first, then the newest. Only the last four digits are stored.
 #[operation(get "/billing/payment-methods", scope = "billing:read")]
 pub fn list_payment_methods(read: &mut Read, caller: &Caller) -> Result<Rows<PaymentMethod>> {
-    let rows: Vec<Row> = payment_methods::table
+    let rows: Vec<PaymentMethodRow> = payment_methods::table
         .filter(payment_methods::workspace_id.eq(caller.workspace_id()))
         .order((payment_methods::is_default.desc(), payment_methods::id.desc()))
-        .select(Row::as_select())
+        .select(PaymentMethodRow::as_select())
         .load(read.connection())?;
-    let show = |row: Row| PaymentMethod {
+    let show = |row: PaymentMethodRow| PaymentMethod {
         object: "payment_method",
         id: row.id,
         kind: row.kind,

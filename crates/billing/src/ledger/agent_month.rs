@@ -15,7 +15,7 @@ use store::{Read, Tx, each};
 
 #[derive(Insertable)]
 #[diesel(table_name = agent_months)]
-struct Row<'a> {
+struct AgentMonthRow<'a> {
     workspace_id: WorkspaceId,
     agent_id: AgentId,
     month: &'a str,
@@ -26,7 +26,7 @@ struct Row<'a> {
 pub(super) fn add(tx: &mut Tx, charge: &Charge, month: &str, energy: i64) -> Result<i64> {
     use agent_months as a;
     // A month that does not exist has nothing to give back.
-    let row = Row {
+    let row = AgentMonthRow {
         workspace_id: charge.caller.workspace_id(),
         agent_id: charge.agent,
         month,

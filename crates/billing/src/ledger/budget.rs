@@ -23,7 +23,7 @@ pub(crate) struct KeyMonth {
 
 #[derive(Insertable)]
 #[diesel(table_name = key_months)]
-struct Row<'a> {
+struct BudgetRow<'a> {
     lineage_id: &'a KeyId,
     month: &'a str,
     spent_micros: i64,
@@ -35,8 +35,12 @@ struct Row<'a> {
 pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<KeyMonth> {
     use key_months as k;
     // A month that does not exist has nothing to give back.
-    let row =
-        Row { lineage_id: lineage, month, spent_micros: spent.max(0), reserved_micros: reserved.max(0) };
+    let row = BudgetRow {
+        lineage_id: lineage,
+        month,
+        spent_micros: spent.max(0),
+        reserved_micros: reserved.max(0),
+    };
     let (spent, reserved) = each!(tx.connection(), |connection| {
         let upsert = diesel::insert_into(k::table)
             .values(&row)

@@ -59,7 +59,7 @@ pub(super) struct NewEntry<'a> {
 
 #[derive(Insertable)]
 #[diesel(table_name = energy_entries, treat_none_as_default_value = false)]
-struct Row<'a> {
+struct EntryRow<'a> {
     workspace_id: WorkspaceId,
     id: &'a LedgerId,
     kind: EntryKind,
@@ -82,7 +82,7 @@ struct Row<'a> {
 pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) -> Result<Option<LedgerId>> {
     let id = LedgerId::new(tx.now(), &*tx.random());
     let caller = entry.charge.map(|charge| &charge.caller);
-    let row = Row {
+    let row = EntryRow {
         workspace_id: workspace,
         id: &id,
         kind: entry.kind,

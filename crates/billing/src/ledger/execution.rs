@@ -19,7 +19,7 @@ pub(super) struct Ended<'a> {
 
 #[derive(Insertable)]
 #[diesel(table_name = executions)]
-struct Row<'a> {
+struct ExecutionRow<'a> {
     workspace_id: WorkspaceId,
     id: ExecutionId,
     kind: &'a str,
@@ -38,7 +38,7 @@ struct Row<'a> {
 
 /// Writes the execution of an attempt.
 pub(super) fn record(tx: &mut Tx, charge: &Charge, ended: &Ended<'_>) -> Result<()> {
-    let row = Row {
+    let row = ExecutionRow {
         workspace_id: charge.caller.workspace_id(),
         id: ExecutionId::new(tx.now(), &*tx.random()),
         kind: charge.operation,

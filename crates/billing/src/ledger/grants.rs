@@ -118,7 +118,7 @@ impl NewGrant {
 
 #[derive(Insertable)]
 #[diesel(table_name = energy_grants)]
-struct Row<'a> {
+struct LedgerGrant<'a> {
     id: &'a GrantId,
     workspace_id: WorkspaceId,
     kind: GrantKind,
@@ -162,7 +162,7 @@ pub fn grant(tx: &mut Tx, workspace: WorkspaceId, new: &NewGrant) -> Result<Gran
     }
     let id = GrantId::new(tx.now(), &*tx.random());
     let pending = new.effective_at.filter(|start| *start > tx.now());
-    let row = Row {
+    let row = LedgerGrant {
         id: &id,
         workspace_id: workspace,
         kind: new.kind,

@@ -117,7 +117,7 @@ pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(
 
 #[derive(Insertable)]
 #[diesel(table_name = energy_holds)]
-struct Row<'a> {
+struct HoldRow<'a> {
     run_id: &'a RunId,
     workspace_id: WorkspaceId,
     key_lineage: &'a KeyId,
@@ -136,7 +136,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
     use energy_holds as h;
     let expires_at = tx.now().plus_seconds(HOLD_SECONDS);
     if is_new {
-        let row = Row {
+        let row = HoldRow {
             run_id: &charge.run,
             workspace_id: charge.caller.workspace_id(),
             key_lineage: &charge.caller.key.lineage,

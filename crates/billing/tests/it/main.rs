@@ -5,6 +5,7 @@
     clippy::indexing_slicing,
     reason = "a test that cannot go on must fail"
 )]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod agent_limits;
 mod app;

@@ -18,7 +18,7 @@ use records::links::{self, LockSet};
 use records::publish::{added, publish};
 use records::rows::{Draft, ItemRow, Writer};
 use records::schema::{collection_fields, collection_rewrites, collections, items};
-use records::shape::{self, CollectionRow, FieldRow, Shape, Shapes};
+use records::shape::{self, CollectionRow, CollectionStatus, FieldRow, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn insert(tx: &mut Tx, author: &Author, from: &CollectionRow, name: &str) -> Res
         collections::icon.eq(&from.icon),
         collections::color.eq(&from.color),
         collections::position.eq(position),
-        collections::status.eq("active"),
+        collections::status.eq(CollectionStatus::Active),
         collections::settings.eq(&from.settings),
         collections::shape_version.eq(shape::new_version(tx)),
         collections::item_count.eq(0),

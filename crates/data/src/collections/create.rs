@@ -8,12 +8,12 @@ use fields::FieldType;
 use fields::text;
 use model::{CollectionId, Error, FieldError, JsonText, Result};
 use records::Author;
-use records::count::Count;
+use records::count::ItemCount;
 use records::definitions::{self, Definition, NewField};
 use records::indexes::uniques;
 use records::publish::{added, publish};
 use records::schema::collections;
-use records::shape::{self, CollectionRow, CollectionSettings, Shapes};
+use records::shape::{self, CollectionRow, CollectionSettings, CollectionStatus, Shapes};
 use std::collections::BTreeSet;
 use store::{LockLevel, Tx};
 
@@ -51,7 +51,7 @@ pub fn create(tx: &mut Tx, shapes: &Shapes, author: &Author, new: NewCollection)
         collections::icon.eq(new.icon.as_deref()),
         collections::color.eq(new.color.as_deref()),
         collections::position.eq(new.position.unwrap_or(behind)),
-        collections::status.eq("active"),
+        collections::status.eq(CollectionStatus::Active),
         collections::settings.eq(JsonText::of(&settings)),
         collections::shape_version.eq(shape::new_version(tx)),
         collections::item_count.eq(0),
@@ -76,7 +76,7 @@ pub fn create(tx: &mut Tx, shapes: &Shapes, author: &Author, new: NewCollection)
         shape = shape::within_change(tx, shapes, workspace, row.id)?;
     }
     let row = queries::find(tx, workspace, row.id)?;
-    let counted = Count { items: 0, exact_at: Some(now) };
+    let counted = ItemCount { items: 0, exact_at: Some(now) };
     let collection = queries::with_count(tx, row, &shape, counted)?;
     let event = CollectionEvent::Created(CollectionData { collection: &collection });
     publish(tx, author, collection.id, &added("collection", &collection)?, &event)?;

@@ -4,7 +4,7 @@ use fields::option_rules::MOST_CHOICES;
 use fields::{Choice, Field, FieldType};
 use model::{Code, CollectionId, Error, FieldId, OptionId, Patch, Result};
 use operation::{Body, Created, Cx, Deleted, ExpectedVersion, Json, Path, Query, State, operation};
-use records::definitions::change::{Change, run};
+use records::definitions::change::{FieldTarget, run};
 use records::definitions::{CollectionField, FieldPatch};
 use records::shape::Shapes;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ pub async fn create_field_option(
     State(shapes): State<Shapes>,
 ) -> Result<Created<FieldOption>> {
     let label = new.label.trim().to_owned();
-    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
+    let change =
+        FieldTarget { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     let field = run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         if choices.len() >= MOST_CHOICES {
@@ -135,7 +136,8 @@ pub async fn update_field_option(
     Body(patch): Body<FieldOptionPatch>,
     State(shapes): State<Shapes>,
 ) -> Result<Json<FieldOption>> {
-    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
+    let change =
+        FieldTarget { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     let field = run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;
@@ -166,7 +168,8 @@ pub async fn delete_field_option(
     Query(query): Query<ForceQuery>,
     State(shapes): State<Shapes>,
 ) -> Result<Deleted<OptionId>> {
-    let change = Change { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
+    let change =
+        FieldTarget { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     run(cx, &shapes, change, move |field| {
         let mut choices = choices_of(field)?;
         let place = place_of(&choices, option_id)?;

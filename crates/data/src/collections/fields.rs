@@ -14,7 +14,7 @@ use operation::{
 };
 use records::Author;
 use records::activity::{Changes, change};
-use records::definitions::change::{Change, run};
+use records::definitions::change::{FieldTarget, run};
 use records::definitions::remove::delete;
 use records::definitions::{CollectionField, FieldPatch, NewField, create, read_field, rewrite};
 use records::publish::publish;
@@ -101,7 +101,7 @@ pub async fn update_field(
     State(shapes): State<Shapes>,
 ) -> Result<Json<CollectionField>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    let change = Change { collection: collection_id, field: field_id, expected };
+    let change = FieldTarget { collection: collection_id, field: field_id, expected };
     Ok(Json(run(cx, &shapes, change, move |_| Ok(patch.clone())).await?))
 }
 

@@ -52,7 +52,7 @@ fn switch(
     if before.status == status {
         return Ok(Json(before));
     }
-    status.as_str().clone_into(&mut row.status);
+    row.status = status;
     queries::store(tx, &row)?;
     shape::bump(tx, id)?;
     let after = queries::after_change(tx, shapes, author.workspace, id)?;

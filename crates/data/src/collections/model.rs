@@ -1,21 +1,12 @@
 //! What a collection is, as callers see and write it.
 
-use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp, text_enum};
-use records::count::Count;
+use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
+use records::count::ItemCount;
 use records::definitions::{CollectionField, NewField};
+pub use records::shape::CollectionStatus;
 use records::shape::{CollectionRow, CollectionSettings};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-text_enum! {
-    /// The state of a collection.
-    pub enum CollectionStatus {
-        /// In use.
-        Active = "active",
-        /// Read-only, and left out of lists.
-        Archived = "archived",
-    }
-}
 
 /// A collection: a table of items with its own fields.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -190,7 +181,7 @@ impl Collection {
     pub(crate) fn of(
         row: CollectionRow,
         primary_field: Option<String>,
-        count: Count,
+        count: ItemCount,
         fields: Option<Vec<CollectionField>>,
     ) -> Result<Self> {
         Ok(Self {
@@ -207,11 +198,7 @@ impl Collection {
             position: row.position,
             item_count: count.items,
             item_count_exact_at: count.exact_at,
-            status: if row.status == "archived" {
-                CollectionStatus::Archived
-            } else {
-                CollectionStatus::Active
-            },
+            status: row.status,
             settings: row.settings.parse()?,
             created_by: row.created_by.parse()?,
             version: row.version,

@@ -13,7 +13,7 @@ use operation::{
 };
 use records::Author;
 use records::definitions;
-use records::definitions::rewrite::{self, Begun, Plan};
+use records::definitions::rewrite::{self, Begun, RewritePlan};
 use records::indexes::uniques;
 use records::publish::{differences, publish};
 use records::shape::{self, CollectionSettings, Shapes};
@@ -156,7 +156,7 @@ fn update(
     let after = {
         let primary =
             row.primary_field_id.and_then(|id| shape.field_by_id(id)).map(|field| field.key.clone());
-        let counted = records::count::Count { items: 0, exact_at: None };
+        let counted = records::count::ItemCount { items: 0, exact_at: None };
         Collection::of(row.clone(), primary, counted, None)?
     };
     let changed = differences(&before, &after)?;
@@ -191,5 +191,5 @@ fn follow(
     if !retitled {
         return Ok(None);
     }
-    rewrite::begin(tx, &shape, None, &Plan { titles: true, ..Plan::default() })
+    rewrite::begin(tx, &shape, None, &RewritePlan { titles: true, ..RewritePlan::default() })
 }

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use fields::field_keys::{numbered, slug};
 use fields::text;
 use model::{Code, CollectionGroupId, CollectionId, Error, FieldId, Result, WorkspaceId};
-use records::count::Count;
+use records::count::ItemCount;
 use records::count::{self, EXACT, EXACT_IN_LISTS};
 use records::definitions::{CollectionField, rewrite};
 use records::schema::{collection_fields, collections};
@@ -39,7 +39,7 @@ pub(super) fn list(
         .filter(collections::workspace_id.eq(workspace))
         .filter(is_collection())
         .filter(collections::trashed_at.is_null())
-        .filter(collections::status.eq(filter.status.as_str()))
+        .filter(collections::status.eq(filter.status))
         .order((collections::position, collections::id))
         .limit(page.fetch())
         .select(CollectionRow::as_select())
@@ -105,7 +105,7 @@ pub(super) fn with_count(
     read: &mut Read,
     row: CollectionRow,
     shape: &Shape,
-    counted: Count,
+    counted: ItemCount,
 ) -> Result<Collection> {
     let progress = rewrite::progress(read, shape.collection)?;
     let fields = shape
@@ -240,7 +240,7 @@ pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i
     Ok(last.map_or(0, |last| last + 1))
 }
 
-/// Writes what may change of a collection, as its next version.
+/// Writes what may change of a collection, as its next version. Not the whole row: writers of items change its counts.
 pub(super) fn store(tx: &mut Tx, row: &CollectionRow) -> Result<()> {
     let now = tx.now();
     diesel::update(collections::table.find(row.id))
@@ -254,7 +254,7 @@ pub(super) fn store(tx: &mut Tx, row: &CollectionRow) -> Result<()> {
             collections::color.eq(&row.color),
             collections::primary_field_id.eq(row.primary_field_id),
             collections::position.eq(row.position),
-            collections::status.eq(&row.status),
+            collections::status.eq(row.status),
             collections::settings.eq(&row.settings),
             collections::version.eq(row.version + 1),
             collections::updated_at.eq(now),

@@ -3,7 +3,7 @@
 use super::queries;
 use fields::decimal::MOST_INTEGER;
 use fields::filter::Op;
-use fields::{Cardinality, Family, Field, FieldType};
+use fields::{Cardinality, Family, Field, FieldOptions, FieldType};
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};
 use records::shape::{self, Shape, Shapes};
@@ -89,53 +89,21 @@ fn property(field: &Field) -> Value {
 /// What values of a type can be. Pieces that are objects always are.
 fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
     let options = &field.options;
-    let text = |most: i64| {
-        let mut schema = Map::from_iter([
-            ("type".to_owned(), json!("string")),
-            ("maxLength".to_owned(), json!(options.max_length.unwrap_or(most))),
-        ]);
-        let demanded = field.is_demanded();
-        if let Some(pattern) = &options.pattern {
-            let or_empty = if demanded { "" } else { "?" };
-            schema.insert("pattern".to_owned(), format!("^(?:{pattern}){or_empty}$").into());
-        }
-        if demanded {
-            // Beside the field's own pattern, which is no reason to take white space.
-            schema.insert("allOf".to_owned(), json!([{ "pattern": r"\S" }]));
-        }
-        schema
-    };
     let formatted = |format: &str| {
         Map::from_iter([("type".to_owned(), json!("string")), ("format".to_owned(), json!(format))])
     };
     match kind {
-        FieldType::Text | FieldType::Email | FieldType::Url | FieldType::Phone => text(1_000),
-        FieldType::LongText => text(100_000),
+        FieldType::Text | FieldType::Email | FieldType::Url | FieldType::Phone => text_schema(field, 1_000),
+        FieldType::LongText => text_schema(field, 100_000),
         FieldType::Number | FieldType::Currency | FieldType::Percent | FieldType::Duration => {
-            let mut schema = Map::from_iter([("type".to_owned(), json!("number"))]);
-            limits(&mut schema, options.min.as_ref(), options.max.as_ref());
-            if let Some(places) = options.precision {
-                schema.insert("x-svc-precision".to_owned(), places.into());
-            }
-            if let Some(currency) = &options.currency {
-                schema.insert("x-svc-currency".to_owned(), currency.clone().into());
-            }
-            schema
+            number_schema(options)
         }
         FieldType::Rating => {
             let mut schema = Map::from_iter([("type".to_owned(), json!("integer"))]);
             limits(&mut schema, Some(&0.into()), Some(options.max.as_ref().unwrap_or(&5.into())));
             schema
         }
-        FieldType::Integer | FieldType::AutoNumber => {
-            let mut schema = Map::from_iter([
-                ("type".to_owned(), json!("integer")),
-                ("minimum".to_owned(), json!(-MOST_INTEGER)),
-                ("maximum".to_owned(), json!(MOST_INTEGER)),
-            ]);
-            limits(&mut schema, options.min.as_ref(), options.max.as_ref());
-            schema
-        }
+        FieldType::Integer | FieldType::AutoNumber => integer_schema(options),
         FieldType::Boolean => Map::from_iter([("type".to_owned(), json!("boolean"))]),
         FieldType::Date => formatted("date"),
         FieldType::Datetime | FieldType::CreatedAt | FieldType::UpdatedAt => formatted("date-time"),
@@ -164,6 +132,46 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
         },
         FieldType::Formula | FieldType::Rollup | FieldType::Lookup => Map::new(),
     }
+}
+
+fn text_schema(field: &Field, longest: i64) -> Map<String, Value> {
+    let options = &field.options;
+    let mut schema = Map::from_iter([
+        ("type".to_owned(), json!("string")),
+        ("maxLength".to_owned(), json!(options.max_length.unwrap_or(longest))),
+    ]);
+    let demanded = field.is_demanded();
+    if let Some(pattern) = &options.pattern {
+        let or_empty = if demanded { "" } else { "?" };
+        schema.insert("pattern".to_owned(), format!("^(?:{pattern}){or_empty}$").into());
+    }
+    if demanded {
+        // Beside the field's own pattern, which is no reason to take white space.
+        schema.insert("allOf".to_owned(), json!([{ "pattern": r"\S" }]));
+    }
+    schema
+}
+
+fn number_schema(options: &FieldOptions) -> Map<String, Value> {
+    let mut schema = Map::from_iter([("type".to_owned(), json!("number"))]);
+    limits(&mut schema, options.min.as_ref(), options.max.as_ref());
+    if let Some(places) = options.precision {
+        schema.insert("x-svc-precision".to_owned(), places.into());
+    }
+    if let Some(currency) = &options.currency {
+        schema.insert("x-svc-currency".to_owned(), currency.clone().into());
+    }
+    schema
+}
+
+fn integer_schema(options: &FieldOptions) -> Map<String, Value> {
+    let mut schema = Map::from_iter([
+        ("type".to_owned(), json!("integer")),
+        ("minimum".to_owned(), json!(-MOST_INTEGER)),
+        ("maximum".to_owned(), json!(MOST_INTEGER)),
+    ]);
+    limits(&mut schema, options.min.as_ref(), options.max.as_ref());
+    schema
 }
 
 fn limits(schema: &mut Map<String, Value>, min: Option<&Number>, max: Option<&Number>) {

@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
 
 /// A comment as it is stored.
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = records::schema::item_comments)]
+#[derive(Debug, Clone, Queryable, Selectable, AsChangeset)]
+#[diesel(table_name = records::schema::item_comments, treat_none_as_null = true)]
 struct CommentRow {
     id: CommentId,
     workspace_id: WorkspaceId,
@@ -271,17 +271,9 @@ fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
 }
 
 fn store(tx: &mut Tx, row: &CommentRow, now: Timestamp) -> Result<CommentRow> {
+    let next = CommentRow { version: row.version + 1, updated_at: now, ..row.clone() };
     Ok(diesel::update(table::table.find(row.id))
-        .set((
-            table::body.eq(&row.body),
-            table::mentions.eq(&row.mentions),
-            table::attachments.eq(&row.attachments),
-            table::resolved_at.eq(row.resolved_at),
-            table::edited_at.eq(row.edited_at),
-            table::deleted.eq(row.deleted),
-            table::version.eq(row.version + 1),
-            table::updated_at.eq(now),
-        ))
+        .set(next)
         .returning(table::all_columns)
         .get_result(tx.connection())?)
 }

@@ -10,8 +10,8 @@ use fields::{Field, FieldType};
 use model::{Caller, Code, CollectionId, Error, ItemId, Patch, Result};
 use operation::{Body, ExpectedVersion, IfMatch, Path, State, operation};
 use records::rows;
-use records::rows::Change;
 use records::rows::Editor;
+use records::rows::ItemChange;
 use records::rows::values::{self, Missing};
 use records::shape::Shapes;
 use serde_json::{Value, json};
@@ -114,8 +114,8 @@ fn set(
     Ok(change_of(&data, Mode::Strict, expected).make(tx, editor, row)?.row)
 }
 
-fn change_of(data: &Data, mode: Mode, expected: ExpectedVersion) -> Change<'_> {
-    Change { data, missing: Missing::Keep, mode, external_key: Patch::Keep, expected, path: "" }
+fn change_of(data: &Data, mode: Mode, expected: ExpectedVersion) -> ItemChange<'_> {
+    ItemChange { data, missing: Missing::Keep, mode, external_key: Patch::Keep, expected, path: "" }
 }
 
 fn refused(problem: Problem, param: &str) -> Error {

@@ -17,6 +17,7 @@ pub static ITEMS: Kind = Kind {
     noun: "item",
     set_noun: "collection",
     fields: Vec::new,
+    param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
     print: item::print,

@@ -9,7 +9,7 @@ use records::print;
 use records::rows;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
-use records::rows::{Change, Editor};
+use records::rows::{Editor, ItemChange};
 use records::shape::{self, Shapes};
 use store::{Read, Tx};
 
@@ -76,7 +76,7 @@ pub fn update_item(
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let inputs = std::iter::once(&patch.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, patch.typecast, inputs)?;
-    let change = Change {
+    let change = ItemChange {
         data: &patch.data,
         missing: Missing::Keep,
         mode: mode(patch.typecast),
@@ -104,7 +104,7 @@ pub fn replace_item(
     let expected = ExpectedVersion::new(if_match, new.version)?;
     let inputs = std::iter::once(&new.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
-    let change = Change {
+    let change = ItemChange {
         data: &new.data,
         missing: Missing::Clear,
         mode: mode(new.typecast),

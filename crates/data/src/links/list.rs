@@ -21,12 +21,12 @@ use store::Read;
 
 /// The place of a link in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LinkPosition {
     Out(FieldId, i64, LinkId),
     In(FieldId, ItemId),
 }
 
-impl FromStr for Place {
+impl FromStr for LinkPosition {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -41,7 +41,7 @@ impl FromStr for Place {
     }
 }
 
-impl Place {
+impl LinkPosition {
     fn of(link: &ItemLink, fields: &Fields) -> String {
         let field = fields.id_of(link);
         match link.direction {
@@ -98,7 +98,7 @@ pub fn list_item_links(
     if left > 0 {
         links.extend(list.leading_in(read, after, left, &mut fields)?);
     }
-    Ok(page.answer(links, |link| Place::of(link, &fields)))
+    Ok(page.answer(links, |link| LinkPosition::of(link, &fields)))
 }
 
 struct List<'a> {
@@ -120,11 +120,11 @@ impl List<'_> {
     fn leading_out(
         &self,
         read: &mut Read,
-        after: Option<Place>,
+        after: Option<LinkPosition>,
         most: i64,
         fields: &mut Fields,
     ) -> Result<Vec<ItemLink>> {
-        if !self.wants(LinkDirections::Out) || matches!(after, Some(Place::In(..))) {
+        if !self.wants(LinkDirections::Out) || matches!(after, Some(LinkPosition::In(..))) {
             return Ok(Vec::new());
         }
         let mut query = item_links::table
@@ -142,7 +142,7 @@ impl List<'_> {
         if let Some(role) = &self.query.role {
             query = query.filter(item_links::role.eq(role));
         }
-        if let Some(Place::Out(field, position, id)) = after {
+        if let Some(LinkPosition::Out(field, position, id)) = after {
             let behind_id = item_links::position.eq(position).and(item_links::id.gt(id));
             let behind = item_links::position.gt(position).or(behind_id);
             query = query
@@ -168,7 +168,7 @@ impl List<'_> {
     fn leading_in(
         &self,
         read: &mut Read,
-        after: Option<Place>,
+        after: Option<LinkPosition>,
         most: i64,
         fields: &mut Fields,
     ) -> Result<Vec<ItemLink>> {
@@ -188,7 +188,7 @@ impl List<'_> {
         if let Some(role) = &self.query.role {
             query = query.filter(item_links::role.eq(role));
         }
-        if let Some(Place::In(field, item)) = after {
+        if let Some(LinkPosition::In(field, item)) = after {
             let behind = item_links::field_id.gt(field).or(item_links::item_id.gt(item));
             query = query.filter(item_links::field_id.ge(field)).filter(behind);
         }

@@ -1,50 +1,30 @@
 //! Links as callers see them and send them.
 
-use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp};
+use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp, text_enum};
 use records::links::table::LinkRow;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// The type of object that a link points to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkTargetType {
-    /// An item of any collection.
-    Item,
-    /// A contact.
-    Contact,
-    /// A task.
-    Task,
-    /// A conversation.
-    Conversation,
-    /// A file.
-    File,
-    /// A run of an agent.
-    Run,
+text_enum! {
+    /// The type of object that a link points to.
+    #[derive(Hash)]
+    pub enum LinkTargetType {
+        /// An item of any collection.
+        Item = "item",
+        /// A contact.
+        Contact = "contact",
+        /// A task.
+        Task = "task",
+        /// A conversation.
+        Conversation = "conversation",
+        /// A file.
+        File = "file",
+        /// A run of an agent.
+        Run = "run",
+    }
 }
 
 impl LinkTargetType {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Item, Self::Contact, Self::Task, Self::Conversation, Self::File, Self::Run];
-
-    /// The word of the wire format and the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Item => "item",
-            Self::Contact => "contact",
-            Self::Task => "task",
-            Self::Conversation => "conversation",
-            Self::File => "file",
-            Self::Run => "run",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     /// Whether their ids are numbers.
     pub fn has_numbers(self) -> bool {
         self != Self::Run

@@ -19,10 +19,10 @@ use store::{CursorPage, Read};
 use utoipa::IntoParams;
 
 /// Where an item stands in the order of a list: the bytes that it is sorted by.
-struct Place(Vec<u8>);
+struct ListPosition(Vec<u8>);
 
 /// As cursors carry it.
-impl FromStr for Place {
+impl FromStr for ListPosition {
     type Err = base64::DecodeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -126,6 +126,6 @@ fn place(
         let data = pick(row.data.as_str(), &keys)?;
         return Ok(query.sort.key(shape, row.record(&data)));
     }
-    let Place(place) = cursors.decode(after)?.read()?;
+    let ListPosition(place) = cursors.decode(after)?.read()?;
     Ok(place)
 }

@@ -1,4 +1,4 @@
-//! What senders are answered.
+//! Responses to senders.
 
 use model::{Error, RequestId};
 use operation::RawAnswer;

@@ -1,8 +1,8 @@
-//! How fast requests of a webhook may come: so many per minute, and a burst at once.
+//! Rate limit of an inbound webhook: so many requests per minute, and a burst at once.
 //!
 //! A bucket is one number, the time at which it would be full again (the generic cell rate algorithm).
 
-use super::model::RateLimit;
+use super::rows::RateLimit;
 use model::Timestamp;
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,4 +1,4 @@
-//! How requests that come twice are told.
+//! Deduplication of received requests.
 
 use super::request::Incoming;
 use super::source::Source;

@@ -66,7 +66,7 @@ pub(super) struct Ending {
     pub(super) event: Option<InboundEvent>,
 }
 
-/// A request, judged.
+/// The result of an evaluation.
 pub(super) enum Evaluation {
     /// A question, with its answer. Nothing is kept.
     Answered(RawAnswer),
@@ -78,7 +78,7 @@ pub(super) enum Evaluation {
     OtherMethod,
 }
 
-/// Judges a request.
+/// Evaluates a request.
 pub(super) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Evaluation {
     match request.method {
         "POST" => {}

@@ -1,4 +1,4 @@
-//! The events of inbound webhooks.
+//! Events of inbound webhooks.
 
 use model::{InboundWebhookId, JsonText, ReceivedRequestId, Timestamp};
 use operation::Event;

@@ -2,7 +2,8 @@
 
 use super::answer;
 use super::request::Incoming;
-use super::scheme::{Refusal, Secret, to_hex};
+use super::scheme::Refusal;
+use super::signature::{Secret, to_hex};
 use super::verification::{Kind, Secrets};
 use operation::RawAnswer;
 use ring::hmac;

@@ -1,10 +1,10 @@
-//! An inbound webhook as the receiver works with it: everything compiled, nothing to be looked up.
+//! Compiled inbound webhook, with which the receiver works without looking anything up.
 
 use super::bucket::Bucket;
 use super::dedupe::Rule;
 use super::handshake::Handshake;
 use super::mapping::Compiled;
-use super::model::{RateLimit, ResponseSettings, Row, Status};
+use super::rows::{RateLimit, ResponseSettings, Status, WebhookRow};
 use super::scheme::{Refusal, Scheme};
 use super::token::TokenHash;
 use super::verification::Kind;
@@ -38,7 +38,7 @@ impl Hook {
     ///
     /// # Errors
     /// When its secrets do not open, or what is stored does not fit together.
-    pub(super) fn compile(row: Row, seal: &Seal, bucket: Arc<Bucket>) -> Result<Self> {
+    pub(super) fn compile(row: WebhookRow, seal: &Seal, bucket: Arc<Bucket>) -> Result<Self> {
         let status = row.status;
         let settings = row.settings()?;
         let secrets = row.secrets(seal)?;

@@ -1,4 +1,4 @@
-//! What happens to received requests by itself.
+//! Background jobs for received requests.
 
 use super::Receiver;
 use super::queries;

@@ -354,7 +354,7 @@ fn whole(number: &Number) -> Option<Value> {
     if number.is_i64() || number.is_u64() {
         return Some(Value::Number(number.clone()));
     }
-    // Beyond 2^53 a float does not tell which whole number it was.
+    // Beyond 2^53 a float stands for several whole numbers.
     let float =
         number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0)?;
     #[expect(clippy::cast_possible_truncation, reason = "the line above keeps it inside")]

@@ -1,4 +1,4 @@
-//! Webhooks in: URLs that outside systems post to.
+//! Inbound webhooks: URLs to which other systems post.
 //!
 //! A webhook has a URL with a secret in it, a way of checking who sends, a rule for requests that come twice, and a
 //! mapping. What its [`Receiver`] takes is a row with an event `webhook.received`, committed before the sender is
@@ -22,11 +22,13 @@ mod receiver;
 mod reprocessed;
 mod request;
 mod requests;
+mod rows;
 mod sample;
 mod scheme;
 #[cfg(test)]
 mod scheme_tests;
 mod sealed;
+mod signature;
 mod size;
 mod source;
 mod token;

@@ -1,13 +1,11 @@
-//! Listing, creating, reading, changing and deleting inbound webhooks.
+//! Operations on inbound webhooks: list, create, read, update, delete.
 
 use super::Receiver;
 use super::hook::Hook;
 use super::jobs::{FORGET, Of, REPROCESS};
-use super::model::{
-    InboundWebhook, InboundWebhookPatch, NewInboundWebhook, Row, Settings, Status, TokenRotation,
-    seal_secrets, seal_token,
-};
+use super::model::{InboundWebhook, InboundWebhookPatch, NewInboundWebhook, TokenRotation};
 use super::queries::{self, Stored, StoredToken};
+use super::rows::{Settings, Status, WebhookRow, seal_secrets, seal_token};
 use super::sample;
 use super::token;
 use super::verification::Secrets;
@@ -20,8 +18,8 @@ use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
 
-fn show(row: Row, receiver: &Receiver, read: &Read) -> Result<InboundWebhook> {
-    row.show(receiver.seal(), |token| receiver.url_of(token), read.now())
+fn show(row: WebhookRow, receiver: &Receiver, read: &Read) -> Result<InboundWebhook> {
+    InboundWebhook::of(row, receiver.seal(), |token| receiver.url_of(token), read.now())
 }
 
 /// Forgets what the receiver knows, once the change holds.
@@ -201,7 +199,7 @@ struct Changed {
 }
 
 impl Changed {
-    fn of(row: &Row, patch: InboundWebhookPatch, receiver: &Receiver) -> Result<Self> {
+    fn of(row: &WebhookRow, patch: InboundWebhookPatch, receiver: &Receiver) -> Result<Self> {
         let mut settings = row.settings()?;
         let mut secrets = row.secrets(receiver.seal())?;
         if let Some(new) = patch.verification {
@@ -225,7 +223,7 @@ impl Changed {
     }
 
     /// Whether it is what is stored.
-    fn is(&self, row: &Row, receiver: &Receiver) -> Result<bool> {
+    fn is(&self, row: &WebhookRow, receiver: &Receiver) -> Result<bool> {
         Ok(self.name == row.name
             && self.status == row.status
             && self.settings == row.settings()?
@@ -234,7 +232,7 @@ impl Changed {
     }
 
     /// The row as it would be stored.
-    fn row(self, mut row: Row, sealed_secrets: Option<String>) -> Row {
+    fn row(self, mut row: WebhookRow, sealed_secrets: Option<String>) -> WebhookRow {
         row.name = self.name;
         row.status = self.status;
         row.settings = JsonText::of(&self.settings);

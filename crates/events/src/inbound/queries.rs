@@ -1,6 +1,6 @@
-//! Inbound webhooks in the database.
+//! Queries of inbound webhooks.
 
-use super::model::{Row, Status};
+use super::rows::{Status, WebhookRow};
 use super::token::TokenHash;
 use crate::schema::inbound_webhooks;
 use diesel::prelude::*;
@@ -11,7 +11,7 @@ use store::{OneRow, OptInPage, Read, Tx, lock_row};
 const MOST_WEBHOOKS: i64 = 100;
 
 /// A webhook of the workspace.
-pub(super) fn webhook(read: &mut Read, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<Row> {
+pub(super) fn webhook(read: &mut Read, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<WebhookRow> {
     inbound_webhooks::table
         .find((workspace, id))
         .get_result(read.connection())
@@ -19,7 +19,7 @@ pub(super) fn webhook(read: &mut Read, workspace: WorkspaceId, id: &InboundWebho
 }
 
 /// A webhook, locked on PostgreSQL until the transaction ends.
-pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<Row> {
+pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId) -> Result<WebhookRow> {
     lock_row!(
         tx,
         inbound_webhooks::table.find((workspace, id)).select(inbound_webhooks::id),
@@ -29,7 +29,7 @@ pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &InboundWebhookId)
 }
 
 /// The webhook whose URL ends in this token, or did before its last rotation.
-pub(super) fn by_token(read: &mut Read, hash: &TokenHash) -> Result<Option<Row>> {
+pub(super) fn by_token(read: &mut Read, hash: &TokenHash) -> Result<Option<WebhookRow>> {
     // Two look-ups, because SQLite would scan for an OR over two columns of which one may be null.
     let present = inbound_webhooks::table
         .filter(inbound_webhooks::token_hash.eq(hash.as_slice()))
@@ -44,7 +44,7 @@ pub(super) fn by_token(read: &mut Read, hash: &TokenHash) -> Result<Option<Row>>
         .optional()?)
 }
 
-pub(super) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) -> Result<Vec<Row>> {
+pub(super) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) -> Result<Vec<WebhookRow>> {
     let mut query = inbound_webhooks::table
         .filter(inbound_webhooks::workspace_id.eq(workspace))
         .order(inbound_webhooks::id.desc())
@@ -81,7 +81,7 @@ pub(super) fn insert(
     id: &InboundWebhookId,
     token: &StoredToken,
     stored: Stored<'_>,
-) -> Result<Row> {
+) -> Result<WebhookRow> {
     auth::workspaces::serialize(tx, workspace)?;
     let own = inbound_webhooks::table.filter(inbound_webhooks::workspace_id.eq(workspace));
     let number: i64 = own.count().get_result(tx.connection())?;
@@ -107,7 +107,7 @@ pub(super) fn insert(
 }
 
 /// Writes a changed webhook as its next version.
-pub(super) fn update(tx: &mut Tx, row: &Row, stored: Stored<'_>) -> Result<Row> {
+pub(super) fn update(tx: &mut Tx, row: &WebhookRow, stored: Stored<'_>) -> Result<WebhookRow> {
     let now = tx.now();
     Ok(diesel::update(inbound_webhooks::table.find((row.workspace_id, &row.id)))
         .set((stored, inbound_webhooks::version.eq(row.version + 1), inbound_webhooks::updated_at.eq(now)))
@@ -118,10 +118,10 @@ pub(super) fn update(tx: &mut Tx, row: &Row, stored: Stored<'_>) -> Result<Row> 
 /// Gives a webhook another token. The one before goes on until `overlap_until`.
 pub(super) fn rotate(
     tx: &mut Tx,
-    row: &Row,
+    row: &WebhookRow,
     token: &StoredToken,
     overlap_until: Option<Timestamp>,
-) -> Result<Row> {
+) -> Result<WebhookRow> {
     let now = tx.now();
     let previous = overlap_until.map(|_| row.token_hash.as_slice());
     Ok(diesel::update(inbound_webhooks::table.find((row.workspace_id, &row.id)))

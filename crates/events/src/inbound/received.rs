@@ -1,8 +1,8 @@
-//! Received requests in the database.
+//! Queries of received requests.
 
 use super::evaluate::{Ending, Kept, RequestStatus, Taken};
 use super::events::{Failing, InboundEvent};
-use super::model::FAILURE_WINDOW_SECONDS;
+use super::rows::FAILURE_WINDOW_SECONDS;
 use super::scheme::Refusal;
 use super::size;
 use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};

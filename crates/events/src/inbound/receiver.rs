@@ -1,4 +1,4 @@
-//! The public receiver: `POST /hooks/{token}`.
+//! HTTP receiver: `POST /hooks/{token}`.
 //!
 //! In this order: is the URL one of ours, is the webhook on, is there room in its rate, does the sender prove who it
 //! is, has the request come before. What is taken is on the disk, with its event, before it is answered. With a warm
@@ -8,10 +8,10 @@ use super::answer;
 use super::bucket::Bucket;
 use super::evaluate::{Evaluation, Taken, evaluate};
 use super::hook::Hook;
-use super::model::{ResponseKind, Status};
 use super::queries;
 use super::received::{self, Appended};
 use super::request::Incoming;
+use super::rows::{ResponseKind, Status};
 use super::token::{self, TokenHash};
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
@@ -76,7 +76,7 @@ impl Receiver {
     }
 
     /// A stored webhook, compiled, for mapping once more what it received.
-    pub(super) fn compile(&self, row: super::model::Row) -> Result<Hook> {
+    pub(super) fn compile(&self, row: super::rows::WebhookRow) -> Result<Hook> {
         Hook::compile(row, self.seal(), Arc::default())
     }
 }

@@ -1,6 +1,5 @@
-//! A request as it came in at an inbound webhook: its headers, its address, its body, and what of it is kept.
+//! Request to an inbound webhook: its headers, its address, its body, and what of it is stored.
 
-use super::verification::is_header_name;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -99,6 +98,12 @@ fn sounds_secret(name: &str) -> bool {
         || ["token", "secret", "password", "api-key", "api_key", "apikey"]
             .iter()
             .any(|word| name.contains(word))
+}
+
+/// Whether a text can name a header.
+pub(super) fn is_header_name(text: &str) -> bool {
+    (1..=100).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte))
 }
 
 /// How a body was read.

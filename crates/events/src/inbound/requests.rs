@@ -1,4 +1,4 @@
-//! The log of received requests, as callers see it.
+//! Operation: the log of received requests.
 
 use super::evaluate::RequestStatus;
 use super::queries;

@@ -1,4 +1,4 @@
-//! Trying a mapping out, and proposing one from what came in.
+//! Dry runs of a mapping, and a proposal made from stored requests.
 
 use super::evaluate::RequestStatus;
 use super::hook::Hook;

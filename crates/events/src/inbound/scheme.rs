@@ -1,14 +1,16 @@
-//! What each kind of verification checks, compiled once from its settings and secrets.
+//! Verification of senders: what each kind checks, compiled once from its settings and secrets.
 //!
-//! Secrets and MACs are compared in constant time. A refusal says to the log what was wrong; the sender hears only
-//! that the request could not be verified.
+//! A refusal says to the log what was wrong; the sender hears only that the request could not be verified.
 
 use super::request::Incoming;
+use super::signature::{
+    Key, Part, Secret, from_base64, from_hex, public_key, signed_parts, standard_key, to_hex,
+};
 use super::verification::{Algorithm, Encoding, Kind, Secrets, Verification};
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use model::{Error, Result, Timestamp, text_enum};
-use ring::{hmac, signature};
+use ring::hmac;
 
 text_enum! {
     /// Why a request is refused, as the log says it.
@@ -25,17 +27,6 @@ text_enum! {
 
 type Checked = std::result::Result<(), Refusal>;
 
-/// A piece of what is signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
-    Text(String),
-    Body,
-    Timestamp,
-    Url,
-    /// The message id of Standard Webhooks.
-    Id,
-}
-
 /// A check, ready to run.
 pub(super) enum Scheme {
     /// Anybody.
@@ -48,41 +39,6 @@ pub(super) enum Scheme {
     Twilio(Vec<hmac::Key>),
     /// Every notification in the body repeats a secret.
     ClientState(Vec<Secret>),
-}
-
-/// A secret that can only be compared, in constant time.
-pub(super) struct Secret {
-    key: hmac::Key,
-    tag: hmac::Tag,
-}
-
-impl Secret {
-    pub(super) fn new(secret: &[u8]) -> Self {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        let tag = hmac::sign(&key, secret);
-        Self { key, tag }
-    }
-
-    pub(super) fn is(&self, sent: &[u8]) -> bool {
-        hmac::verify(&self.key, sent, self.tag.as_ref()).is_ok()
-    }
-}
-
-/// What verifies a signature.
-pub(super) enum Key {
-    Hmac(hmac::Key),
-    Ed25519(Vec<u8>),
-}
-
-impl Key {
-    fn verifies(&self, message: &[u8], sent: &[u8]) -> bool {
-        match self {
-            Self::Hmac(key) => hmac::verify(key, message, sent).is_ok(),
-            Self::Ed25519(key) => {
-                signature::UnparsedPublicKey::new(&signature::ED25519, key).verify(message, sent).is_ok()
-            }
-        }
-    }
 }
 
 /// How the header's value is read.
@@ -114,35 +70,8 @@ impl Scheme {
     /// When what is stored does not fit, which the operations prevent.
     pub(super) fn compile(from: &Verification, sealed: &Secrets) -> Result<Self> {
         let secrets = || sealed.secrets.iter().map(|secret| Secret::new(secret.as_bytes())).collect();
-        let keys =
-            |algorithm| sealed.secrets.iter().map(move |secret| hmac::Key::new(algorithm, secret.as_bytes()));
-        let sha256 = || keys(hmac::HMAC_SHA256).map(Key::Hmac).collect();
         let in_header =
             |header: &str, word| Self::Secret { header: header.to_owned(), word, secrets: secrets() };
-        // Most presets sign the body alone.
-        let body = |header: &str, prefix: &str, encoding| Signature {
-            header: vec![header.to_owned()],
-            format: Format::Whole(prefix.to_owned()),
-            encoding,
-            signed: vec![Part::Body],
-            timestamp_header: Vec::new(),
-            tolerance: None,
-            keys: sha256(),
-        };
-        let timed = |header: &str, prefix: &str, encoding, signed: &str, time: &str| -> Result<Signature> {
-            Ok(Signature {
-                signed: signed_parts(signed).map_err(Error::internal)?,
-                timestamp_header: vec![time.to_owned()],
-                tolerance: from.tolerance_seconds,
-                ..body(header, prefix, encoding)
-            })
-        };
-        let pairs = |header: &str| Signature {
-            format: Format::Pairs,
-            signed: vec![Part::Timestamp, Part::Text(".".to_owned()), Part::Body],
-            tolerance: from.tolerance_seconds,
-            ..body(header, "", Encoding::Hex)
-        };
         let header = from.header.as_deref();
         Ok(match from.kind {
             Kind::None => Self::Open,
@@ -151,48 +80,25 @@ impl Scheme {
             Kind::Gitlab => in_header("x-gitlab-token", None),
             Kind::Basic => basic(from, sealed),
             Kind::MicrosoftGraph => Self::ClientState(secrets()),
-            Kind::Twilio => Self::Twilio(keys(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY).collect()),
+            Kind::Twilio => Self::Twilio(hmac_keys(sealed, hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY).collect()),
             Kind::Hmac | Kind::Ed25519 => Self::Signature(general(from, sealed)?),
             Kind::StandardWebhooks => Self::Signature(standard(from, sealed)?),
-            Kind::Stripe => Self::Signature(pairs(header.unwrap_or("stripe-signature"))),
-            Kind::Calendly => Self::Signature(pairs("calendly-webhook-signature")),
+            Kind::Stripe => Self::Signature(pairs(from, sealed, header.unwrap_or("stripe-signature"))),
+            Kind::Calendly => Self::Signature(pairs(from, sealed, "calendly-webhook-signature")),
             Kind::Github | Kind::Meta => {
-                Self::Signature(body("x-hub-signature-256", "sha256=", Encoding::Hex))
+                Self::Signature(of_body(sealed, "x-hub-signature-256", "sha256=", Encoding::Hex))
             }
-            Kind::Shopify => Self::Signature(body("x-shopify-hmac-sha256", "", Encoding::Base64)),
-            Kind::Typeform => Self::Signature(body("typeform-signature", "sha256=", Encoding::Base64)),
-            Kind::Dropbox => Self::Signature(body("x-dropbox-signature", "", Encoding::Hex)),
-            Kind::Slack => Self::Signature(timed(
-                "x-slack-signature",
-                "v0=",
-                Encoding::Hex,
-                "v0:{timestamp}:{body}",
-                "x-slack-request-timestamp",
-            )?),
-            Kind::Zoom => Self::Signature(timed(
-                "x-zm-signature",
-                "v0=",
-                Encoding::Hex,
-                "v0:{timestamp}:{body}",
-                "x-zm-request-timestamp",
-            )?),
-            Kind::Zendesk => Self::Signature(timed(
-                "x-zendesk-webhook-signature",
-                "",
-                Encoding::Base64,
-                "{timestamp}{body}",
-                "x-zendesk-webhook-signature-timestamp",
-            )?),
-            Kind::Discord => Self::Signature(Signature {
-                keys: ed25519_key(from)?,
-                ..timed(
-                    "x-signature-ed25519",
-                    "",
-                    Encoding::Hex,
-                    "{timestamp}{body}",
-                    "x-signature-timestamp",
-                )?
-            }),
+            Kind::Shopify => Self::Signature(of_body(sealed, "x-shopify-hmac-sha256", "", Encoding::Base64)),
+            Kind::Typeform => {
+                Self::Signature(of_body(sealed, "typeform-signature", "sha256=", Encoding::Base64))
+            }
+            Kind::Dropbox => Self::Signature(of_body(sealed, "x-dropbox-signature", "", Encoding::Hex)),
+            Kind::Slack => Self::Signature(timed(from, sealed, &SLACK)?),
+            Kind::Zoom => Self::Signature(timed(from, sealed, &ZOOM)?),
+            Kind::Zendesk => Self::Signature(timed(from, sealed, &ZENDESK)?),
+            Kind::Discord => {
+                Self::Signature(Signature { keys: ed25519_key(from)?, ..timed(from, sealed, &DISCORD)? })
+            }
         })
     }
 
@@ -215,8 +121,76 @@ impl Scheme {
     }
 }
 
+/// A sender that signs its time, which it sends in a header of its own.
+struct Timed {
+    header: &'static str,
+    prefix: &'static str,
+    encoding: Encoding,
+    signed: &'static str,
+    timestamp_header: &'static str,
+}
+
+const SLACK: Timed = Timed {
+    header: "x-slack-signature",
+    prefix: "v0=",
+    encoding: Encoding::Hex,
+    signed: "v0:{timestamp}:{body}",
+    timestamp_header: "x-slack-request-timestamp",
+};
+const ZOOM: Timed = Timed { header: "x-zm-signature", timestamp_header: "x-zm-request-timestamp", ..SLACK };
+const ZENDESK: Timed = Timed {
+    header: "x-zendesk-webhook-signature",
+    prefix: "",
+    encoding: Encoding::Base64,
+    signed: "{timestamp}{body}",
+    timestamp_header: "x-zendesk-webhook-signature-timestamp",
+};
+const DISCORD: Timed = Timed {
+    header: "x-signature-ed25519",
+    prefix: "",
+    encoding: Encoding::Hex,
+    signed: "{timestamp}{body}",
+    timestamp_header: "x-signature-timestamp",
+};
+
+fn hmac_keys(sealed: &Secrets, algorithm: hmac::Algorithm) -> impl Iterator<Item = hmac::Key> {
+    sealed.secrets.iter().map(move |secret| hmac::Key::new(algorithm, secret.as_bytes()))
+}
+
+/// A signature of the body alone, as most senders make it.
+fn of_body(sealed: &Secrets, header: &str, prefix: &str, encoding: Encoding) -> Signature {
+    Signature {
+        header: vec![header.to_owned()],
+        format: Format::Whole(prefix.to_owned()),
+        encoding,
+        signed: vec![Part::Body],
+        timestamp_header: Vec::new(),
+        tolerance: None,
+        keys: hmac_keys(sealed, hmac::HMAC_SHA256).map(Key::Hmac).collect(),
+    }
+}
+
+fn timed(from: &Verification, sealed: &Secrets, sender: &Timed) -> Result<Signature> {
+    Ok(Signature {
+        signed: signed_parts(sender.signed).map_err(Error::internal)?,
+        timestamp_header: vec![sender.timestamp_header.to_owned()],
+        tolerance: from.tolerance_seconds,
+        ..of_body(sealed, sender.header, sender.prefix, sender.encoding)
+    })
+}
+
+/// Stripe's way: time and signatures in one header.
+fn pairs(from: &Verification, sealed: &Secrets, header: &str) -> Signature {
+    Signature {
+        format: Format::Pairs,
+        signed: vec![Part::Timestamp, Part::Text(".".to_owned()), Part::Body],
+        tolerance: from.tolerance_seconds,
+        ..of_body(sealed, header, "", Encoding::Hex)
+    }
+}
+
 fn one_is(secrets: &[Secret], sent: &[u8]) -> Checked {
-    // All are compared, so that the time does not tell which one it was.
+    // All are compared, so that the time does not depend on which one it was.
     let found = secrets.iter().fold(false, |found, secret| secret.is(sent) | found);
     if found { Ok(()) } else { Err(Refusal::WrongSecret) }
 }
@@ -366,71 +340,6 @@ fn decode(text: &str, encoding: Encoding) -> Option<Vec<u8>> {
         Encoding::Hex => from_hex(text),
         Encoding::Base64 => from_base64(text),
     }
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let text = text.trim_end_matches('=');
-    STANDARD_NO_PAD.decode(text).or_else(|_| URL_SAFE_NO_PAD.decode(text)).ok()
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
-}
-
-/// Lower-case hexadecimal.
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        for nibble in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
-        }
-        text
-    })
-}
-
-/// A public key of 32 bytes.
-pub(super) fn public_key(text: &str) -> Option<Vec<u8>> {
-    let key = from_hex(text).filter(|key| key.len() == 32);
-    key.or_else(|| from_base64(text).filter(|key| key.len() == 32))
-}
-
-/// A key of Standard Webhooks: `whsec_` is an HMAC secret, `whpk_` an ed25519 key; without either it is an HMAC secret.
-pub(super) fn standard_key(text: &str) -> Option<Key> {
-    if let Some(key) = text.strip_prefix("whpk_") {
-        return public_key(key).map(Key::Ed25519);
-    }
-    let secret =
-        from_base64(text.strip_prefix("whsec_").unwrap_or(text)).filter(|secret| !secret.is_empty())?;
-    Some(Key::Hmac(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
-}
-
-/// The parts of a template of what is signed.
-///
-/// # Errors
-/// What is wrong with it.
-pub(super) fn signed_parts(template: &str) -> std::result::Result<Vec<Part>, &'static str> {
-    let mut parts = Vec::new();
-    let mut rest = template;
-    while !rest.is_empty() {
-        let (text, tail) = rest.split_at(rest.find('{').unwrap_or(rest.len()));
-        if !text.is_empty() {
-            parts.push(Part::Text(text.to_owned()));
-        }
-        let Some(tail) = tail.strip_prefix('{') else { break };
-        let (name, tail) = tail.split_once('}').ok_or("has a `{` without its `}`")?;
-        parts.push(match name {
-            "body" => Part::Body,
-            "timestamp" => Part::Timestamp,
-            "url" => Part::Url,
-            _ => return Err("may name `{body}`, `{timestamp}` and `{url}` only"),
-        });
-        rest = tail;
-    }
-    if parts.contains(&Part::Body) { Ok(parts) } else { Err("must contain `{body}`") }
 }
 
 /// Twilio: the address with the form's fields behind it, by name, without separators. A JSON body is signed through

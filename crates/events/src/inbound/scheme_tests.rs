@@ -1,7 +1,8 @@
 //! Schemes against published examples that name addresses of their own, and their pieces.
 
 use super::request::Incoming;
-use super::scheme::{Part, Refusal, Scheme, Secret, public_key, signed_parts, standard_key, to_hex};
+use super::scheme::{Refusal, Scheme};
+use super::signature::{Part, Secret, public_key, signed_parts, standard_key, to_hex};
 use super::verification::{Kind, Secrets, Verification};
 use bytes::Bytes;
 use model::Timestamp;

@@ -1,10 +1,9 @@
-//! Where a value of a request is found: `$.a.b[0]` in the body, `header:NAME`, or `query:NAME`.
+//! Paths to values of a request: `$.a.b[0]` in the body, `header:NAME`, or `query:NAME`.
 //!
 //! Paths are the singular queries of RFC 9535: names and places only, so that a path gives one value at most and
 //! looking it up costs no more than its length.
 
-use super::request::Incoming;
-use super::verification::is_header_name;
+use super::request::{Incoming, is_header_name};
 use serde_json::Value;
 use std::borrow::Cow;
 

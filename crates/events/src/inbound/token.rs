@@ -1,4 +1,4 @@
-//! The secret end of a webhook's URL: 32 random bytes. What is stored for looking it up is a digest.
+//! Token in a webhook's URL: 32 random bytes. It is looked up by its digest.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,7 +1,9 @@
-//! How an inbound webhook is told to check who sends: the kinds, their fields, and which field belongs to which kind.
+//! Settings of the verification of senders: the kinds, their fields, and which field belongs to which kind.
 //!
 //! What a kind checks stands in `scheme`.
 
+use super::request::is_header_name;
+use super::signature::{Part, public_key, signed_parts, standard_key};
 use model::{Error, Result, text_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -322,7 +324,7 @@ impl NewVerification {
             if !(1..=500).contains(&secret.len()) {
                 return Err(Error::invalid(param(), "must have 1 to 500 bytes"));
             }
-            if self.kind == Kind::StandardWebhooks && super::scheme::standard_key(secret).is_none() {
+            if self.kind == Kind::StandardWebhooks && standard_key(secret).is_none() {
                 return Err(Error::invalid(param(), "must be `whsec_` or `whpk_` and base64"));
             }
         }
@@ -332,16 +334,15 @@ impl NewVerification {
             }
         }
         let key = self.public_key.as_deref();
-        if key.is_some_and(|key| super::scheme::public_key(key).is_none()) {
+        if key.is_some_and(|key| public_key(key).is_none()) {
             return Err(Error::invalid(
                 "verification.public_key",
                 "must be 32 bytes in hexadecimal or base64",
             ));
         }
         if let Some(signed) = &self.signed {
-            let parts = super::scheme::signed_parts(signed)
-                .map_err(|rule| Error::invalid("verification.signed", rule))?;
-            if parts.contains(&super::scheme::Part::Timestamp) && self.timestamp_header.is_none() {
+            let parts = signed_parts(signed).map_err(|rule| Error::invalid("verification.signed", rule))?;
+            if parts.contains(&Part::Timestamp) && self.timestamp_header.is_none() {
                 let rule = "is required if `{timestamp}` is signed";
                 return Err(Error::invalid("verification.timestamp_header", rule));
             }
@@ -362,10 +363,4 @@ impl NewVerification {
         }
         Ok(())
     }
-}
-
-/// Whether a text can name a header.
-pub(super) fn is_header_name(text: &str) -> bool {
-    (1..=100).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! The events of the specification (part 6) whose areas do not exist yet. They can be subscribed to already; the area that
+//! Event types of the specification (part 6) whose areas do not exist yet. They can be subscribed to already; the area that
 //! publishes one defines it as its own, and its row here gives way.
 
 use model::Scope;

@@ -1,85 +1,20 @@
-//! `GET /events/live`: a long poll that goes on from a place in the log.
+//! Long poll of the log from a position on: `GET /events/live`.
 
 use super::Catalogue;
+use super::feed::Feed;
 use super::model::Event;
-use super::queries::{self, Chosen};
-use super::sequencer::last_place;
+use super::queries::{self, Chosen, last_place};
 use super::size::LOG;
 use model::{Code, Error, Result, WorkspaceId};
 use operation::{Answer, Cx, Describe, OffsetList, OffsetPage, Pagination, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::{Db, logs};
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use store::logs;
+use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// How often the database is asked for new places while somebody waits: another replica may have given them.
-const POLL: Duration = Duration::from_millis(25);
-/// The most places that are read at a time.
-const MOST_READ: i64 = 1000;
 const DEFAULT_WAIT: i64 = 20;
-
-/// Tells those who wait for a workspace's events that there are some. One per process.
-pub struct Feed {
-    waiting: Mutex<HashMap<WorkspaceId, watch::Sender<i64>>>,
-    /// The last place that was told; 0 before the first.
-    told: AtomicI64,
-    /// Held by the one who asks the database on behalf of all who wait here.
-    asking: tokio::sync::Mutex<()>,
-}
-
-impl Feed {
-    pub(crate) fn new() -> Arc<Self> {
-        let (waiting, told, asking) = Default::default();
-        Arc::new(Self { waiting, told, asking })
-    }
-
-    /// These places have events of these workspaces.
-    pub(crate) fn publish(&self, places: &[(i64, WorkspaceId)]) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        for (position, workspace) in places {
-            if let Some(sender) = waiting.get(workspace) {
-                sender.send_if_modified(|last| *position > std::mem::replace(last, (*last).max(*position)));
-            }
-            self.told.fetch_max(*position, Ordering::AcqRel);
-        }
-        waiting.retain(|_, sender| sender.receiver_count() > 0);
-    }
-
-    fn listen(&self, workspace: WorkspaceId) -> watch::Receiver<i64> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.entry(workspace).or_insert_with(|| watch::Sender::new(0)).subscribe()
-    }
-
-    /// Waits until the workspace has new events, or `until`. On PostgreSQL one of those who wait asks the database for
-    /// all of them, so that what other replicas place is seen within [`POLL`], and nobody asks while nobody waits.
-    async fn wait(&self, db: &Db, ear: &mut watch::Receiver<i64>, until: Instant) -> Result<()> {
-        let asking = async {
-            if !db.backend().is_postgres() {
-                std::future::pending::<()>().await;
-            }
-            let _turn = self.asking.lock().await;
-            loop {
-                sleep(POLL).await;
-                let after = self.told.load(Ordering::Acquire);
-                let places = db.read(move |read| queries::places(read, after, MOST_READ)).await?;
-                self.publish(&places);
-            }
-        };
-        tokio::select! {
-            heard = timeout_at(until, ear.changed()) => {
-                let _ = heard;
-                Ok(())
-            }
-            failed = asking => failed,
-        }
-    }
-}
 
 /// From where, and for how long.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -110,13 +45,12 @@ pub struct LiveEvents {
 impl Answer for LiveEvents {
     fn reply(self) -> Result<Reply> {
         #[derive(Serialize)]
-        struct Envelope {
+        struct Body {
             success: bool,
             #[serde(flatten)]
             answer: LiveEvents,
         }
-        let body =
-            serde_json::to_string(&Envelope { success: true, answer: self }).map_err(Error::internal)?;
+        let body = serde_json::to_string(&Body { success: true, answer: self }).map_err(Error::internal)?;
         Ok(Reply::new(200, body))
     }
 
@@ -147,10 +81,10 @@ pub async fn list_live_events(
     let chosen = Chosen::live(&catalogue.0, query.types.as_deref(), query.after)?;
     let patience = u64::try_from(query.wait_seconds.unwrap_or(DEFAULT_WAIT)).unwrap_or_default();
     let until = Instant::now() + Duration::from_secs(patience);
-    // From before the first look, so that nothing is placed unheard in between.
-    let mut ear = feed.0.listen(workspace);
+    // Subscribed before the first query, so that no event is missed in between.
+    let mut receiver = feed.0.subscribe(workspace);
     loop {
-        ear.mark_unchanged();
+        receiver.mark_unchanged();
         let chosen = chosen.clone();
         let (last, mut list) = cx
             .db
@@ -161,12 +95,12 @@ pub async fn list_live_events(
                 Ok((last, OffsetList::of(page, events, total)))
             })
             .await?;
-        feed.0.told.fetch_max(last, Ordering::AcqRel);
+        feed.0.mark_published(last);
         if query.after.is_none() {
             list.data.reverse();
         }
         if list.data.is_empty() && query.after.is_some() && Instant::now() < until {
-            feed.0.wait(&cx.db, &mut ear, until).await?;
+            feed.0.wait(&cx.db, &mut receiver, until).await?;
             continue;
         }
         // What stands before `last` was there to be seen; behind a full page there may be more.

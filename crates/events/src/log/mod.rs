@@ -1,21 +1,23 @@
-//! The event log: what is kept of an event, in which order, and how it is read.
+//! Event log: what is stored of an event, in which order, and how it is read.
 
 mod announced;
+mod feed;
 mod live;
 mod model;
 mod operations;
 mod queries;
+mod rows;
 mod sequencer;
 mod size;
 mod types;
 
-pub use live::Feed;
+pub use feed::Feed;
 pub use sequencer::Sequencer;
 pub use types::Catalogue;
 
 pub(crate) use announced::announced;
-pub(crate) use queries::{placed_between, placed_event, placed_since};
-pub(crate) use sequencer::{Place, Placed, hour};
+pub(crate) use queries::{last_place, placed_between, placed_event, placed_since};
+pub(crate) use rows::{LoggedEvent, NewPosition, hour};
 pub use size::BoundedEvents;
 pub(crate) use size::purge_old;
 pub(crate) use types::matches;

@@ -1,4 +1,4 @@
-//! What an event is to those who read the log.
+//! Types of the API: events.
 
 use model::{Actor, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
-//! Reading the log.
+//! Operations on the event log.
 
 use super::Catalogue;
 use super::model::{Event, EventCount, EventHour, EventQuery, EventStats, EventStatsQuery};
 use super::queries::{self, Chosen};
-use super::sequencer::hour;
+use super::rows::hour;
 use crate::outbound::{DeliveryQuery, EventTypeInfo, WebhookDelivery, all_types, delivery_page};
 use crate::schema::event_hours;
 use diesel::prelude::*;

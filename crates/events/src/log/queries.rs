@@ -1,63 +1,14 @@
-//! Events in the database.
+//! Queries of the event log.
 
-use super::model::{Event, EventCause, EventQuery, EventRequest};
-use super::sequencer::Placed;
+use super::model::{Event, EventQuery};
+use super::rows::{EventRow, LoggedEvent};
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
-use model::{ActorType, Cause, Error, EventId, JsonText, KeyId, RequestId, Result, Timestamp, WorkspaceId};
+use model::{Error, EventId, Result, Timestamp, WorkspaceId};
 use operation::comma_list;
 use std::collections::BTreeSet;
 use store::schema::events;
 use store::{OffsetPage, OneRow, Read};
-
-/// A row of `events` that has its place.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = events)]
-struct EventRow {
-    id: EventId,
-    workspace_id: WorkspaceId,
-    kind: String,
-    livemode: bool,
-    data: JsonText,
-    request_id: Option<RequestId>,
-    created_at: Timestamp,
-    position: Option<i64>,
-    key_id: Option<KeyId>,
-    idempotency_key: Option<String>,
-    actor: Option<JsonText>,
-    root_event_id: Option<EventId>,
-    depth: i64,
-}
-
-impl EventRow {
-    /// As callers see it.
-    fn event(self) -> Event {
-        let key = |id: &KeyId| Cause::actor(ActorType::ApiKey, id).actor;
-        let actor = self.actor.or_else(|| self.key_id.as_ref().map(key));
-        let request = self.request_id.map(|id| EventRequest {
-            id,
-            key_id: self.key_id,
-            idempotency_key: self.idempotency_key,
-        });
-        let caused_by = EventCause {
-            root_event_id: self.root_event_id.unwrap_or_else(|| self.id.clone()),
-            depth: self.depth,
-            actor,
-        };
-        Event {
-            id: self.id,
-            object: "event",
-            kind: self.kind,
-            created_at: self.created_at,
-            livemode: self.livemode,
-            workspace_id: self.workspace_id,
-            sequence: self.position.unwrap_or_default(),
-            data: self.data,
-            request,
-            caused_by,
-        }
-    }
-}
 
 /// What narrows a list of events.
 #[derive(Debug, Clone, Default)]
@@ -99,18 +50,18 @@ impl Chosen {
 }
 
 fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static str>> {
-    let mut meant = Vec::new();
+    let mut names = Vec::new();
     for pattern in comma_list(text, param)? {
-        let before = meant.len();
-        meant.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
-        if meant.len() == before {
+        let before = names.len();
+        names.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
+        if names.len() == before {
             return Err(Error::invalid(
                 param,
                 format_args!("contains `{pattern}`, which is not a type of event"),
             ));
         }
     }
-    Ok(meant)
+    Ok(names)
 }
 
 /// A page of a workspace's events, and how many there are in all. The newest first, unless they are read on from a
@@ -191,7 +142,11 @@ fn placed_columns() -> PlacedColumns {
 }
 
 /// One event of the log, for delivering.
-pub(crate) fn placed_event(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<Option<Placed>> {
+pub(crate) fn placed_event(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    id: &EventId,
+) -> Result<Option<LoggedEvent>> {
     Ok(events::table
         .filter(events::id.eq(id))
         .filter(events::workspace_id.eq(workspace))
@@ -207,7 +162,7 @@ pub(crate) fn placed_between(
     workspaces: &BTreeSet<WorkspaceId>,
     first: i64,
     last: i64,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<LoggedEvent>> {
     Ok(events::table
         .filter(events::position.between(first, last))
         .filter(events::workspace_id.eq_any(workspaces))
@@ -224,7 +179,7 @@ pub(crate) fn placed_since(
     until: Timestamp,
     after: i64,
     limit: i64,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<LoggedEvent>> {
     Ok(events::table
         .filter(events::workspace_id.eq(workspace))
         .filter(events::position.gt(after))
@@ -236,12 +191,19 @@ pub(crate) fn placed_since(
         .load(read.connection())?)
 }
 
-/// Places behind a place, and whose events stand there.
-pub(super) fn places(read: &mut Read, after: i64, limit: i64) -> Result<Vec<(i64, WorkspaceId)>> {
+/// Positions after a position, and whose events they are.
+pub(super) fn positions(read: &mut Read, after: i64, limit: i64) -> Result<Vec<(i64, WorkspaceId)>> {
     Ok(events::table
         .filter(events::position.gt(after))
         .order(events::position)
         .limit(limit)
         .select((events::position.assume_not_null(), events::workspace_id))
         .load(read.connection())?)
+}
+
+/// The last place of the log.
+pub(crate) fn last_place(read: &mut Read) -> Result<Option<i64>> {
+    // The index knows only events with a place, and SQLite does not see that `max` asks for no others.
+    let placed = events::table.filter(events::position.is_not_null());
+    Ok(placed.select(diesel::dsl::max(events::position)).get_result(read.connection())?)
 }

@@ -1,4 +1,4 @@
-//! Giving events their places in the log.
+//! Sequencer: assigns events their positions in the log.
 //!
 //! The database numbers events as they are written, and PostgreSQL lets transactions commit in another order: whoever
 //! reads on from a number could pass one that commits late. So the number that the world sees, an event's `position`,
@@ -10,17 +10,18 @@
 //!
 //! Deliveries are made in the same transaction. SQLite has one writer and would not need this, but takes the same way.
 
-use super::{Catalogue, Feed, size};
+use super::feed::Feed;
+use super::queries::last_place;
+use super::rows::{NewPosition, hour};
+use super::{Catalogue, size};
 use crate::outbound::fan_out;
 use crate::schema::event_hours;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
-use model::{EventId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Result, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use store::schema::events;
-use store::{AnyConnection, Db, Read, Tx};
+use store::{AnyConnection, Db, Tx};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -28,33 +29,6 @@ use tokio_util::sync::CancellationToken;
 const BATCH: i64 = 500;
 /// How often to look for events that nobody was woken for: those of a process that died, or of a command.
 const POLL: Duration = Duration::from_secs(1);
-
-/// An event with its place.
-#[derive(Debug, Clone, Queryable)]
-pub(crate) struct Placed {
-    pub(crate) position: i64,
-    pub(crate) id: EventId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) kind: String,
-    pub(crate) livemode: bool,
-    pub(crate) data: JsonText,
-    pub(crate) created_at: Timestamp,
-}
-
-/// A place that was just given: what is needed of each event, whether anybody wants it or not.
-#[derive(Debug, Clone, QueryableByName)]
-pub(crate) struct Place {
-    #[diesel(sql_type = BigInt)]
-    pub(crate) position: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) workspace_id: WorkspaceId,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = SqlTimestamp)]
-    created_at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    pub(super) bytes: i64,
-}
 
 /// Gives events their places, and makes their deliveries. Every replica runs one; they take turns.
 #[derive(Clone)]
@@ -125,19 +99,12 @@ impl Sequencer {
     }
 }
 
-/// The last place of the log.
-pub(crate) fn last_place(read: &mut Read) -> Result<Option<i64>> {
-    // The index knows only events with a place, and SQLite does not see that `max` asks for no others.
-    let placed = events::table.filter(events::position.is_not_null());
-    Ok(placed.select(diesel::dsl::max(events::position)).get_result(read.connection())?)
-}
-
 /// Gives the next places to what has none, in the order in which it was written.
-fn place(tx: &mut Tx) -> Result<Vec<Place>> {
+fn place(tx: &mut Tx) -> Result<Vec<NewPosition>> {
     tx.lock("places of events")?;
     let last = last_place(tx)?;
     let bytes = size::size_of_row(tx);
-    let mut placed: Vec<Place> = diesel::sql_query(format!(
+    let mut placed: Vec<NewPosition> = diesel::sql_query(format!(
         "UPDATE events SET position = {} + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
             WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
@@ -150,13 +117,8 @@ fn place(tx: &mut Tx) -> Result<Vec<Place>> {
     Ok(placed)
 }
 
-/// The hour that a moment is in.
-pub(crate) fn hour(time: Timestamp) -> Timestamp {
-    Timestamp::from_millis(time.millis() - time.millis().rem_euclid(3_600_000))
-}
-
 /// Adds to the counts by type and hour.
-fn count(tx: &mut Tx, placed: &[Place]) -> Result<()> {
+fn count(tx: &mut Tx, placed: &[NewPosition]) -> Result<()> {
     use diesel::upsert::excluded;
     let mut counts: BTreeMap<(i64, i64, &str), i64> = BTreeMap::new();
     for place in placed {

@@ -1,6 +1,7 @@
 //! The size of the log of events: what is counted of them, and which go first.
 
-use super::sequencer::{Place, last_place};
+use super::queries::last_place;
+use super::rows::NewPosition;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -29,7 +30,7 @@ pub(super) fn size_of_row(read: &mut Read) -> String {
 }
 
 /// Counts events that have got their places.
-pub(super) fn count_in(tx: &mut Tx, places: &[Place]) {
+pub(super) fn count_in(tx: &mut Tx, places: &[NewPosition]) {
     let sizes = logs::sum(places.iter().map(|place| (place.workspace_id, Size::row(place.bytes))));
     logs::add(tx, LOG, &sizes);
 }

@@ -1,4 +1,4 @@
-//! The catalogue of all types of events: who may see them, and which a pattern means.
+//! Catalogue of event types: who may see them, and which a pattern matches.
 
 use model::{Code, Error, Result, Scope, ScopeSet};
 use operation::EventType;
@@ -46,15 +46,15 @@ impl Catalogue {
             if patterns.iter().take(place).any(|earlier| earlier == pattern) {
                 return Err(Error::invalid(param, format_args!("contains `{pattern}` twice")));
             }
-            let meant: Vec<&EventType> =
+            let matching: Vec<&EventType> =
                 self.types.iter().filter(|kind| matches(pattern, kind.name)).collect();
-            let Some(first) = meant.first() else {
+            let Some(first) = matching.first() else {
                 return Err(Error::invalid(
                     param,
                     format_args!("matches no event; GET /webhook-endpoints/event-types lists all types"),
                 ));
             };
-            if !meant.iter().any(|kind| self.may_see(scopes, kind.name)) {
+            if !matching.iter().any(|kind| self.may_see(scopes, kind.name)) {
                 return Err(missing_scope(first.scope));
             }
         }
@@ -64,8 +64,8 @@ impl Catalogue {
     /// The scope of an event that is subscribed to by its name and that `scopes` may no longer see.
     pub(crate) fn lost_scope(&self, patterns: &[String], scopes: ScopeSet) -> bool {
         patterns.iter().any(|pattern| {
-            let mut meant = self.types.iter().filter(|kind| matches(pattern, kind.name)).peekable();
-            meant.peek().is_some() && !meant.any(|kind| self.may_see(scopes, kind.name))
+            let mut matching = self.types.iter().filter(|kind| matches(pattern, kind.name)).peekable();
+            matching.peek().is_some() && !matching.any(|kind| self.may_see(scopes, kind.name))
         })
     }
 
@@ -104,8 +104,8 @@ mod tests {
     }
 
     #[test]
-    fn patterns_mean_whole_words() {
-        for (pattern, name, meant) in [
+    fn patterns_match_whole_words() {
+        for (pattern, name, expected) in [
             ("*", "contact.created", true),
             ("contact.*", "contact.message.sent", true),
             ("contact.message.*", "contact.created", false),
@@ -113,7 +113,7 @@ mod tests {
             ("contact.created", "contact.created", true),
             ("contact.create", "contact.created", false),
         ] {
-            assert_eq!(matches(pattern, name), meant, "{pattern} {name}");
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 

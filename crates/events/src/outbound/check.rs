@@ -1,4 +1,4 @@
-//! What a subscription may say.
+//! Validation of subscriptions: URL and headers.
 
 use super::model::Headers;
 use egress::{Connector, Ports, UrlRules};

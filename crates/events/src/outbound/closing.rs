@@ -1,4 +1,4 @@
-//! Endpoints that are switched off by the service and not by their owners, which the others hear of.
+//! Disabling of endpoints by the service, with an event.
 //!
 //! A subscription stands on its key. Nothing is delivered from the moment on in which the key may no longer have it;
 //! [`close_lapsed`] then switches the endpoint off, once, whoever notices first: the engine that holds it, or the job

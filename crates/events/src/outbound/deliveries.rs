@@ -1,49 +1,20 @@
-//! Deliveries: one event on its way to one endpoint, and its attempts.
+//! Deliveries: one event to one endpoint, with its attempts.
 
 use super::endpoints;
-use super::fanout::enqueue;
+use super::queues::enqueue;
+use super::rows::{DeliveryRow, DeliveryStatus, NewDelivery, Origin, Status};
 use super::size;
 use crate::Deliveries;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
 use model::{
     Caller, Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId,
-    text_enum,
 };
 use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::{AnyConnection, OneRow, Read, Tx};
+use store::{OneRow, Read, Tx};
 use utoipa::{IntoParams, ToSchema};
-
-text_enum! {
-    /// The status of a delivery.
-    pub enum DeliveryStatus {
-        /// Waiting for the next attempt.
-        Pending = "pending",
-        /// An attempt is in progress.
-        Delivering = "delivering",
-        /// The endpoint returned a 2xx status.
-        Succeeded = "succeeded",
-        /// All attempts failed.
-        Failed = "failed",
-        /// Not sent, because the endpoint was disabled.
-        Skipped = "skipped",
-    }
-}
-pub(crate) use DeliveryStatus as Status;
-
-text_enum! {
-    /// The reason for a delivery.
-    pub enum Origin {
-        /// The event occurred.
-        Automatic = "automatic",
-        /// A retry or replay was requested.
-        Manual = "manual",
-        /// A test was requested.
-        Test = "test",
-    }
-}
 
 /// An attempt to deliver an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -134,64 +105,9 @@ pub struct WebhookDeliveryDetail {
     response: Option<DeliveryResponse>,
 }
 
-/// A row of `webhook_deliveries`.
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = webhook_deliveries)]
-pub(crate) struct DeliveryRow {
-    pub(crate) id: DeliveryId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) endpoint_id: WebhookEndpointId,
-    pub(crate) event_id: EventId,
-    pub(crate) form: String,
-    pub(crate) event_type: String,
-    pub(crate) livemode: bool,
-    pub(crate) origin: Origin,
-    pub(crate) status: Status,
-    pub(crate) lane: Option<String>,
-    pub(crate) due_at: Option<Timestamp>,
-    pub(crate) attempts: i64,
-    pub(crate) ended_at: Option<Timestamp>,
-    pub(crate) created_at: Timestamp,
-}
-
-/// A delivery to be made. Its number is given by the database, in the order of the rows.
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = webhook_deliveries)]
-pub(crate) struct NewDelivery {
-    pub(crate) id: DeliveryId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) endpoint_id: WebhookEndpointId,
-    pub(crate) event_id: EventId,
-    pub(crate) form: String,
-    pub(crate) event_type: String,
-    pub(crate) livemode: bool,
-    pub(crate) origin: Origin,
-    pub(crate) status: Status,
-    pub(crate) lane: Option<String>,
-    pub(crate) due_at: Option<Timestamp>,
-    pub(crate) attempts: i64,
-    pub(crate) created_at: Timestamp,
-}
-
-pub(crate) fn insert_deliveries(tx: &mut Tx, rows: &[NewDelivery]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            diesel::insert_into(webhook_deliveries::table).values(rows).execute(connection)?;
-        }
-        AnyConnection::Sqlite(connection) => {
-            // A statement of one row is prepared once; one of many rows anew for every number of them.
-            for row in rows {
-                diesel::insert_into(webhook_deliveries::table).values(row).execute(connection)?;
-            }
-        }
-    }
-    size::count_deliveries(tx, rows.iter().map(|row| row.workspace_id));
-    Ok(())
-}
-
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = webhook_attempts)]
-struct AttemptRow {
+struct StoredAttempt {
     delivery_id: DeliveryId,
     n: i64,
     attempted_at: Timestamp,
@@ -203,7 +119,7 @@ struct AttemptRow {
     response_body: Option<String>,
 }
 
-impl AttemptRow {
+impl StoredAttempt {
     fn show(&self) -> DeliveryAttempt {
         DeliveryAttempt {
             n: self.n,
@@ -216,20 +132,20 @@ impl AttemptRow {
     }
 }
 
-fn attempts(read: &mut Read, ids: &[DeliveryId]) -> Result<HashMap<DeliveryId, Vec<AttemptRow>>> {
-    let rows: Vec<AttemptRow> = webhook_attempts::table
+fn attempts(read: &mut Read, ids: &[DeliveryId]) -> Result<HashMap<DeliveryId, Vec<StoredAttempt>>> {
+    let rows: Vec<StoredAttempt> = webhook_attempts::table
         .filter(webhook_attempts::delivery_id.eq_any(ids))
         .order((webhook_attempts::delivery_id, webhook_attempts::n))
-        .select(AttemptRow::as_select())
+        .select(StoredAttempt::as_select())
         .load(read.connection())?;
-    let mut by_delivery: HashMap<DeliveryId, Vec<AttemptRow>> = HashMap::new();
+    let mut by_delivery: HashMap<DeliveryId, Vec<StoredAttempt>> = HashMap::new();
     for row in rows {
         by_delivery.entry(row.delivery_id.clone()).or_default().push(row);
     }
     Ok(by_delivery)
 }
 
-fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> WebhookDelivery {
+fn show(row: DeliveryRow, attempts: &[StoredAttempt]) -> WebhookDelivery {
     WebhookDelivery {
         id: row.id,
         object: "webhook_delivery",
@@ -241,7 +157,7 @@ fn show(row: DeliveryRow, attempts: &[AttemptRow]) -> WebhookDelivery {
         status: row.status,
         trigger: row.origin,
         attempt_count: row.attempts,
-        attempts: attempts.iter().map(AttemptRow::show).collect(),
+        attempts: attempts.iter().map(StoredAttempt::show).collect(),
         next_attempt_at: row.due_at,
         ended_at: row.ended_at,
         created_at: row.created_at,

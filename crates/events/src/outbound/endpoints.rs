@@ -1,7 +1,7 @@
-//! Endpoints in the database.
+//! Queries of endpoints.
 
-use super::fanout::lock_queues;
 use super::model::{DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint};
+use super::queues::lock_queues;
 use super::sealed::{SEALED, headers_place, place};
 use super::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
@@ -17,7 +17,7 @@ const MOST_ENDPOINTS: i64 = 20;
 /// The job that marks what will not be sent any more.
 pub(crate) const SKIP: &str = "webhooks.skip";
 
-/// What the job is told.
+/// Its payload.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SkipPayload {
     pub(crate) workspace_id: WorkspaceId,

@@ -1,7 +1,7 @@
-//! The body of a delivery: made once, stored, and sent unchanged on every attempt.
+//! Body of a delivery: made once, stored, and sent unchanged on every attempt.
 
 use super::model::Payload;
-use crate::log::Placed;
+use crate::log::LoggedEvent;
 use model::{EventId, JsonText, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,7 +32,7 @@ struct Envelope<'a> {
 type Previous = BTreeMap<String, Box<RawValue>>;
 
 /// The body for an event in this form.
-pub(crate) fn body(event: &Placed, payload: Payload) -> String {
+pub(crate) fn body(event: &LoggedEvent, payload: Payload) -> String {
     let whole = |data: &JsonText, previous: Option<Previous>, truncated| {
         let envelope = Envelope {
             id: &event.id,
@@ -107,9 +107,9 @@ mod tests {
     use model::SeededRandom;
     use serde_json::json;
 
-    fn event(data: Value) -> Placed {
+    fn event(data: Value) -> LoggedEvent {
         let now = Timestamp::from_millis(1_800_000_000_000);
-        Placed {
+        LoggedEvent {
             position: 7,
             id: EventId::new(now, &SeededRandom::new(1)),
             workspace_id: WorkspaceId(3),
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_told_as_it_was() {
+    fn old_values_are_in_previous() {
         let changed = json!({ "price": { "old": 1.50, "new": 2 }, "name": { "old": null, "new": "A" } });
-        let told =
+        let sent =
             |data: Value| -> Value { serde_json::from_str(&body(&event(data), Payload::Full)).unwrap() };
         let updated = json!({ "item": { "id": 4 }, "changed": changed });
-        assert_eq!(told(updated.clone())["previous"], json!({ "name": null, "price": 1.5 }));
+        assert_eq!(sent(updated.clone())["previous"], json!({ "name": null, "price": 1.5 }));
         let thin: Value = serde_json::from_str(&body(&event(updated), Payload::Thin)).unwrap();
         assert_eq!(thin.get("previous"), None);
         for data in [
@@ -147,7 +147,7 @@ mod tests {
             json!({ "changed": ["a"] }),
             json!({ "text": "\"changed\"" }),
         ] {
-            assert_eq!(told(data.clone()).get("previous"), None, "{data}");
+            assert_eq!(sent(data.clone()).get("previous"), None, "{data}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The events of endpoints. The other endpoints get them.
+//! Events of endpoints. The other endpoints get them.
 
 use super::engine::Health;
 use super::model::{DisabledReason, EndpointRow};

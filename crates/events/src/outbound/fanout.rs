@@ -1,20 +1,21 @@
-//! From events to deliveries: which endpoints get an event, in which form, and in which order.
+//! Fan-out of events to deliveries: which endpoints get an event, in which form, and in which order.
 //!
-//! Runs in the transaction that gives events their places, so an event in the log has its deliveries.
+//! Runs in the transaction that gives events their positions, so an event in the log has its deliveries.
 
 use super::closing;
-use super::deliveries::{NewDelivery, Origin, Status, insert_deliveries};
 use super::envelope;
 use super::filter::Filter;
 use super::model::{Ordering, Payload, StoredStatus};
+use super::queues::enqueue;
+use super::rows::{NewDelivery, Origin, Status};
 use super::size;
-use crate::log::{Catalogue, Place, Placed, matches, placed_between};
-use crate::schema::{webhook_bodies, webhook_deliveries, webhook_endpoints, webhook_queues};
+use crate::log::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
+use crate::schema::{webhook_bodies, webhook_endpoints};
 use diesel::prelude::*;
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
+use store::{AnyConnection, Read, Tx};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
 const STRICT_LANE: &str = "*";
@@ -78,11 +79,11 @@ impl Subscriber {
     }
 
     /// Whether it wants this event, and may have it.
-    pub(crate) fn wants(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> bool {
+    pub(crate) fn wants(&self, catalogue: &Catalogue, event: &LoggedEvent, data: &Value) -> bool {
         self.stands
             && self.patterns.iter().any(|pattern| matches(pattern, &event.kind))
             && catalogue.may_see(self.scopes, &event.kind)
-            // What is told of an endpoint's own troubles is told to the others.
+            // Events about an endpoint go to the other endpoints.
             && !(event.kind.starts_with("webhook_endpoint.") && data["endpoint_id"] == self.id.as_str())
             && self.filter.as_ref().is_none_or(|filter| {
                 filter.passes(&json!({ "type": event.kind, "livemode": event.livemode, "data": data }))
@@ -94,7 +95,7 @@ impl Subscriber {
         &self,
         tx: &Tx,
         catalogue: &Catalogue,
-        event: &Placed,
+        event: &LoggedEvent,
         data: &Value,
         origin: Origin,
         due: Timestamp,
@@ -118,7 +119,7 @@ impl Subscriber {
     }
 
     /// What its deliveries of this event wait for: the earlier ones of the same lane.
-    fn lane(&self, catalogue: &Catalogue, event: &Placed, data: &Value) -> Option<String> {
+    fn lane(&self, catalogue: &Catalogue, event: &LoggedEvent, data: &Value) -> Option<String> {
         match self.ordering {
             Ordering::None => None,
             Ordering::PerEntity => catalogue.entity(&event.kind, data),
@@ -129,7 +130,7 @@ impl Subscriber {
 
 /// Makes the deliveries of the events at these places, which are in their order and have no others between them. `true`
 /// where there are any.
-pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[Place]) -> Result<bool> {
+pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[NewPosition]) -> Result<bool> {
     let workspaces: BTreeSet<i64> = places.iter().map(|place| place.workspace_id.0).collect();
     let subscribers = subscribers(tx, catalogue, &workspaces)?;
     let (Some(first), Some(last), false) = (places.first(), places.last(), subscribers.is_empty()) else {
@@ -186,7 +187,7 @@ struct NewBody {
 /// Stores the bodies of events in the forms that they are sent in. One that is there stays as it is.
 pub(crate) fn store_bodies<'a>(
     tx: &mut Tx,
-    wanted: impl IntoIterator<Item = (&'a Placed, Payload)>,
+    wanted: impl IntoIterator<Item = (&'a LoggedEvent, Payload)>,
 ) -> Result<()> {
     let now = tx.now();
     let rows: Vec<NewBody> = wanted
@@ -221,75 +222,4 @@ pub(crate) fn store_bodies<'a>(
     };
     size::count_bodies(tx, new.into_iter().map(|row| (row.workspace_id, row.body.as_str())));
     Ok(())
-}
-
-/// Puts deliveries into the queues of their endpoints. One whose lane has an earlier open one waits for that, whenever it
-/// was due.
-pub(crate) fn enqueue(tx: &mut Tx, mut rows: Vec<NewDelivery>) -> Result<()> {
-    let Some(first) = rows.iter().filter_map(|row| row.due_at).min() else { return Ok(()) };
-    let ids: BTreeSet<WebhookEndpointId> = rows.iter().map(|row| row.endpoint_id.clone()).collect();
-    let queues: BTreeSet<&WebhookEndpointId> = ids.iter().collect();
-    lock_queues(tx, &queues)?;
-    let mut lanes = Lanes::default();
-    for row in &mut rows {
-        if let Some(lane) = &row.lane
-            && !lanes.enter(tx, &row.endpoint_id, lane)?
-        {
-            row.due_at = None;
-        }
-    }
-    insert_deliveries(tx, &rows)?;
-    wake_queues(tx, &queues, first)
-}
-
-/// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
-/// so too, and so sees every delivery that was added, or adds to what was seen.
-pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
-    tx.expect_lock_order(LockLevel::WebhookQueues, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        webhook_queues::table
-            .filter(webhook_queues::endpoint_id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
-            .order(webhook_queues::endpoint_id)
-            .select(webhook_queues::epoch)
-            .for_update()
-            .load::<i64>(connection)?;
-    }
-    Ok(())
-}
-
-/// Makes queues due, those that are paused excepted.
-fn wake_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>, due: Timestamp) -> Result<()> {
-    let now = tx.now();
-    let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-    each!(tx.connection(), |connection| diesel::update(
-        webhook_queues::table
-            .filter(webhook_queues::endpoint_id.eq_any(ids))
-            .filter(webhook_queues::due_at.is_null().or(webhook_queues::due_at.gt(due)))
-            .filter(webhook_queues::breaker_until.is_null().or(webhook_queues::breaker_until.le(now)))
-    )
-    .set(webhook_queues::due_at.eq(due))
-    .execute(connection))?;
-    Ok(())
-}
-
-/// Which lanes have an open delivery, as far as it was asked. The queues must be locked.
-#[derive(Default)]
-struct Lanes(HashSet<(WebhookEndpointId, String)>);
-
-impl Lanes {
-    /// Takes a place in a lane. `true` where it is the first one.
-    fn enter(&mut self, read: &mut Read, endpoint: &WebhookEndpointId, lane: &str) -> Result<bool> {
-        if !self.0.insert((endpoint.clone(), lane.to_owned())) {
-            return Ok(false);
-        }
-        let open: Option<i64> = webhook_deliveries::table
-            .filter(webhook_deliveries::endpoint_id.eq(endpoint))
-            .filter(webhook_deliveries::lane.eq(lane))
-            .filter(webhook_deliveries::ended_at.is_null())
-            .select(webhook_deliveries::number)
-            .limit(1)
-            .get_result(read.connection())
-            .optional()?;
-        Ok(open.is_none())
-    }
 }

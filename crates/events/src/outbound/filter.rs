@@ -1,4 +1,4 @@
-//! What an event must be like for an endpoint to get it.
+//! Filters of endpoints: conditions on events.
 //!
 //! A filter maps paths into the event (`data.status`, `livemode`) to a value or to operators; all must hold:
 //!

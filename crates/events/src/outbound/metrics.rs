@@ -1,6 +1,7 @@
 //! Metrics of deliveries.
 
-use super::engine::{Finished, Verdict};
+use super::engine::Finished;
+use super::engine::Verdict;
 use diesel::prelude::*;
 use model::{Error, Result};
 use operation::{Counts, TableGauge};

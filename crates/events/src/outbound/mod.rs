@@ -1,4 +1,4 @@
-//! Webhooks out: subscriptions of HTTPS endpoints and the engine that delivers to them.
+//! Outbound webhooks: subscriptions of HTTPS endpoints, and the engine that delivers to them.
 //!
 //! An event is committed with the change that caused it. The [sequencer](crate::log) gives it its place in the log and
 //! makes a delivery for every endpoint that wants it ([`fanout`]); the [`engine`] sends deliveries and tries again what
@@ -17,8 +17,10 @@ mod metrics;
 mod model;
 mod operations;
 mod purge;
+mod queues;
 mod replay;
 mod rotate;
+mod rows;
 mod sealed;
 pub mod signing;
 mod size;

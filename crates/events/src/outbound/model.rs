@@ -1,4 +1,4 @@
-//! What a subscription of an endpoint is.
+//! Types of the API: webhook endpoints.
 
 use super::filter::Filter;
 use model::{JsonText, Metadata, Patch, Result, Timestamp, WebhookEndpointId, WorkspaceId, text_enum};

@@ -1,4 +1,4 @@
-//! Listing, subscribing, reading, changing and ending subscriptions.
+//! Operations on webhook endpoints: list, create, read, update, delete.
 
 use super::model::{
     DisabledReason, EndpointRow, EndpointStatus, NewWebhookEndpoint, Ordering, Payload, SignatureScheme,

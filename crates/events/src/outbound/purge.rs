@@ -1,7 +1,7 @@
-//! What is done about deliveries in the background: marking what is not sent any more, and forgetting what is old.
+//! Background jobs for deliveries: skipping what is not sent any more, and deleting what is old.
 
-use super::deliveries::Status;
 use super::endpoints::SkipPayload;
+use super::rows::Status;
 use super::size;
 use crate::log::purge_old;
 use crate::schema::{event_hours, webhook_deliveries, webhook_hours};

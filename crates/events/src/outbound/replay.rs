@@ -1,11 +1,13 @@
-//! `POST /webhook-endpoints/{endpointId}/replay`: what was not delivered, or shall be once more.
+//! Replay of deliveries: `POST /webhook-endpoints/{endpointId}/replay`.
 
-use super::deliveries::{Origin, Status, redeliver, refuse_disabled};
-use super::fanout::{Subscriber, enqueue, store_bodies};
+use super::deliveries::{redeliver, refuse_disabled};
+use super::fanout::{Subscriber, store_bodies};
+use super::queues::enqueue;
+use super::rows::{DeliveryRow, Origin, Status};
 use super::size::hold_bodies;
 use super::{deliveries, endpoints};
 use crate::Deliveries;
-use crate::log::{Catalogue, Placed, placed_event, placed_since};
+use crate::log::{Catalogue, LoggedEvent, placed_event, placed_since};
 use crate::schema::webhook_deliveries;
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
@@ -210,7 +212,7 @@ fn chosen_deliveries(
     endpoint: &WebhookEndpointId,
     ids: &[DeliveryId],
     now: Timestamp,
-) -> Result<Vec<(deliveries::DeliveryRow, Timestamp)>> {
+) -> Result<Vec<(DeliveryRow, Timestamp)>> {
     (0..)
         .zip(ids)
         .map(|(place, id)| {
@@ -233,7 +235,7 @@ fn chosen_events(
     catalogue: &Catalogue,
     subscriber: &Subscriber,
     ids: &[EventId],
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<LoggedEvent>> {
     ids.iter()
         .enumerate()
         .map(|(place, id)| {
@@ -256,11 +258,12 @@ fn chunk(
     subscriber: &Subscriber,
     range: &Range,
     after: i64,
-) -> Result<(Vec<Placed>, Option<i64>)> {
+) -> Result<(Vec<LoggedEvent>, Option<i64>)> {
     let events = placed_since(read, range.workspace_id, range.since, range.until, after, CHUNK)?;
     let last = events.last().map(|event| event.position);
-    let wanted_type = |event: &Placed| range.types.as_ref().is_none_or(|types| types.contains(&event.kind));
-    let events: Vec<Placed> = events.into_iter().filter(wanted_type).collect();
+    let wanted_type =
+        |event: &LoggedEvent| range.types.as_ref().is_none_or(|types| types.contains(&event.kind));
+    let events: Vec<LoggedEvent> = events.into_iter().filter(wanted_type).collect();
     let ids: Vec<&EventId> = events.iter().map(|event| &event.id).collect();
     let rows: Vec<(EventId, Status, Origin, Timestamp)> = webhook_deliveries::table
         .filter(webhook_deliveries::event_id.eq_any(ids))
@@ -328,7 +331,7 @@ fn deliver(
     tx: &mut Tx,
     catalogue: &Catalogue,
     subscriber: &Subscriber,
-    events: &[Placed],
+    events: &[LoggedEvent],
     start: Timestamp,
     place: i64,
 ) -> Result<()> {

@@ -1,4 +1,4 @@
-//! `POST /webhook-endpoints/{endpointId}/rotate-secret`.
+//! Rotation of signing secrets: `POST /webhook-endpoints/{endpointId}/rotate-secret`.
 
 use super::endpoints;
 use super::model::WebhookEndpointWithSecret;

@@ -1,4 +1,4 @@
-//! Standard Webhooks: secrets, keys and signatures.
+//! Signatures of deliveries (Standard Webhooks): secrets, keys, signing.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

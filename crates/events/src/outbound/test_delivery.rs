@@ -1,12 +1,13 @@
-//! `POST /webhook-endpoints/{endpointId}/test`: one signed delivery at once, and what came of it.
+//! Test deliveries: `POST /webhook-endpoints/{endpointId}/test`.
 
-use super::deliveries::{self, NewDelivery, Origin, Status, WebhookDeliveryDetail, insert_deliveries};
-use super::engine::{Attempt, Letter, Target, keep_attempt, send};
-use super::fanout::lock_queues;
+use super::deliveries::{self, WebhookDeliveryDetail};
+use super::engine::{Attempt, Message, Target, keep_attempt, send};
 use super::model::EndpointRow;
+use super::queues::{insert_deliveries, lock_queues};
+use super::rows::{NewDelivery, Origin, Status};
 use super::{endpoints, envelope, size};
 use crate::Deliveries;
-use crate::log::{Placed, placed_event, sample};
+use crate::log::{LoggedEvent, placed_event, sample};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use model::{Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId};
@@ -66,15 +67,15 @@ pub async fn test_webhook_endpoint(
             None => made_up(tx, &catalogue, &row, &test)?,
         };
         take_one(tx, &row)?;
-        Ok((row, Placed { livemode: false, ..event }))
+        Ok((row, LoggedEvent { livemode: false, ..event }))
     });
     let (row, event) = prepared.await?;
     let target = Target::open(&row, &parts.seal, cx.db.now())?;
     let delivery = DeliveryId::new(cx.db.now(), &*cx.db.random());
     let body = envelope::body(&event, target.payload);
-    let letter =
-        Letter { delivery: delivery.clone(), event: event.id.clone(), attempt: 1, body: body.clone() };
-    let attempt = send(&parts.connector, &target, letter, cx.db.now()).await;
+    let message =
+        Message { delivery: delivery.clone(), event: event.id.clone(), attempt: 1, body: body.clone() };
+    let attempt = send(&parts.connector, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));
     let shown = cx.db.write(move |tx| {
         let (row, event, delivery, body, attempt) = &*kept;
@@ -88,7 +89,7 @@ fn made_up(
     catalogue: &crate::log::Catalogue,
     row: &EndpointRow,
     test: &EndpointTest,
-) -> Result<Placed> {
+) -> Result<LoggedEvent> {
     let patterns = row.enabled_events()?;
     let kind = match &test.kind {
         Some(kind) => catalogue.find(kind).ok_or_else(|| Error::invalid("type", "is not a type of event"))?,
@@ -102,7 +103,7 @@ fn made_up(
     };
     let data = test.sample.clone().map_or_else(|| sample(&kind.schema), serde_json::Value::Object);
     let now = tx.now();
-    Ok(Placed {
+    Ok(LoggedEvent {
         position: 0,
         id: EventId::new(now, &*tx.random()),
         workspace_id: row.workspace_id,
@@ -142,7 +143,7 @@ fn take_one(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
 fn keep(
     tx: &mut Tx,
     row: &EndpointRow,
-    event: &Placed,
+    event: &LoggedEvent,
     delivery: &DeliveryId,
     body: &str,
     attempt: &Attempt,

@@ -17,7 +17,7 @@ fn begins(event: &Value, actor: (&str, &str)) -> Value {
 }
 
 testkit::on_both! {
-    async fn a_request_is_told_with_its_key_and_its_idempotency_key(kind: Kind) {
+    async fn an_event_has_the_key_and_the_idempotency_key_of_its_request(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = key(&app).await;
         let fields = json!([{ "field_key": "name", "label": "Name", "type": "text" }]);
@@ -43,7 +43,7 @@ testkit::on_both! {
         assert_eq!(event["request"], request);
     }
 
-    async fn the_end_of_a_run_tells_the_request_that_began_it(kind: Kind) {
+    async fn the_end_of_a_run_names_the_request_that_began_it(kind: Kind) {
         let app = TestApp::new(kind).await;
         let workspace = app.workspace().await;
         let key = app.key(workspace, model::Env::Test, &["*"]).await;

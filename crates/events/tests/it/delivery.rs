@@ -284,7 +284,7 @@ testkit::on_both! {
         assert_eq!(app.get("/events", &stranger).await.expect(200), json!([]));
     }
 
-    async fn runs_of_test_keys_tell_events_that_are_not_real(kind: Kind) {
+    async fn runs_of_test_keys_emit_events_that_are_not_real(kind: Kind) {
         let app = TestApp::new(kind).await;
         let workspace = app.workspace().await;
         let live = app.key(workspace, Env::Live, &["*"]).await;

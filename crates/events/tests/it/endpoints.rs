@@ -129,8 +129,8 @@ testkit::on_both! {
         assert_eq!((&read["status"], &read["disabled_reason"]), (&json!("disabled"), &json!("scope_lost")));
         app.service.jobs.run_due().await.unwrap();
         assert_eq!(deliveries(&app, &other, &endpoint).await[0]["status"], "skipped");
-        let told = app.get("/events?type=webhook_endpoint.disabled", &other).await.expect(200);
-        assert_eq!(told[0]["data"]["reason"], "scope_lost");
+        let reported = app.get("/events?type=webhook_endpoint.disabled", &other).await.expect(200);
+        assert_eq!(reported[0]["data"]["reason"], "scope_lost");
         app.post(&format!("{path}/enable"), &other, json!({})).await.expect(200);
         app.emit(key.workspace, contact(1, "b")).await;
         app.deliver().await;
@@ -180,7 +180,7 @@ testkit::on_both! {
         ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, public).verify(&signed, &signature).unwrap();
     }
 
-    async fn a_test_is_one_attempt_and_tells_all(kind: Kind) {
+    async fn a_test_is_one_attempt_with_all_details(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = key(&app).await;
         let receiver = Receiver::start().await;

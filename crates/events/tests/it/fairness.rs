@@ -20,13 +20,13 @@ async fn workspace(app: &TestApp, receiver: &Receiver, path: &str, endpoints: us
 
 async fn emit(app: &TestApp, key: &Key, count: i64) {
     let workspace = key.workspace;
-    let told = app.db().write(move |tx| {
+    let reported = app.db().write(move |tx| {
         for number in 0..count {
             tx.emit(workspace, &Cause::system("test"), true, &contact(number, "a"))?;
         }
         Ok(())
     });
-    told.await.unwrap();
+    reported.await.unwrap();
 }
 
 /// When each queue of a workspace is due.

@@ -153,9 +153,9 @@ testkit::on_both! {
         let rows = log(&app, &key, &webhook).await;
         let states: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
         assert_eq!(states, ["failed", "processed", "processed"]);
-        let told = events(&app).await;
-        assert_eq!(told.len(), 2);
-        assert_eq!((&told[1]["vars"]["n"], &told[1]["request_id"]), (&json!("one"), &rows[2]["id"]));
+        let reported = events(&app).await;
+        assert_eq!(reported.len(), 2);
+        assert_eq!((&reported[1]["vars"]["n"], &reported[1]["request_id"]), (&json!("one"), &rows[2]["id"]));
         assert_eq!(rows[2]["error"], Value::Null);
         assert!(rows[2]["event_id"].as_str().unwrap().starts_with("evt_"));
         // Once more finds nothing that fits.

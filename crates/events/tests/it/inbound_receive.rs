@@ -151,8 +151,8 @@ testkit::on_both! {
             let body = |id: i64| json!({ "event": { "id": id } });
             let first = post("a", body(1)).await.expect(202)["id"].clone();
             app.data.clock.advance(chrono::Duration::milliseconds(1));
-            let again = post("a", body(1)).await.expect(200);
-            assert_eq!(again, json!({ "id": first, "duplicate": true }));
+            let repeated = post("a", body(1)).await.expect(200);
+            assert_eq!(repeated, json!({ "id": first, "duplicate": true }));
             app.data.clock.advance(chrono::Duration::milliseconds(1));
             post("b", body(2)).await.expect(202);
             let rows = log(&app, &key, &webhook).await;
@@ -178,7 +178,7 @@ testkit::on_both! {
         assert_eq!(github["dedupe"], json!({ "by": "header", "header": "x-github-delivery", "path": null, "window_seconds": 86400 }));
     }
 
-    async fn duplicates_that_come_at_once_are_told_apart(kind: Kind) {
+    async fn duplicates_that_come_at_once_are_distinguished(kind: Kind) {
         let app = TestApp::new(kind).await;
         let replica = app.replica(RateWindows::local()).await;
         let key = bare(&app).await;
@@ -233,7 +233,7 @@ testkit::on_both! {
         }
     }
 
-    async fn many_refusals_are_told(kind: Kind) {
+    async fn many_refusals_emit_an_event(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = bare(&app).await;
         let webhook = made(&app, &key, json!({ "verification": { "type": "bearer", "secrets": ["s"] } })).await;

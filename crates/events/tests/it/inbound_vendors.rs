@@ -409,7 +409,7 @@ testkit::on_both! {
         assert_eq!(mapped.iter().filter(|row| row["status"] == "accepted").count(), 2);
     }
 
-    async fn redeliveries_of_svix_are_told_by_its_own_header(kind: Kind) {
+    async fn redeliveries_of_svix_are_recognized_by_its_own_header(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = bare(&app).await;
         let recorded = vendors().remove(1);
@@ -417,8 +417,8 @@ testkit::on_both! {
         set_clock(&app, Timestamp::from_millis(SENT * 1000));
         let sender = Sender { app: &app, key: &key, webhook };
         let first = sender.send(&recorded, recorded.body, None).await.expect(202);
-        let again = sender.send(&recorded, recorded.body, None).await.expect(200);
-        assert_eq!(again, json!({ "id": first["id"], "duplicate": true }));
+        let repeated = sender.send(&recorded, recorded.body, None).await.expect(200);
+        assert_eq!(repeated, json!({ "id": first["id"], "duplicate": true }));
     }
 
     async fn notifications_of_microsoft_graph_carry_the_secret(kind: Kind) {

@@ -46,8 +46,8 @@ fn verified(mut library: Command, folder: &Path, secret: &str, delivered: &Deliv
     std::fs::write(&given, json!({ "secret": secret, "headers": headers }).to_string()).unwrap();
     std::fs::write(&body, &delivered.body).unwrap();
     let output = library.arg(&given).arg(&body).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(told.trim(), "verified", "{}", String::from_utf8_lossy(&output.stderr));
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(reported.trim(), "verified", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[tokio::test]

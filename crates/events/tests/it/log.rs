@@ -91,12 +91,12 @@ testkit::on_both! {
         let reader = if kind == Kind::Postgres { &other } else { &app };
         for number in 0..20 {
             let path = format!("/events/live?after={after}&types=contact.*");
-            let (answer, told) = tokio::join!(reader.get(&path, &key), async {
+            let (answer, reported) = tokio::join!(reader.get(&path, &key), async {
                 tokio::time::sleep(std::time::Duration::from_millis(60)).await;
                 app.emit(key.workspace, contact(number, "a")).await;
                 Instant::now()
             });
-            waits.push(told.elapsed());
+            waits.push(reported.elapsed());
             let rows = answer.expect(200);
             assert_eq!(rows.as_array().unwrap().len(), 1);
             assert_eq!(rows[0]["data"]["contact_id"], number);

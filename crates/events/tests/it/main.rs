@@ -5,6 +5,7 @@
     clippy::panic,
     reason = "clippy excuses the bodies of tests only, and here `on_both!` and helpers make them"
 )]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod causes;
 mod delivery;

@@ -34,9 +34,9 @@ testkit::on_both! {
         receiver.answer_status(200);
         app.data.clock.advance(Duration::seconds(6));
         app.deliver().await;
-        let again = app.post(&retry, &key, json!({})).await.expect(201);
-        assert_eq!((&again["trigger"], &again["event_id"]), (&json!("manual"), &first["event_id"]));
-        assert_ne!(again["id"], first["id"]);
+        let repeated = app.post(&retry, &key, json!({})).await.expect(201);
+        assert_eq!((&repeated["trigger"], &repeated["event_id"]), (&json!("manual"), &first["event_id"]));
+        assert_ne!(repeated["id"], first["id"]);
         app.deliver().await;
         let sent = receiver.delivered();
         assert_eq!(sent.len(), 3);

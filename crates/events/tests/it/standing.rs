@@ -79,7 +79,7 @@ async fn standing(app: &TestApp, key: &Key, endpoint: &Value) -> String {
 }
 
 /// What the log says of endpoints that were switched off: which, and why.
-async fn told(app: &TestApp, key: &Key) -> Vec<(String, String)> {
+async fn reported(app: &TestApp, key: &Key) -> Vec<(String, String)> {
     app.deliver().await;
     let events = app.get("/events?type=webhook_endpoint.disabled&limit=100", key).await.expect(200);
     let text = |event: &Value, name: &str| event["data"][name].as_str().unwrap().to_owned();
@@ -111,7 +111,7 @@ testkit::on_both! {
             look_around(&app).await;
             assert_eq!(standing(&app, &owner, &endpoint).await, "scope_lost", "{loss:?}");
             let id = endpoint["id"].as_str().unwrap().to_owned();
-            assert_eq!(told(&app, &owner).await, [(id, "scope_lost".to_owned())], "{loss:?}");
+            assert_eq!(reported(&app, &owner).await, [(id, "scope_lost".to_owned())], "{loss:?}");
             app.deliver().await;
             assert_eq!(watcher.count(), 1, "{loss:?}");
             let heard = watcher.delivered().remove(0).json();
@@ -120,7 +120,7 @@ testkit::on_both! {
 
             look_around(&app).await;
             app.deliver().await;
-            assert_eq!((told(&app, &owner).await.len(), watcher.count()), (1, 1), "{loss:?}: it is told once");
+            assert_eq!((reported(&app, &owner).await.len(), watcher.count()), (1, 1), "{loss:?}: it is told once");
             assert_eq!(standing(&app, &owner, &other).await, "enabled", "{loss:?}");
             assert!(deliveries(&app, &owner, &endpoint).await.is_empty(), "{loss:?}");
         }
@@ -156,7 +156,7 @@ testkit::on_both! {
             let all = deliveries(&app, &owner, &endpoint).await;
             assert_eq!(all.len(), 3, "{loss:?} {engine_sees_it}");
             assert!(all.iter().all(|one| one["status"] == "skipped"), "{loss:?} {engine_sees_it}: {all:?}");
-            assert_eq!(told(&app, &owner).await.len(), 1, "{loss:?} {engine_sees_it}");
+            assert_eq!(reported(&app, &owner).await.len(), 1, "{loss:?} {engine_sees_it}");
         }
     }
 
@@ -213,7 +213,7 @@ testkit::on_both! {
             assert_eq!(standing(&app, &owner, &endpoint).await, "enabled", "{method} {body}");
             app.delete(&at(&endpoint), &owner).await.expect(200);
         }
-        assert!(told(&app, &owner).await.is_empty());
+        assert!(reported(&app, &owner).await.is_empty());
     }
 
     async fn a_rotated_key_is_not_lost(kind: Kind) {
@@ -276,9 +276,9 @@ testkit::on_both! {
             for endpoint in [&idle, &endpoint] {
                 assert_eq!(standing(&app, &owner, endpoint).await, "scope_lost", "{block}");
             }
-            let told: BTreeSet<(String, String)> = told(&app, &owner).await.into_iter().collect();
+            let reported: BTreeSet<(String, String)> = reported(&app, &owner).await.into_iter().collect();
             let of = |endpoint: &Value| (endpoint["id"].as_str().unwrap().to_owned(), "scope_lost".to_owned());
-            assert_eq!(told, BTreeSet::from([of(&idle), of(&endpoint)]));
+            assert_eq!(reported, BTreeSet::from([of(&idle), of(&endpoint)]));
 
             // It is switched on by hand, and gets what happens from then on; the rest is there to be asked for.
             look_around(&app).await;
@@ -323,7 +323,7 @@ testkit::on_both! {
         look_around(&app).await;
         assert_eq!(standing(&app, &owner, &off).await, "manual");
         app.get(&at(&gone), &owner).await.expect_error(404, "not_found");
-        assert!(told(&app, &owner).await.is_empty());
+        assert!(reported(&app, &owner).await.is_empty());
     }
 
     async fn what_is_queued_for_a_disabled_endpoint_is_skipped(kind: Kind) {
@@ -385,9 +385,9 @@ testkit::on_both! {
             }
             assert!(deliveries(&app, &owner, endpoint).await.iter().all(|one| one["status"] == "skipped"));
         }
-        let told = told(&app, &owner).await;
-        assert_eq!(told.len(), expected.len(), "each is told once: {told:?}");
-        assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), expected);
+        let reported = reported(&app, &owner).await;
+        assert_eq!(reported.len(), expected.len(), "each is told once: {told:?}");
+        assert_eq!(reported.into_iter().collect::<BTreeSet<_>>(), expected);
         assert_eq!(app.get(&at(&endpoints[5]), &owner).await.expect(200)["description"], "Ours", "no change is lost");
         assert_eq!(app.data.deadlocks().await, 0);
     }
@@ -413,7 +413,7 @@ testkit::on_both! {
             assert_eq!(standing(&app, &owner, endpoint).await, "gone");
             assert_eq!(app.get(&at(endpoint), &owner).await.expect(200)["description"], "Ours");
         }
-        assert_eq!(told(&app, &owner).await.len(), endpoints.len());
+        assert_eq!(reported(&app, &owner).await.len(), endpoints.len());
         assert_eq!(app.data.deadlocks().await, 0);
     }
 }

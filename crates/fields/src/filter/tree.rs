@@ -175,17 +175,19 @@ impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Stored {
+        enum StoredFilter {
             And { and: Vec<Node> },
             Or { or: Vec<Node> },
             Not { not: Box<Node> },
             Is(Comparison),
         }
-        match Stored::deserialize(deserializer).map_err(|_| D::Error::custom("no tree of conditions"))? {
-            Stored::And { and } => Ok(Self::And(and)),
-            Stored::Or { or } => Ok(Self::Or(or)),
-            Stored::Not { not } => Ok(Self::Not(not)),
-            Stored::Is(comparison) => Ok(Self::Is(comparison)),
+        match StoredFilter::deserialize(deserializer)
+            .map_err(|_| D::Error::custom("no tree of conditions"))?
+        {
+            StoredFilter::And { and } => Ok(Self::And(and)),
+            StoredFilter::Or { or } => Ok(Self::Or(or)),
+            StoredFilter::Not { not } => Ok(Self::Not(not)),
+            StoredFilter::Is(comparison) => Ok(Self::Is(comparison)),
         }
     }
 }

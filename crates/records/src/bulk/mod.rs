@@ -13,7 +13,7 @@ use self::outcome::{Done, each_row};
 use crate::links::{self, LockSet};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::{Draft, Written};
-use crate::rows::{self, Change, Editor};
+use crate::rows::{self, Editor, ItemChange};
 use crate::shape::{IndexKind, Shapes};
 use ::model::{Error, ItemId, Patch, Result};
 use fields::Data;
@@ -69,7 +69,7 @@ pub fn update(
     tx: &mut Tx,
     editor: &Editor<'_>,
     bulk_mode: BulkMode,
-    changes: &[(ItemId, Change<'_>)],
+    changes: &[(ItemId, ItemChange<'_>)],
 ) -> Result<BulkReport> {
     alone_if_unique(tx, editor, changes.iter().any(|(_, change)| change.external_key != Patch::Keep))?;
     links::hold(tx, editor.shape.workspace, |tx| {

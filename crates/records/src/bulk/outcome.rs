@@ -28,9 +28,9 @@ pub(super) fn each_row<R>(
     });
     match all_at_once {
         Ok(done) => {
-            let mut tally = Tally::default();
-            done.into_iter().enumerate().for_each(|(index, done)| tally.done(index, done));
-            tally.report(editor, mode)
+            let mut outcomes = Outcomes::default();
+            done.into_iter().enumerate().for_each(|(index, done)| outcomes.done(index, done));
+            outcomes.report(editor, mode)
         }
         Err(error) if error.code() == Code::InternalError => Err(error),
         Err(_) => row_by_row(tx, editor, mode, rows, work),
@@ -45,27 +45,27 @@ pub(super) fn row_by_row<R>(
     rows: &[R],
     mut work: impl FnMut(&mut Tx, usize, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
-    let mut tally = Tally::default();
+    let mut outcomes = Outcomes::default();
     for (index, row) in rows.iter().enumerate() {
         match tx.savepoint(|tx| work(tx, index, row)) {
-            Ok(done) => tally.done(index, done),
+            Ok(done) => outcomes.done(index, done),
             Err(error) if error.code() == Code::InternalError => return Err(error),
-            Err(error) => tally.failed(index, &error),
+            Err(error) => outcomes.failed(index, &error),
         }
     }
-    tally.report(editor, mode)
+    outcomes.report(editor, mode)
 }
 
 /// What became of the rows so far.
 #[derive(Default)]
-struct Tally {
+struct Outcomes {
     mistakes: Vec<FieldError>,
     summary: BulkSummary,
     results: Vec<BulkResult>,
     first_row_of: HashMap<ItemId, usize>,
 }
 
-impl Tally {
+impl Outcomes {
     fn done(&mut self, index: usize, (status, id): Done) {
         let first = *self.first_row_of.entry(id).or_insert(index);
         let repeats = (first != index).then_some(first);

@@ -7,7 +7,7 @@ use crate::links::{self, LockSet};
 use crate::rows::matching::{Match, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::Draft;
-use crate::rows::{self, Change, Editor, ItemRow};
+use crate::rows::{self, Editor, ItemChange, ItemRow};
 use crate::shape::Shape;
 use ::model::{Code, Error, ItemId, Patch, Result};
 use fields::Data;
@@ -123,8 +123,8 @@ impl Upsert<'_> {
         Ok(done(&self.change(given).make(tx, self.editor, item)?))
     }
 
-    fn change<'c>(&self, given: Row<'c>) -> Change<'c> {
-        Change {
+    fn change<'c>(&self, given: Row<'c>) -> ItemChange<'c> {
+        ItemChange {
             data: given.data,
             missing: Missing::Keep,
             mode: self.mode,

@@ -8,7 +8,7 @@ use super::define::{self, Definition, can_be_primary, can_be_unique};
 use super::events::{FieldChanged, FieldEvent};
 use super::model::{CollectionField, FieldPatch, read_field};
 use super::resolve::resolve;
-use super::rewrite::{self, Begun, Plan, Step};
+use super::rewrite::{self, Begun, RewritePlan, Step};
 use super::survey::{self, ConversionReport};
 use super::users;
 use crate::Author;
@@ -31,7 +31,7 @@ use store::{Read, Tx};
 
 /// Which field to change.
 #[derive(Debug, Clone, Copy)]
-pub struct Change {
+pub struct FieldTarget {
     /// The id of the collection.
     pub collection: CollectionId,
     /// Its field.
@@ -44,7 +44,7 @@ pub struct Change {
 struct Proposal {
     row: FieldRow,
     next: Definition,
-    plan: Plan,
+    plan: RewritePlan,
     /// Whether indexes on it must be made anew.
     reindex: bool,
     patch: FieldPatch,
@@ -67,7 +67,7 @@ const TRIES: usize = 5;
 pub async fn run(
     cx: &Cx,
     shapes: &Arc<Shapes>,
-    change: Change,
+    change: FieldTarget,
     patch_of: impl Fn(&Field) -> Result<FieldPatch> + Clone + Send + Sync + 'static,
 ) -> Result<CollectionField> {
     let author = Author::of(&cx.caller);
@@ -108,13 +108,13 @@ pub async fn run(
 }
 
 /// Brings the items in line with a change, where they are few, and gives the field.
-async fn follow(cx: &Cx, shapes: &Arc<Shapes>, change: Change, made: Made) -> Result<CollectionField> {
+async fn follow(cx: &Cx, shapes: &Arc<Shapes>, change: FieldTarget, made: Made) -> Result<CollectionField> {
     rewrite::finish_soon(&cx.db, shapes, made.begun).await?;
     Ok(CollectionField { conversion: made.report, ..now(cx, shapes, change).await? })
 }
 
 /// The field as it is now.
-async fn now(cx: &Cx, shapes: &Arc<Shapes>, change: Change) -> Result<CollectionField> {
+async fn now(cx: &Cx, shapes: &Arc<Shapes>, change: FieldTarget) -> Result<CollectionField> {
     let (shapes, workspace) = (shapes.clone(), cx.caller.workspace_id());
     cx.db.read(move |read| read_field(read, &shapes, workspace, change.collection, change.field)).await
 }
@@ -297,8 +297,8 @@ fn merged(field: &Field, now: &FieldOptions, patch: &Map<String, Value>) -> Resu
 }
 
 /// What a change does to the values of items, and whether indexes on the field must be made anew.
-fn plan_for(shape: &Shape, field: &Field, next: &Definition) -> (Plan, bool) {
-    let mut plan = Plan::default();
+fn plan_for(shape: &Shape, field: &Field, next: &Definition) -> (RewritePlan, bool) {
+    let mut plan = RewritePlan::default();
     let is_primary = shape.primary == Some(field.id);
     if next.kind != field.kind {
         plan.search = field.kind.is_searchable() || next.kind.is_searchable();
@@ -341,7 +341,7 @@ fn apply(
     tx: &mut Tx,
     shapes: &Shapes,
     author: &Author,
-    change: Change,
+    change: FieldTarget,
     seen: i64,
     patch_of: impl Fn(&Field) -> Result<FieldPatch>,
 ) -> Result<Option<Option<Begun>>> {

@@ -3,7 +3,7 @@
 use super::define::{Definition, define, insert};
 use super::model::NewField;
 use super::resolve::{has_key, mirror, next_position, publish_new, refuse_many, refuse_taken_key, resolve};
-use super::rewrite::{self, Begun, Plan, Step};
+use super::rewrite::{self, Begun, RewritePlan, Step};
 use crate::Author;
 use crate::count;
 use crate::indexes::uniques;
@@ -59,8 +59,8 @@ pub fn create(
 }
 
 /// What a new field gives to items that are there already: the default of a required one, and what the service sets.
-fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Result<Plan> {
-    let mut plan = Plan::default();
+fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Result<RewritePlan> {
+    let mut plan = RewritePlan::default();
     match (&definition.default, definition.required) {
         (Some(value), true) => {
             plan.steps.push(Step::Fill { key: definition.key.clone(), value: value.clone() });

@@ -3,7 +3,7 @@
 use super::define;
 use super::events::{FieldData, FieldEvent};
 use super::model::CollectionField;
-use super::rewrite::{self, Begun, Plan, Step};
+use super::rewrite::{self, Begun, RewritePlan, Step};
 use super::users;
 use crate::Author;
 use crate::indexes::table;
@@ -105,11 +105,11 @@ fn take_out(
         shape::bump(tx, collection)?;
         after = shape::within_change(tx, shapes, author.workspace, collection)?;
     }
-    let plan = Plan {
+    let plan = RewritePlan {
         steps: vec![Step::Remove { key: field.key.clone() }],
         search: field.kind.is_searchable(),
         titles: was_primary,
-        ..Plan::default()
+        ..RewritePlan::default()
     };
     let begun = rewrite::begin(tx, &after, Some(field.id), &plan)?;
     let path = format!("fields.{}", field.key);

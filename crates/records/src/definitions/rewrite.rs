@@ -72,7 +72,7 @@ pub enum Step {
 
 /// All that is to be done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RewritePlan {
     /// To every item, one after the other.
     pub steps: Vec<Step>,
     /// Whether stored search terms may be of values that are gone.
@@ -85,7 +85,7 @@ pub struct Plan {
     pub indexes: Vec<table::DroppedIndex>,
 }
 
-impl Plan {
+impl RewritePlan {
     /// Whether there is nothing to do to items.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && !self.search && !self.titles && !self.sets
@@ -121,7 +121,12 @@ struct RewriteRow {
 
 /// Asks for `plan` to be done to the items of a collection, in the transaction of the change that calls for it; `None`
 /// where there are no items, so that it is done.
-pub fn begin(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Result<Option<Begun>> {
+pub fn begin(
+    tx: &mut Tx,
+    shape: &Shape,
+    field: Option<FieldId>,
+    plan: &RewritePlan,
+) -> Result<Option<Begun>> {
     let counted = count::all_up_to(tx, shape.collection, count::EXACT)?;
     if counted == 0 || plan.is_empty() {
         finish(tx, shape, field, plan)?;
@@ -194,7 +199,7 @@ fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
     lock(tx, id)?;
     // Others may have done a slice, or all, before the row was locked.
     let Some(row) = found(tx, id)? else { return Ok(false) };
-    let plan: Plan = row.change.parse()?;
+    let plan: RewritePlan = row.change.parse()?;
     let author = Author { emits: false, ..Author::system(row.workspace_id, "schema") };
     let writer = Writer { shapes, shape: &shape, author: &author };
     let next = after(tx, row.collection_id, row.walked_to)?;
@@ -254,14 +259,14 @@ fn forget(tx: &mut Tx, id: i64) -> Result<()> {
 }
 
 /// Items to be brought in line.
-struct Next {
+struct Slice {
     rows: Vec<ItemRow>,
     /// The last of them, also where it went away while others were waited for; `None` at the end.
     last: Option<ItemId>,
 }
 
 /// The next items, live and trashed, locked.
-fn after(tx: &mut Tx, collection: CollectionId, walked_to: ItemId) -> Result<Next> {
+fn after(tx: &mut Tx, collection: CollectionId, walked_to: ItemId) -> Result<Slice> {
     let next = items::table
         .filter(items::collection_id.eq(collection))
         .filter(items::id.gt(walked_to))
@@ -278,11 +283,11 @@ fn after(tx: &mut Tx, collection: CollectionId, walked_to: ItemId) -> Result<Nex
         found.clone().select(items::id).for_update().execute(connection)?;
     }
     let still_here = found.filter(items::collection_id.eq(collection)).select(ItemRow::as_select());
-    Ok(Next { rows: still_here.load(tx.connection())?, last })
+    Ok(Slice { rows: still_here.load(tx.connection())?, last })
 }
 
 /// The values that a plan leaves an item with.
-fn applied(shape: &Shape, plan: &Plan, mut data: Data) -> Data {
+fn applied(shape: &Shape, plan: &RewritePlan, mut data: Data) -> Data {
     for step in &plan.steps {
         let key = step.key();
         let value = data.remove(key);
@@ -294,7 +299,7 @@ fn applied(shape: &Shape, plan: &Plan, mut data: Data) -> Data {
 }
 
 /// What a plan for one field leaves of its value, apart from filling what is empty, and whether a part of it is lost.
-pub fn outcome(next: &Field, plan: &Plan, mut value: Option<Value>) -> (Option<Value>, bool) {
+pub fn outcome(next: &Field, plan: &RewritePlan, mut value: Option<Value>) -> (Option<Value>, bool) {
     let mut lost = false;
     for step in plan.steps.iter().filter(|step| !matches!(step, Step::Fill { .. })) {
         let (left, is_cut) = step.done(Some(next), value);
@@ -354,7 +359,7 @@ fn without(value: Value, gone: &[String]) -> Option<Value> {
     }
 }
 
-fn removes(plan: &Plan) -> bool {
+fn removes(plan: &RewritePlan) -> bool {
     plan.steps.iter().any(|step| matches!(step, Step::Remove { .. }))
 }
 
@@ -380,7 +385,7 @@ fn remove_links(tx: &mut Tx, workspace: WorkspaceId, field: Option<FieldId>) -> 
 }
 
 /// What comes when all items are right: indexes on the new values, and the end of deleted fields.
-fn finish(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &Plan) -> Result<()> {
+fn finish(tx: &mut Tx, shape: &Shape, field: Option<FieldId>, plan: &RewritePlan) -> Result<()> {
     if removes(plan)
         && let Some(field) = field
     {

@@ -1,6 +1,6 @@
 //! Looking at all items before a field is changed: what the change would do to their values.
 
-use super::rewrite::{self, Plan};
+use super::rewrite::{self, RewritePlan};
 use crate::rows::ItemRow;
 use crate::schema::items;
 use crate::shape::Shape;
@@ -124,7 +124,7 @@ pub(crate) async fn survey(
     db: &Db,
     shape: &Arc<Shape>,
     next: &Arc<Field>,
-    plan: &Arc<Plan>,
+    plan: &Arc<RewritePlan>,
 ) -> Result<ConversionReport> {
     let mut report = ConversionReport::default();
     for trashed in [false, true] {
@@ -165,7 +165,7 @@ pub(crate) async fn survey(
     Ok(report)
 }
 
-fn look(report: &mut ConversionReport, next: &Field, plan: &Plan, row: &ItemRow) -> Result<()> {
+fn look(report: &mut ConversionReport, next: &Field, plan: &RewritePlan, row: &ItemRow) -> Result<()> {
     let data = row.values()?;
     let old = data.get(&next.key).cloned();
     let (new, is_cut) = rewrite::outcome(next, plan, old.clone());

@@ -164,7 +164,7 @@ pub async fn build(job: &JobContext, shapes: &Arc<Shapes>, index: IndexId) -> Re
 }
 
 /// What comes after a slice.
-enum Next {
+enum SliceResult {
     /// Another slice.
     Slice,
     /// The index holds all items.
@@ -179,10 +179,12 @@ enum Next {
 async fn step(db: &Db, shapes: &Arc<Shapes>, id: IndexId) -> Result<bool> {
     let (for_slice, shapes) = (shapes.clone(), shapes.clone());
     match db.write(move |tx| slice(tx, &for_slice, id)).await? {
-        Next::Slice => Ok(true),
-        Next::Over => Ok(false),
-        Next::Ready => db.write(move |tx| finish(tx, id)).await.map(|()| false),
-        Next::Failed(clashes) => db.write(move |tx| fail(tx, &shapes, id, &clashes)).await.map(|()| true),
+        SliceResult::Slice => Ok(true),
+        SliceResult::Over => Ok(false),
+        SliceResult::Ready => db.write(move |tx| finish(tx, id)).await.map(|()| false),
+        SliceResult::Failed(clashes) => {
+            db.write(move |tx| fail(tx, &shapes, id, &clashes)).await.map(|()| true)
+        }
     }
 }
 
@@ -191,28 +193,28 @@ fn find(read: &mut Read, id: IndexId) -> Result<Option<IndexRow>> {
     Ok(row.get_result(read.connection()).optional()?)
 }
 
-fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Next> {
-    let Some(row) = find(tx, id)? else { return Ok(Next::Over) };
+fn slice(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<SliceResult> {
+    let Some(row) = find(tx, id)? else { return Ok(SliceResult::Over) };
     match row.status {
         IndexStatus::Building => fill(tx, shapes, &row),
-        IndexStatus::Failed => Ok(if empty(tx, id)? { Next::Slice } else { Next::Over }),
+        IndexStatus::Failed => Ok(if empty(tx, id)? { SliceResult::Slice } else { SliceResult::Over }),
         IndexStatus::Dropping => {
             if empty(tx, id)? {
-                return Ok(Next::Slice);
+                return Ok(SliceResult::Slice);
             }
             diesel::delete(collection_indexes::table.find(id)).execute(tx.connection())?;
-            Ok(Next::Over)
+            Ok(SliceResult::Over)
         }
-        _ => Ok(Next::Over),
+        _ => Ok(SliceResult::Over),
     }
 }
 
 /// Puts the next items into an index.
-fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<Next> {
+fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<SliceResult> {
     let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
         Ok(shape) => shape,
         // The collection is in the trash: it comes back with the index unfinished, or goes with it.
-        Err(error) if error.code() == model::Code::NotFound => return Ok(Next::Over),
+        Err(error) if error.code() == model::Code::NotFound => return Ok(SliceResult::Over),
         Err(error) => return Err(error),
     };
     let index = Index::of(row)?;
@@ -225,7 +227,7 @@ fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<Next> {
         }
     };
     if !clashes.is_empty() {
-        return Ok(Next::Failed(clashes));
+        return Ok(SliceResult::Failed(clashes));
     }
     let done = row.rows_done + i64::try_from(rows.len()).unwrap_or_default();
     let built_to = rows.last().map_or(row.built_to, |last| last.id.0);
@@ -238,7 +240,7 @@ fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<Next> {
         ))
         .execute(tx.connection())?;
     let is_last = rows.len() < usize::try_from(SLICE).unwrap_or(usize::MAX);
-    Ok(if is_last { Next::Ready } else { Next::Slice })
+    Ok(if is_last { SliceResult::Ready } else { SliceResult::Slice })
 }
 
 /// The next items, kept from changes until the transaction ends.

@@ -107,7 +107,7 @@ pub(crate) fn take_references(
             }
             Err(problem) => Some(problem),
         };
-        errors.extend(problem.map(|problem| problem.at(format!("data.{}", field.key))));
+        errors.extend(problem.map(|problem| problem.at(shape.param(&field.key))));
     }
     Error::all_invalid(errors).map_or(Ok(taken), Err)
 }
@@ -207,7 +207,7 @@ fn refuse_missing(
     if wanted.is_empty() {
         return Ok(None);
     }
-    let at = format!("data.{}", field.key);
+    let at = shape.param(&field.key);
     let what = match field.kind {
         FieldType::File => {
             let named: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
@@ -252,7 +252,7 @@ pub fn point(
     let mut others = Vec::new();
     for pointing in references.0 {
         let changed = set(tx, writer, row, &pointing).map_err(|error| match error.code() {
-            Code::LinkExists => error.param(format!("data.{}", pointing.key)),
+            Code::LinkExists => error.param(writer.shape.param(&pointing.key)),
             _ => error,
         })?;
         others.extend(changed);

@@ -178,11 +178,11 @@ struct AggregateRequest {
 }
 
 /// What the items of a group have in common, and their numbers.
-type Counted = (Map<String, Value>, Vec<Tally>);
+type Counted = (Map<String, Value>, Vec<Accumulator>);
 
 /// A number in the making.
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct Accumulator {
     count: i64,
     sum: Sum,
     least: Option<(Vec<u8>, Value)>,
@@ -235,7 +235,7 @@ impl AggregateRequest {
                 Subject::System(_) => None,
             })
             .collect();
-        let fresh = || vec![Tally::default(); self.metrics.len()];
+        let fresh = || vec![Accumulator::default(); self.metrics.len()];
         let mut groups: BTreeMap<Vec<u8>, Counted> = BTreeMap::new();
         if self.levels.is_empty() {
             groups.insert(Vec::new(), (Map::new(), fresh()));
@@ -254,16 +254,16 @@ impl AggregateRequest {
                 return Err(Error::invalid("group_by", rule));
             }
             let (_, tallies) = groups.entry(place).or_insert_with(|| (named, fresh()));
-            for (metric, tally) in self.metrics.iter().zip(tallies) {
-                tally.add(shape, metric, record);
+            for (metric, accumulator) in self.metrics.iter().zip(tallies) {
+                accumulator.add(shape, metric, record);
             }
             Ok(ControlFlow::Continue(()))
         })?;
         let group = |(group, tallies): Counted| {
             let mut answer = AggregateGroup { group, values: Map::new(), errors: BTreeMap::new() };
-            for (one, tally) in self.metrics.iter().zip(tallies) {
+            for (one, accumulator) in self.metrics.iter().zip(tallies) {
                 let computed = one.is_computed(shape);
-                let value = tally.value(one.function, computed).unwrap_or_else(|loss| {
+                let value = accumulator.value(one.function, computed).unwrap_or_else(|loss| {
                     answer.errors.insert(one.name.clone(), loss.into());
                     Value::Null
                 });
@@ -412,7 +412,7 @@ fn value_of(shape: &Shape, subject: Subject, record: Record<'_>) -> Value {
     }
 }
 
-impl Tally {
+impl Accumulator {
     fn add(&mut self, shape: &Shape, metric: &Metric, record: Record<'_>) {
         let Some(subject) = metric.subject else {
             self.count += 1;
@@ -473,16 +473,21 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_decimals() {
-        let tally = |numbers: &[f64]| {
-            let mut tally = Tally { count: 1, ..Tally::default() };
-            numbers.iter().for_each(|number| tally.sum.add(&serde_json::Number::from_f64(*number).unwrap()));
-            tally
+        let accumulator = |numbers: &[f64]| {
+            let mut accumulator = Accumulator { count: 1, ..Accumulator::default() };
+            numbers
+                .iter()
+                .for_each(|number| accumulator.sum.add(&serde_json::Number::from_f64(*number).unwrap()));
+            accumulator
         };
-        assert_eq!(tally(&[1e15, 0.1, 0.2, -1e15]).value(Function::Sum, false), Ok(0.3.into()));
-        assert_eq!(tally(&[1e15, 0.1]).value(Function::Sum, false), Err(Loss::TooPrecise));
-        assert_eq!(tally(&[1e308, 1e308]).value(Function::Sum, false), Err(Loss::OutOfRange));
-        assert_eq!(tally(&[1e308, 1e308]).value(Function::Avg, false), Ok(1e308.into()));
-        assert_eq!(tally(&[1.0, 0.0, 0.0]).value(Function::Avg, false), Ok(0.333_333_333_333_333.into()));
+        assert_eq!(accumulator(&[1e15, 0.1, 0.2, -1e15]).value(Function::Sum, false), Ok(0.3.into()));
+        assert_eq!(accumulator(&[1e15, 0.1]).value(Function::Sum, false), Err(Loss::TooPrecise));
+        assert_eq!(accumulator(&[1e308, 1e308]).value(Function::Sum, false), Err(Loss::OutOfRange));
+        assert_eq!(accumulator(&[1e308, 1e308]).value(Function::Avg, false), Ok(1e308.into()));
+        assert_eq!(
+            accumulator(&[1.0, 0.0, 0.0]).value(Function::Avg, false),
+            Ok(0.333_333_333_333_333.into())
+        );
     }
 
     #[test]

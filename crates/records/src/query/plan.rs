@@ -1,11 +1,11 @@
 //! Choosing how to come by the items of a query.
 //!
-//! A walk that is in the order of the list can stop early; any other must be gone through to its end. What a condition
+//! A scan that is in the order of the list can stop early; any other must be gone through to its end. What a condition
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
 use super::planner::{MOST_COUNTED, Planner};
-use super::scan::{KeyScan, Place, Source};
+use super::scan::{KeyScan, Place, ScanSource};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use fields::Data;
@@ -45,8 +45,8 @@ pub(crate) struct PlanRequest<'a> {
 
 /// A way to come by the items of a query.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    /// Whether the walk is in the order of the list.
+pub struct QueryPlan {
+    /// Whether the scan is in the order of the list.
     pub ordered: bool,
     /// Items that are not among these are passed over.
     pub only: Option<HashSet<i64>>,
@@ -56,7 +56,7 @@ pub struct Plan {
     pub name: String,
     /// The indexes that it uses.
     pub uses: Vec<IndexId>,
-    source: Source,
+    source: ScanSource,
     reverse: bool,
     tail: Tail,
     /// What its ranges keep; `None` where it keeps everything.
@@ -65,7 +65,7 @@ pub struct Plan {
     cost: i64,
 }
 
-/// How the place of an item in the list becomes its key in the index that is walked.
+/// How the place of an item in the list becomes its key in the index that is scanned.
 #[derive(Debug, Clone, Default)]
 struct Tail {
     /// What stands before.
@@ -76,8 +76,8 @@ struct Tail {
     id_desc: Option<bool>,
 }
 
-impl Plan {
-    /// The walk, behind an item that has the place `after` in the list.
+impl QueryPlan {
+    /// The scan, behind an item that has the place `after` in the list.
     pub fn scan(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
         let place = match (sort, after) {
             (Some(sort), Some(after)) if self.ordered => self.place(sort, after),
@@ -89,7 +89,7 @@ impl Plan {
     fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
         let (parts, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();
-        if let Source::Keys { .. } = self.source {
+        if let ScanSource::Keys { .. } = self.source {
             let start = k.len();
             k.extend_from_slice(parts);
             if self.tail.turned && k.get(start) == Some(&key::VALUE) {
@@ -102,10 +102,12 @@ impl Plan {
         Some(Place { k, id })
     }
 
-    /// Whether an item with this place in the list is where the walk met it.
+    /// Whether an item with this place in the list is where the scan met it.
     pub(crate) fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &Place) -> bool {
         match (&self.source, sort) {
-            (Source::Keys { .. }, Some(sort)) => self.place(sort, place).is_some_and(|place| place == *met),
+            (ScanSource::Keys { .. }, Some(sort)) => {
+                self.place(sort, place).is_some_and(|place| place == *met)
+            }
             _ => true,
         }
     }
@@ -118,7 +120,7 @@ impl Plan {
             visited: 0,
             name: name.to_owned(),
             uses: Vec::new(),
-            source: Source::Items { trashed: wanted.trashed, ids },
+            source: ScanSource::Items { trashed: wanted.trashed, ids },
             reverse: by_id.is_some_and(|sort| sort.newest_first),
             tail: Tail::default(),
             kept: None,
@@ -127,7 +129,7 @@ impl Plan {
     }
 
     /// A few items, found one by one.
-    fn of_few(source: Source, name: String, uses: Vec<IndexId>, cost: i64) -> Self {
+    fn of_few(source: ScanSource, name: String, uses: Vec<IndexId>, cost: i64) -> Self {
         let tail = Tail::default();
         Self {
             ordered: false,
@@ -156,8 +158,8 @@ const FEW_LINKED: i64 = 20;
 ///
 /// # Errors
 /// When the database fails.
-pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<Plan> {
-    let scan = Plan::of_items(wanted, id_bounds(wanted.filter), "scan");
+pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<QueryPlan> {
+    let scan = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
     if wanted.trashed {
         return Ok(scan);
     }
@@ -177,7 +179,12 @@ pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Re
 }
 
 /// Prices the plans and takes the cheapest.
-fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: Vec<Plan>) -> Result<Plan> {
+fn best(
+    read: &mut Read,
+    planner: &Planner,
+    wanted: PlanRequest<'_>,
+    mut plans: Vec<QueryPlan>,
+) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
         return Ok(plans.swap_remove(place));
@@ -189,8 +196,8 @@ fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: 
     let mut counts = Vec::with_capacity(plans.len());
     for plan in &plans {
         counts.push(match &plan.kept {
-            // An order that nothing narrows is walked through all items, as a scan is.
-            None if matches!(plan.source, Source::Items { .. } | Source::Keys { .. }) => all,
+            // An order that nothing narrows is a scan of all items too.
+            None if matches!(plan.source, ScanSource::Items { .. } | ScanSource::Keys { .. }) => all,
             None => plan.cost.min(all),
             Some(ranges) => {
                 let count =
@@ -210,7 +217,7 @@ fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: 
     let order =
         |place: &usize| plans.get(*place).map(|plan| (plan.cost, !plan.ordered, plan.uses.is_empty()));
     let Some(first) = (0..plans.len()).min_by_key(order) else {
-        return Ok(Plan::of_items(wanted, (0, i64::MAX), "scan"));
+        return Ok(QueryPlan::of_items(wanted, (0, i64::MAX), "scan"));
     };
     let second = (0..plans.len())
         .filter(|place| *place != first && plans.get(*place).is_some_and(|plan| plan.kept.is_some()))
@@ -236,7 +243,7 @@ fn best(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>, mut plans: 
 }
 
 /// The plan where conditions name few items outright: by id, external key or a unique value.
-fn single_item(wanted: PlanRequest<'_>) -> Option<Plan> {
+fn single_item(wanted: PlanRequest<'_>) -> Option<QueryPlan> {
     let PlanRequest { shape, filter, .. } = wanted;
     for condition in must(filter, Subject::System(SystemColumn::Id)) {
         let ranges = condition.ranges()?;
@@ -244,7 +251,7 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<Plan> {
         let ids: Option<VecDeque<i64>> = ranges.iter().map(id).collect();
         if let Some(ids) = ids {
             let cost = i64::try_from(ids.len()).unwrap_or(i64::MAX);
-            return Some(Plan::of_few(Source::Ids(ids), "ids".to_owned(), Vec::new(), cost));
+            return Some(QueryPlan::of_few(ScanSource::Ids(ids), "ids".to_owned(), Vec::new(), cost));
         }
     }
     for condition in must(filter, Subject::System(SystemColumn::ExternalKey)) {
@@ -253,8 +260,8 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<Plan> {
             && let [text] = texts.as_slice()
             && text.is_ascii()
         {
-            let source = Source::External(text.clone());
-            return Some(Plan::of_few(source, "external_key".to_owned(), Vec::new(), 1));
+            let source = ScanSource::External(text.clone());
+            return Some(QueryPlan::of_few(source, "external_key".to_owned(), Vec::new(), 1));
         }
     }
     let unique = |index: &&Index| index.kind == IndexKind::Unique && index.status == IndexStatus::Ready;
@@ -268,8 +275,8 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<Plan> {
             }
         }
         if let Some(digest) = digest(shape, index, &data) {
-            let source = Source::Unique { index: index.id, digest };
-            return Some(Plan::of_few(source, named("unique", shape, &index.parts), vec![index.id], 1));
+            let source = ScanSource::Unique { index: index.id, digest };
+            return Some(QueryPlan::of_few(source, named("unique", shape, &index.parts), vec![index.id], 1));
         }
     }
     None
@@ -293,9 +300,19 @@ fn named(kind: &str, shape: &Shape, parts: &[Part]) -> String {
     format!("{kind}({})", parts.join(","))
 }
 
-/// The walk over an index of ordered values: parts that must have one value stand before the key, the part behind them
+/// The ranges that all conditions on a subject allow together; `None` where none narrows it.
+fn narrowed(filter: &Filter, subject: Subject) -> Option<Vec<Range>> {
+    must(filter, subject).filter_map(Condition::ranges).reduce(|one, other| {
+        one.iter()
+            .flat_map(|one| other.iter().map(|other| one.and(other)))
+            .filter(|both| !both.is_empty())
+            .collect()
+    })
+}
+
+/// The scan of an index of ordered values: parts that must have one value stand before the key, the part behind them
 /// may be narrowed, and what is left may be the order of the list.
-fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
+fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let PlanRequest { shape, filter, sort, .. } = wanted;
     let is_single = index.kind == IndexKind::Single;
     let stored = |part: &Part| part.desc && !is_single;
@@ -310,16 +327,7 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
         }
         rest = others;
     }
-    let narrowing = rest.first().map(|part| {
-        let ranges: Vec<Vec<Range>> = must(filter, part.subject).filter_map(Condition::ranges).collect();
-        ranges.into_iter().reduce(|one, other| {
-            one.iter()
-                .flat_map(|one| other.iter().map(|other| one.and(other)))
-                .filter(|both| !both.is_empty())
-                .collect()
-        })
-    });
-    let narrowing = narrowing.flatten();
+    let narrowing = rest.first().and_then(|part| narrowed(filter, part.subject));
     let is_narrowed = !prefix.is_empty() || narrowing.is_some();
     let id_stored = index.parts.last().is_some_and(stored);
     let direction = sort.and_then(|sort| direction(sort, rest, is_single, id_stored));
@@ -346,21 +354,21 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
     } else {
         [prefix.as_slice(), &[key::NOTHING]].concat()
     };
-    Some(Plan {
+    Some(QueryPlan {
         ordered: direction.is_some(),
         only: None,
         visited: 0,
         name: named(kind, shape, &index.parts),
         uses: vec![index.id],
         kept: is_narrowed.then(|| ranges.clone()),
-        source: Source::Keys { index: index.id, ranges: ranges.into(), nothing },
+        source: ScanSource::Keys { index: index.id, ranges: ranges.into(), nothing },
         reverse,
         tail: Tail { prefix, turned, id_desc: (!is_single).then_some(id_stored) },
         cost: 0,
     })
 }
 
-/// Whether walking what is left of an index is the order of the list, and then whether backwards.
+/// Whether scanning what is left of an index is the order of the list, and then whether backwards.
 fn direction(sort: &Sort, rest: &[Part], is_single: bool, id_stored: bool) -> Option<bool> {
     let same = sort.parts.len() == rest.len()
         && sort.parts.iter().zip(rest).all(|(wanted, part)| wanted.subject == part.subject);
@@ -377,7 +385,7 @@ fn direction(sort: &Sort, rest: &[Part], is_single: bool, id_stored: bool) -> Op
     (all && !(reverse && rest.len() > 1)).then_some(reverse)
 }
 
-/// Ranges of values as ranges of an index's keys, in the order in which they are walked. In a composite index they may
+/// Ranges of values as ranges of an index's keys, in the order in which they are scanned. In a composite index they may
 /// hold a little more: what stands behind the value decides, and the item is tested anyway.
 fn in_index(prefix: &[u8], values: &[Range], desc: bool, is_single: bool, reverse: bool) -> Vec<Range> {
     let (mut nothing, mut known): (Vec<Range>, Vec<Range>) = (Vec::new(), Vec::new());
@@ -390,7 +398,7 @@ fn in_index(prefix: &[u8], values: &[Range], desc: bool, is_single: bool, revers
             nothing.push(Range::under([prefix, &[key::NOTHING]].concat()));
         }
     }
-    // Stretched ranges may touch: nothing is walked twice.
+    // Stretched ranges may touch: nothing is scanned twice.
     let mut known = fields::filter::joined(known);
     if reverse {
         known.reverse();
@@ -419,8 +427,8 @@ fn stretched(prefix: &[u8], range: &Range, desc: bool) -> Range {
     }
 }
 
-/// The walk over the elements of a set.
-fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
+/// The scan of the elements of a set.
+fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let subject = index.parts.first()?.subject;
     let Subject::Field(id) = subject else { return None };
     let field = wanted.shape.field_by_id(id)?;
@@ -433,22 +441,22 @@ fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<Plan> {
     let ranges = fields::filter::joined(keys?);
     let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && ranges.len() == 1);
     let prefix = ranges.first().map(|range| range.from.clone()).unwrap_or_default();
-    Some(Plan {
+    Some(QueryPlan {
         ordered: by_id.is_some(),
         only: None,
         visited: 0,
         name: named("set", wanted.shape, &index.parts),
         uses: vec![index.id],
         kept: Some(ranges.clone()),
-        source: Source::Keys { index: index.id, ranges: ranges.into(), nothing: vec![u8::MAX] },
+        source: ScanSource::Keys { index: index.id, ranges: ranges.into(), nothing: vec![u8::MAX] },
         reverse: by_id.is_some_and(|sort| sort.newest_first),
         tail: Tail { prefix, ..Tail::default() },
         cost: 0,
     })
 }
 
-/// The walks over the links of relation fields.
-fn over_links(wanted: PlanRequest<'_>) -> Vec<Plan> {
+/// The scans of the links of relation fields.
+fn over_links(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     let shape = wanted.shape;
     let of_condition = |condition: &Condition| {
         let (Subject::Field(id), Family::Ids, Test::Has(elements)) =
@@ -460,10 +468,10 @@ fn over_links(wanted: PlanRequest<'_>) -> Vec<Plan> {
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && elements.len() == 1);
         let to = elements.iter().map(Value::to_string).collect();
         let name = format!("links({})", name_of(condition.subject, shape));
-        Some(Plan {
+        Some(QueryPlan {
             ordered: by_id.is_some(),
             reverse: by_id.is_some_and(|sort| sort.newest_first),
-            ..Plan::of_few(Source::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
+            ..QueryPlan::of_few(ScanSource::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
         })
     };
     wanted.filter.musts().into_iter().filter_map(of_condition).collect()

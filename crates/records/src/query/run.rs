@@ -1,7 +1,7 @@
 //! Running a plan within its budget.
 
 use super::pick::pick;
-use super::plan::{self, Plan, PlanRequest};
+use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{Budget, Planner};
 use super::scan::points_to;
 use super::types::{Query, Report};
@@ -162,14 +162,14 @@ impl<'a> Visit<'a> {
         Self { shape, filter, sort, keys, spending: Spending::new(planner) }
     }
 
-    fn report(&self, plan: &Plan) -> Report {
+    fn report(&self, plan: &QueryPlan) -> Report {
         Report { plan: plan.name.clone(), uses: plan.uses.clone(), visited: self.spending.rows }
     }
 
     fn run(
         &mut self,
         read: &mut Read,
-        plan: &Plan,
+        plan: &QueryPlan,
         after: Option<&[u8]>,
         first: usize,
         mut each: impl FnMut(ItemRow, Data, Vec<u8>) -> Result<ControlFlow<()>>,

@@ -1,4 +1,4 @@
-//! Ways to come by items: by id, by the keys of an index, by links. All are walks that can be gone on with after any
+//! Ways to come by items: by id, by the keys of an index, by links. All are scans that can be continued after any
 //! place, and each statement here has one shape, so that it is prepared once.
 //!
 //! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
@@ -32,18 +32,18 @@ macro_rules! first {
     }};
 }
 
-/// Where a walk stands: behind this item.
+/// Where a scan stands: behind this item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Its key in the index that is walked; empty where none is.
+    /// Its key in the index that is scanned; empty where none is.
     pub k: Vec<u8>,
     /// The id of the item.
     pub id: i64,
 }
 
-/// What is walked.
+/// What is scanned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ScanSource {
     /// The items of the collection, by id, from the first to the last of these.
     Items {
         /// Those in the trash instead of the live ones.
@@ -55,7 +55,7 @@ pub enum Source {
     Keys {
         /// The id of the index.
         index: IndexId,
-        /// The ranges, in the order in which they are walked.
+        /// The ranges, in the order in which they are scanned.
         ranges: VecDeque<Range>,
         /// Where the keys of items without a value begin, which come last in both directions.
         nothing: Vec<u8>,
@@ -83,7 +83,7 @@ pub enum Source {
 /// A scan.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyScan {
-    source: Source,
+    source: ScanSource,
     reverse: bool,
     after: Option<Place>,
     over: bool,
@@ -92,11 +92,11 @@ pub(crate) struct KeyScan {
 }
 
 impl KeyScan {
-    /// A walk, backwards where `reverse`, from the beginning or behind a place.
-    pub fn new(source: Source, reverse: bool, after: Option<Place>) -> Self {
+    /// A scan, backwards where `reverse`, from the beginning or behind a place.
+    pub fn new(source: ScanSource, reverse: bool, after: Option<Place>) -> Self {
         let twice = match &source {
-            Source::Keys { ranges, .. } => ranges.len() > 1,
-            Source::Links { to, .. } => to.len() > 1,
+            ScanSource::Keys { ranges, .. } => ranges.len() > 1,
+            ScanSource::Links { to, .. } => to.len() > 1,
             _ => false,
         };
         let mut scan = Self { source, reverse, after: None, over: false, seen: twice.then(HashSet::new) };
@@ -108,7 +108,7 @@ impl KeyScan {
 
     /// Drops the ranges that lie before a place.
     fn go_behind(&mut self, place: Place) {
-        if let Source::Items { ids: (from, to), .. } = &mut self.source {
+        if let ScanSource::Items { ids: (from, to), .. } = &mut self.source {
             if self.reverse {
                 *to = (*to).min(place.id.saturating_sub(1));
             } else {
@@ -116,7 +116,7 @@ impl KeyScan {
             }
             return;
         }
-        if let Source::Keys { ranges, nothing, .. } = &mut self.source {
+        if let ScanSource::Keys { ranges, nothing, .. } = &mut self.source {
             let (k, nothing) = (place.k.as_slice(), nothing.as_slice());
             let is_passed = |range: &Range| match (range.from.as_slice() >= nothing, k >= nothing) {
                 (true, false) => false,
@@ -152,7 +152,7 @@ impl KeyScan {
         most: usize,
         only: Option<&HashSet<i64>>,
     ) -> Result<(Vec<(Place, ItemRow)>, usize)> {
-        if let Source::Items { trashed, ids: (from, to) } = &mut self.source {
+        if let ScanSource::Items { trashed, ids: (from, to) } = &mut self.source {
             let rows = items_between(read, shape, *trashed, (*from, *to), self.reverse, most)?;
             self.over = rows.len() < most;
             if let Some(last) = rows.last() {
@@ -201,11 +201,11 @@ impl KeyScan {
     /// Goes on to the next range or target.
     fn leave_range(&mut self) {
         self.over = match &mut self.source {
-            Source::Keys { ranges, .. } => {
+            ScanSource::Keys { ranges, .. } => {
                 ranges.pop_front();
                 ranges.is_empty()
             }
-            Source::Links { to, .. } => {
+            ScanSource::Links { to, .. } => {
                 to.pop_front();
                 to.is_empty()
             }
@@ -218,29 +218,29 @@ impl KeyScan {
         let reverse = self.reverse;
         let after = self.after.as_ref();
         let ids = match &mut self.source {
-            // These are walked with their rows.
-            Source::Items { .. } => Vec::new(),
-            Source::Keys { index, ranges, .. } => {
+            // These are scanned with their rows.
+            ScanSource::Items { .. } => Vec::new(),
+            ScanSource::Keys { index, ranges, .. } => {
                 let Some(range) = ranges.front() else { return Ok(Vec::new()) };
                 return in_range(read, *index, range, after, reverse, most);
             }
-            Source::Links { field, to } => {
+            ScanSource::Links { field, to } => {
                 let Some(target) = to.front() else { return Ok(Vec::new()) };
                 linking(read, shape, *field, target, after.map(|place| place.id), reverse, most)?
             }
-            Source::Unique { index, digest } => item_unique::table
+            ScanSource::Unique { index, digest } => item_unique::table
                 .filter(item_unique::index_id.eq(*index))
                 .filter(item_unique::h.eq(&*digest))
                 .select(item_unique::item_id)
                 .get_results(read.connection())?,
-            Source::External(key) => items::table
+            ScanSource::External(key) => items::table
                 .filter(items::collection_id.eq(shape.collection))
                 .filter(items::external_key.eq(&*key))
                 .filter(items::external_key.is_not_null())
                 .filter(items::trashed_at.is_null())
                 .select(items::id)
                 .get_results(read.connection())?,
-            Source::Ids(ids) => ids.drain(..most.min(ids.len())).collect(),
+            ScanSource::Ids(ids) => ids.drain(..most.min(ids.len())).collect(),
         };
         Ok(ids.into_iter().map(|id| Place { k: Vec::new(), id }).collect())
     }
@@ -375,17 +375,18 @@ pub fn rows(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>>
     }
 }
 
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    n: i64,
+}
+
 /// How many keys an index has in some ranges, counted up to `most`.
 ///
 /// # Errors
 /// When the database fails.
 pub(crate) fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) -> Result<i64> {
     use diesel::sql_types::{BigInt, Binary};
-    #[derive(QueryableByName)]
-    struct Count {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
     let mut total = 0;
     for range in ranges {
         let query = store::Cached(
@@ -412,11 +413,6 @@ pub(crate) fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most
 /// When the database fails.
 pub(crate) fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
     use diesel::sql_types::BigInt;
-    #[derive(QueryableByName)]
-    struct Count {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
     let query = store::Cached(
         diesel::sql_query(
             "SELECT count(*) AS n FROM (SELECT 1 FROM items WHERE collection_id = $1 AND trashed_at IS NULL LIMIT $2) AS counted",

@@ -15,7 +15,7 @@ use store::Tx;
 
 /// A change of an item's values, as a caller asks for it.
 #[derive(Debug, Clone)]
-pub struct Change<'a> {
+pub struct ItemChange<'a> {
     /// The values that the request names.
     pub data: &'a Data,
     /// What becomes of fields that it does not name.
@@ -30,7 +30,7 @@ pub struct Change<'a> {
     pub path: &'a str,
 }
 
-impl Change<'_> {
+impl ItemChange<'_> {
     /// Locks the live item that is to be changed, with the items at the other ends of links that the change makes or
     /// removes.
     ///

@@ -25,7 +25,7 @@ pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Ve
         IndexKind::Single | IndexKind::Composite => {
             let mut out = Vec::with_capacity(24);
             for part in &index.parts {
-                // A single index is walked in both directions, so its one part is never inverted.
+                // A single index is scanned in both directions, so its one part is never inverted.
                 let desc = part.desc && index.kind == IndexKind::Composite;
                 record.push_part(shape, Part { desc, ..*part }, &mut out);
             }
@@ -160,7 +160,7 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
 
 fn duplicate(shape: &Shape, index: &Index, holder: Option<ItemId>) -> Error {
     let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(shape)).collect();
-    let param = format!("data.{}", names.first().copied().unwrap_or_default());
+    let param = shape.param(names.first().copied().unwrap_or_default());
     let (noun, names_text) = (shape.kind.noun, names.join("`, `"));
     let message = format!("Another {noun} has the same value of `{names_text}`, which must be unique.");
     Error::new(Code::DuplicateValue, message)

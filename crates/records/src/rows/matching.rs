@@ -190,7 +190,7 @@ impl Matcher {
         }
         let mut data = Data::new();
         for field in self.fields.iter().filter_map(|id| shape.field_by_id(*id)) {
-            let param = format!("data.{}", field.key);
+            let param = shape.param(&field.key);
             let value = given.get(&field.key).unwrap_or(&Value::Null);
             let value = values::checked(field, value, Some(value), mode)
                 .map_err(|problem| one_error(problem.at(param.clone())))?;

@@ -14,7 +14,7 @@ mod row;
 pub mod values;
 pub mod write;
 
-pub use change::Change;
+pub use change::ItemChange;
 pub use editor::Editor;
 pub(crate) use find::holder_of_key;
 pub use find::{expect_version, find, find_locked, live, lock, locked, refuse_locked};

@@ -24,7 +24,8 @@ pub enum Missing {
 /// itself (numbers, computed fields, times) is kept from `old`; whoever writes the row brings it up to date.
 ///
 /// # Errors
-/// 400 `validation_error`, all mistakes listed, each under `data.<key>` (below `path`, such as `rows[3].`).
+/// 400 `validation_error`, all mistakes listed, each under the [`param`](Shape::param) of its field (below `path`, such
+/// as `rows[3].`).
 pub fn merge(
     shape: &Shape,
     old: Option<&Data>,
@@ -45,7 +46,7 @@ pub fn merge(
             (Some(given), _) => match checked(field, given, stored, mode) {
                 Ok(value) => value,
                 Err(problem) => {
-                    errors.push(problem.at(format!("{path}data.{}", field.key)));
+                    errors.push(problem.at(format!("{path}{}", shape.param(&field.key))));
                     continue;
                 }
             },
@@ -59,7 +60,9 @@ pub fn merge(
                 data.insert(field.key.clone(), value);
             }
             None if field.is_demanded() => {
-                errors.push(Problem::new("required", "is required").at(format!("{path}data.{}", field.key)));
+                errors.push(
+                    Problem::new("required", "is required").at(format!("{path}{}", shape.param(&field.key))),
+                );
             }
             None => {}
         }
@@ -117,7 +120,7 @@ fn unknown(shape: &Shape, key: &str, path: &str) -> FieldError {
     let hint = shape.nearest(key).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let shown: String = key.chars().take(63).collect();
     Problem::new("unknown_field", format!("is not a field of this {}{hint}", shape.noun()))
-        .at(format!("{path}data.{shown}"))
+        .at(format!("{path}{}", shape.param(&shown)))
 }
 
 /// Sets the system fields that a collection shows among its own: when an item was created and changed, and who

@@ -363,7 +363,8 @@ fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
     }
 }
 
-/// Stores all that may change of a row.
+/// Stores all that may change of a row. Listed by column, because every update of an item runs this statement: what never
+/// changes is not written.
 pub fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     let statement = CachedChange(diesel::update(items::table.find(row.id)).set((
         items::collection_id.eq(row.collection_id),

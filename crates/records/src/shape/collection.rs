@@ -1,12 +1,23 @@
-//! Collections as they are stored.
+//! Rows of collections.
 
 use crate::schema::collections;
 use diesel::prelude::*;
 use model::{
     Code, CollectionGroupId, CollectionId, Error, FieldId, JsonText, Result, Timestamp, WorkspaceId,
+    text_enum,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+text_enum! {
+    /// The state of a collection.
+    pub enum CollectionStatus {
+        /// In use.
+        Active = "active",
+        /// Read-only, and left out of lists.
+        Archived = "archived",
+    }
+}
 
 /// A collection as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -24,7 +35,7 @@ pub struct CollectionRow {
     pub color: Option<String>,
     pub primary_field_id: Option<FieldId>,
     pub position: i64,
-    pub status: String,
+    pub status: CollectionStatus,
     pub settings: JsonText,
     pub shape_version: i64,
     pub item_count: i64,
@@ -36,18 +47,15 @@ pub struct CollectionRow {
     pub trashed_at: Option<Timestamp>,
 }
 
-/// What [`CollectionRow::status`] says of a collection that is read-only.
-pub(crate) const ARCHIVED: &str = "archived";
-
 impl CollectionRow {
     /// Refuses a change of a collection that is archived.
     ///
     /// # Errors
     /// `invalid_state`.
     pub fn refuse_archived(&self) -> Result<()> {
-        if self.status == ARCHIVED {
+        if self.status == CollectionStatus::Archived {
             return Err(Error::new(Code::InvalidState, "The collection is archived. Unarchive it first.")
-                .with("details", serde_json::json!({ "state": ARCHIVED })));
+                .with("details", serde_json::json!({ "state": self.status })));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Loading shapes, and keeping them.
 
 use super::{
-    ARCHIVED, CollectionRow, CollectionSettings, FieldRow, Index, IndexRow, IndexStatus, Kind, Shape,
+    CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, Kind, Shape,
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
@@ -27,7 +27,7 @@ const MOST_KEPT: usize = 1_000;
 #[diesel(table_name = collections)]
 struct Stamp {
     shape_version: i64,
-    status: String,
+    status: CollectionStatus,
     settings: model::JsonText,
     primary_field_id: Option<FieldId>,
 }
@@ -107,7 +107,7 @@ pub fn for_write(
             Code::InvalidState,
             "The collection is archived, so its items cannot be changed.",
         )
-        .with("details", serde_json::json!({ "state": ARCHIVED })));
+        .with("details", serde_json::json!({ "state": CollectionStatus::Archived })));
     }
     Ok(shape)
 }
@@ -240,7 +240,7 @@ fn load(
         kind,
         collection,
         version: stamp.shape_version,
-        archived: stamp.status == ARCHIVED,
+        archived: stamp.status == CollectionStatus::Archived,
         settings,
         primary,
         fields: FieldSet::new(kind.set_noun, fields),

@@ -10,8 +10,7 @@ mod load;
 #[cfg(test)]
 pub mod sample;
 
-pub(crate) use collection::ARCHIVED;
-pub use collection::{CollectionRow, CollectionSettings};
+pub use collection::{CollectionRow, CollectionSettings, CollectionStatus};
 pub use field::FieldRow;
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
 pub use load::{
@@ -41,6 +40,8 @@ pub struct Kind {
     /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Their keys begin with
     /// `$`, as no other field's does.
     pub fields: fn() -> Vec<Field>,
+    /// Where a body has the value of the field with this key, such as `data.price`: errors name it so.
+    pub param: fn(key: &str) -> String,
     /// The key of the built-in field whose value is a record's title.
     pub title: Option<&'static str>,
     /// Indexes over built-in fields, each written as a sort: `-$last_seen`. Unique fields have theirs by themselves.
@@ -141,6 +142,11 @@ impl Shape {
     /// Whether the set is there: it is made with the first record.
     pub(crate) fn is_stored(&self) -> bool {
         self.version != UNSTORED
+    }
+
+    /// Where a body has the value of the field with this key.
+    pub fn param(&self, key: &str) -> String {
+        (self.kind.param)(key)
     }
 
     /// The field whose value is an item's title.

@@ -9,6 +9,7 @@ static KIND: Kind = Kind {
     noun: "item",
     set_noun: "collection",
     fields: Vec::new,
+    param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
     print: |_, data, out| out.push_str(data),

@@ -14,7 +14,7 @@ use records::query::QueryParams;
 use records::query::search::Search;
 use records::rows::matching::OnMatch;
 use records::rows::order::{self, Spot};
-use records::rows::{self, Change, Missing};
+use records::rows::{self, ItemChange, Missing};
 use records::shape::{IndexKind, IndexStatus};
 use records::{sets, shape};
 use serde_json::json;
@@ -34,16 +34,16 @@ testkit::on_both! {
     async fn values_are_checked_and_unique(kind: Kind) {
         let (sales, ids) = Sales::with_leads(kind).await;
         let clash = sales.insert(json!({ "$name": "Flo", "$phone": "+4930222" })).await.unwrap_err();
-        assert_eq!((clash.code(), clash.param_name()), (Code::DuplicateValue, Some("data.$phone")));
+        assert_eq!((clash.code(), clash.param_name()), (Code::DuplicateValue, Some("phone")));
         assert_eq!(clash.message(), "Another lead has the same value of `$phone`, which must be unique.");
         assert_eq!(clash.body()["details"]["existing_id"], ids[1].0);
         let wrong = sales.insert(json!({ "$score": "high", "$stage": "gone", "colour": 1 })).await.unwrap_err();
         let params: Vec<String> = wrong.parts().into_iter().map(|part| part.param).collect();
-        assert_eq!(params, ["data.colour", "data.$name", "data.$stage", "data.$score"]);
+        assert_eq!(params, ["custom_fields.colour", "name", "stage", "score"]);
         let id = ids[0];
         let changed = sales.edit(move |tx, editor| {
             let values = data(json!({ "$score": 11, "$phone": null }));
-            let change = Change {
+            let change = ItemChange {
                 data: &values,
                 missing: Missing::Keep,
                 mode: Mode::Strict,

@@ -31,6 +31,7 @@ pub static LEADS: Kind = Kind {
     noun: "lead",
     set_noun: "lead list",
     fields: built_in,
+    param,
     title: Some("$name"),
     indexes: &["$stage,-$score", "-$seen_at"],
     print,
@@ -43,6 +44,7 @@ pub static LATER_LEADS: Kind = Kind {
     noun: "lead",
     set_noun: "lead list",
     fields: later_built_in,
+    param,
     title: Some("$name"),
     indexes: &["$stage,-$score", "-$seen_at", "$score"],
     print,
@@ -63,6 +65,11 @@ fn built_in() -> Vec<Field> {
         Field::built_in(4, "$score", "Score", FieldType::Integer, plain()),
         Field::built_in(5, "$seen_at", "Last seen", FieldType::Datetime, plain()),
     ]
+}
+
+/// Built-in fields stand in the body itself, those of the workspace under `custom_fields`.
+fn param(key: &str) -> String {
+    key.strip_prefix('$').map_or_else(|| format!("custom_fields.{key}"), str::to_owned)
 }
 
 fn print(row: &ItemRow, data: &str, out: &mut String) {

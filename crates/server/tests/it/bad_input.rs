@@ -291,6 +291,10 @@ testkit::on_both! {
             let asking = app.ask("POST", "/runs").key(&key).bytes(content_type, b"{\"input\":\"Hello\"}");
             check(content_type, &asking.send().await, expected);
         }
+        for second in ["text/plain", "application/json"] {
+            let asking = app.ask("POST", "/runs").key(&key).bytes("application/json", b"{\"input\":\"Hello\"}");
+            check(second, &asking.header("content-type", second).send().await, invalid("Content-Type"));
+        }
     }
 
     async fn queries(kind: Kind) {

@@ -6,6 +6,7 @@
     clippy::panic,
     reason = "a test that goes wrong must fail"
 )]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod admin;
 mod answers;

@@ -196,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn encodings_are_told_apart() {
+    fn encodings_are_distinguished() {
         let utf16: Vec<u8> = "name;größe\n1;2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let utf16be: Vec<u8> = "name;größe\n1;2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         let with_mark = [&[0xff, 0xfe][..], &utf16].concat();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_and_delimiters_are_told_apart() {
+    fn formats_and_delimiters_are_distinguished() {
         assert_eq!(format("\n{\"a\": 1}\n"), Format::Jsonl);
         assert_eq!(format("{a},b\n"), Format::Csv);
         assert_eq!(format(""), Format::Csv);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_told_apart_from_rows() {
+    fn headers_are_distinguished_from_rows() {
         let record = |cells: &[&str]| csv::StringRecord::from(cells.to_vec());
         let is = |cells: &[&str]| is_header(&record(cells), |cell| cell == "price");
         assert!(is(&["name", "cost"]));

@@ -370,12 +370,17 @@ pub(super) fn cut(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// A refusal of the collection, told of the columns that it is about.
-pub(super) fn explained(source: &ImportSource, record: &Record, error: &Error) -> Vec<RowProblem> {
+/// A refusal of the collection, with the columns that it is about.
+pub(super) fn explained(
+    shape: &Shape,
+    source: &ImportSource,
+    record: &Record,
+    error: &Error,
+) -> Vec<RowProblem> {
     let listed = error.errors();
     let one = |param: Option<&str>, code: &str, message: &str| {
-        let key = param.map(|param| param.strip_prefix("data.").unwrap_or(param));
-        let column = source.columns.iter().find(|column| column.field_key.as_deref() == key && key.is_some());
+        let is_meant = |key: &str| param.is_some_and(|param| param == key || param == shape.param(key));
+        let column = source.columns.iter().find(|column| column.field_key.as_deref().is_some_and(is_meant));
         RowProblem {
             column: column.map(|column| column.name.clone()),
             code: code.to_owned(),

@@ -150,7 +150,7 @@ fn skip_line(reader: &mut impl BufRead) -> Result<usize> {
 
 /// Records that are written together.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct ReadBatch {
     /// The place before the first record: where the import must stand for this batch to be the next.
     pub(super) from: i64,
     /// The records.
@@ -165,7 +165,7 @@ pub(super) fn batches(
     mut records: Records,
     rows: usize,
     bytes: i64,
-    mut take: impl FnMut(Batch) -> bool,
+    mut take: impl FnMut(ReadBatch) -> bool,
 ) -> Result<()> {
     loop {
         let from = records.place();
@@ -178,7 +178,7 @@ pub(super) fn batches(
         }
         let is_last = batch.is_empty();
         let to = records.place();
-        if is_last || !take(Batch { from, records: batch, to }) {
+        if is_last || !take(ReadBatch { from, records: batch, to }) {
             return Ok(());
         }
     }

@@ -53,7 +53,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Takes records apart.
-    pub(super) fn of(source: &ImportSource, read: reader::Batch) -> Self {
+    pub(super) fn of(source: &ImportSource, read: reader::ReadBatch) -> Self {
         let said = |record| {
             let said = plan::said(source, &record);
             (record, said)
@@ -312,7 +312,8 @@ impl<'a> Stretch<'a> {
         let mut existing = None;
         if let Some(matcher) = &mut self.matcher {
             let wanted = matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
-            let wanted = wanted.map_err(|error| refusal(&self.task.source, record, error))?;
+            let wanted =
+                wanted.map_err(|error| refusal(self.writer.shape, &self.task.source, record, error))?;
             if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
                 return self.matched_earlier();
             }
@@ -347,7 +348,7 @@ impl<'a> Stretch<'a> {
         existing: Option<ItemId>,
     ) -> Result<(Outcome, ItemRow), Refusal> {
         let writer = self.writer;
-        let refused = |error| refusal(&self.task.source, record, error);
+        let refused = |error| refusal(self.writer.shape, &self.task.source, record, error);
         let old = existing.map(|id| locked(tx, writer.shape, id)).transpose().map_err(refused)?;
         let draft = draft(writer.shape, old.as_ref(), said).map_err(refused)?;
         let write = |tx: &mut Tx| match old {
@@ -406,9 +407,9 @@ fn already_there() -> RowProblem {
 }
 
 /// What the collection refuses is the row's fault, anything else is ours.
-fn refusal(source: &ImportSource, record: &Record, error: Error) -> Refusal {
+fn refusal(shape: &Shape, source: &ImportSource, record: &Record, error: Error) -> Refusal {
     if error.code().status() < 500 {
-        Refusal::Row(plan::explained(source, record, &error))
+        Refusal::Row(plan::explained(shape, source, record, &error))
     } else {
         Refusal::Service(error)
     }

@@ -1,4 +1,4 @@
-//! An answer that a server sends in pieces.
+//! Streamed completions of a server.
 
 use super::events::EventReader;
 use super::{ChatUsage, Fault, LARGEST_ANSWER, completion, unreadable};
@@ -99,7 +99,7 @@ impl Answer {
             let why: String = error.to_string().chars().take(300).collect();
             return Err(Fault::Passing(None, format!("it failed half-way: {why}")));
         }
-        // Where a server tells it more than once, it counts up.
+        // Where a server sends it more than once, the last one is the total.
         self.usage = chunk.usage.or(self.usage.take());
         let Some(choice) = chunk.choices.into_iter().flatten().find(|choice| choice.index == 0) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Server-sent events out of bytes, as the HTML standard cuts them.
+//! Parser of server-sent events, as in the HTML standard.
 
 /// The most bytes of one event. A chunk of an answer has some hundred.
 const LARGEST_EVENT: usize = 1 << 20;

@@ -1,7 +1,7 @@
-//! What models refuse that others ask for: learned from their refusals, model by model.
+//! Unsupported parameters of models, learned from their refusals, model by model.
 //!
 //! Reasoning models want `max_completion_tokens` where all other servers know only `max_tokens`, and some take no
-//! temperature. Which ones is not to be told from a name.
+//! temperature. A name does not say which.
 
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Answering: what is decided about each call, and the run that goes on, in one transaction under the run's lock. Of
-//! two people who answer at once one wins.
+//! Answers to approval requests: what is decided about each call, and the run that goes on, in one transaction under
+//! the run's lock. Of two people who answer at once one wins.
 
 use super::super::action::Question;
 use super::super::engine::RunEngine;
@@ -23,7 +23,7 @@ pub(super) struct OpenQuestion {
 
 /// An answer that counts.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Answered {
+pub(super) struct ApprovalResult {
     object: &'static str,
     run_id: RunId,
     /// `approved`, or `refused` where no call may be made.
@@ -54,17 +54,17 @@ impl RunEngine {
     /// # Errors
     /// `not_found`, `invalid_state` where it was answered before, `approval_expired` where nothing is asked any more,
     /// `validation_error` for calls that it is not about.
-    pub(super) async fn answer(&self, asked: QuestionRef, decision: Decision) -> Result<Answered> {
-        let (row, answered) = self.db().write(move |tx| answer_in(tx, &asked, &decision)).await?;
+    pub(super) async fn answer(&self, question: QuestionRef, decision: Decision) -> Result<ApprovalResult> {
+        let (row, answered) = self.db().write(move |tx| answer_in(tx, &question, &decision)).await?;
         tracing::debug!(run_id = %row.id, "a run goes on after an answer");
         self.resume_beside(row);
         Ok(answered)
     }
 }
 
-fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(RunRow, Answered)> {
-    let row = runs::locked(tx, asked.workspace, &asked.run)?;
-    let open = open_question(tx, &row, asked)?;
+fn answer_in(tx: &mut Tx, question: &QuestionRef, decision: &Decision) -> Result<(RunRow, ApprovalResult)> {
+    let row = runs::locked(tx, question.workspace, &question.run)?;
+    let open = open_question(tx, &row, question)?;
     let now = tx.now();
     let verdicts = decision.verdicts(&open.calls)?;
     let is_approved = verdicts.contains(&Verdict::Approved);
@@ -86,7 +86,7 @@ fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(R
     options.handed_over += 1;
     options.questions.waited_ms += now.millis() - open.question.asked_at.millis();
     let row = queries::go_on_answered(tx, &row, &options)?;
-    let answered = Answered {
+    let answered = ApprovalResult {
         object: "approval",
         run_id: row.id.clone(),
         decision: if is_approved { Verdict::Approved } else { Verdict::Refused },
@@ -101,17 +101,17 @@ fn answer_in(tx: &mut Tx, asked: &QuestionRef, decision: &Decision) -> Result<(R
 ///
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
-pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) -> Result<OpenQuestion> {
+pub(super) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef) -> Result<OpenQuestion> {
     let status = row.status;
-    let question = row.options()?.questions.open.filter(|question| question.from == asked.from);
+    let question = row.options()?.questions.open.filter(|question| question.from == wanted.from);
     if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {
         if question.expires_at() <= read.now() {
             return Err(expired());
         }
-        let calls = queries::asked_steps(read, row.workspace_id, &[&row.id])?;
+        let calls = queries::steps_requiring_action(read, row.workspace_id, &[&row.id])?;
         return Ok(OpenQuestion { question, calls });
     }
-    let first = queries::step_at(read, row.workspace_id, &row.id, asked.from)?;
+    let first = queries::step_at(read, row.workspace_id, &row.id, wanted.from)?;
     if first.is_some_and(|step| was_answered(&step)) {
         let message = "The approval request was already answered. The first answer counts.";
         return Err(Error::new(Code::InvalidState, message));
@@ -124,7 +124,7 @@ pub(super) fn open_question(read: &mut Read, row: &RunRow, asked: &QuestionRef) 
 }
 
 fn was_answered(step: &StepRow) -> bool {
-    !matches!(step.status, StepStatus::Asked | StepStatus::Cancelled)
+    !matches!(step.status, StepStatus::RequiresAction | StepStatus::Cancelled)
         || step.tool_input().is_some_and(|input| input.approval.is_some())
 }
 

@@ -1,4 +1,4 @@
-//! Asking: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
+//! Approval requests: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
 
 use super::super::action::Question;
 use super::super::ending::{Ended, Ending};
@@ -35,7 +35,7 @@ impl RunEngine {
 
 /// `None`: the run was ended by somebody else, or taken over.
 fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
-    let first = work.pending.iter().find(|step| step.status == StepStatus::Asked);
+    let first = work.pending.iter().find(|step| step.status == StepStatus::RequiresAction);
     let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;
     let question = Question { from: first.position, asked_at: tx.now() };
     let mut options = work.row.options()?;
@@ -46,8 +46,8 @@ fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
     for step in work.pending.iter().filter(|step| step.status == StepStatus::Approved) {
         queries::decide_step(tx, step)?;
     }
-    let asked = work.pending.iter().filter(|step| step.status == StepStatus::Asked);
-    let event = RunEvent::of_waiting(&row, asked, question.expires_at());
+    let open = work.pending.iter().filter(|step| step.status == StepStatus::RequiresAction);
+    let event = RunEvent::of_waiting(&row, open, question.expires_at());
     tx.emit(row.workspace_id, &cause_of(&row)?, row.livemode, &event)?;
     Ok(Some(row))
 }

@@ -1,4 +1,4 @@
-//! What a person decided, as it was sent: as JSON by programs, as a form by the page.
+//! Decisions of people, as JSON from programs or as a form from the page.
 
 use super::super::rows::{StepRow, Verdict};
 use model::{Error, Result};

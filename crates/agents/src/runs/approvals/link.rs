@@ -1,4 +1,4 @@
-//! The links under which people answer: which question of which run, signed. They are made when somebody asks for one
+//! Signed links under which people answer: which question of which run, signed. They are made when somebody asks for one
 //! and stored nowhere.
 
 use super::super::engine::RunEngine;
@@ -25,8 +25,8 @@ pub(super) struct QuestionRef {
 
 impl RunEngine {
     /// The link under which a question is answered.
-    pub(super) fn approval_url(&self, asked: &QuestionRef) -> String {
-        let text = format!("{}.{}.{}", asked.workspace, asked.run, asked.from);
+    pub(super) fn approval_url(&self, question: &QuestionRef) -> String {
+        let text = format!("{}.{}.{}", question.workspace, question.run, question.from);
         let signature = URL_SAFE_NO_PAD.encode(self.0.parts.seal.sign(PLACE, &text));
         format!("{}{PREFIX}{text}.{signature}", self.0.parts.base_url)
     }

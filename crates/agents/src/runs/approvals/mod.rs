@@ -1,4 +1,4 @@
-//! Calls that a person must allow.
+//! Approvals: tool calls that a person must allow.
 //!
 //! A tool says whether its calls need a person. Where a model asks for such calls, the others of the same answer are
 //! made, then the run waits as `requires_action` and its worker ends: nothing of it lives in memory. The question is
@@ -46,7 +46,7 @@ impl RunEngine {
         let workspace = row.workspace_id;
         let (mut run, question) = with_question(row)?;
         if let Some(question) = question {
-            let steps = queries::asked_steps(read, workspace, &[&run.id])?;
+            let steps = queries::steps_requiring_action(read, workspace, &[&run.id])?;
             let calls = steps.iter().map(required_call).collect();
             let link =
                 || self.approval_url(&QuestionRef { workspace, run: run.id.clone(), from: question.from });
@@ -61,8 +61,11 @@ pub(super) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<R
     let shown = rows.into_iter().map(with_question).collect::<Result<Vec<_>>>()?;
     let waiting: Vec<&RunId> =
         shown.iter().filter(|(_, question)| question.is_some()).map(|(run, _)| &run.id).collect();
-    let steps =
-        if waiting.is_empty() { Vec::new() } else { queries::asked_steps(read, workspace, &waiting)? };
+    let steps = if waiting.is_empty() {
+        Vec::new()
+    } else {
+        queries::steps_requiring_action(read, workspace, &waiting)?
+    };
     let mut calls: HashMap<RunId, Vec<RequiredCall>> = HashMap::new();
     for step in &steps {
         calls.entry(step.run_id.clone()).or_default().push(required_call(step));

@@ -1,8 +1,8 @@
-//! The page on which a person decides. It has no script and needs nothing but itself.
+//! HTML page on which a person decides. It has no script and loads nothing.
 
 use super::super::model::RunRow;
 use super::super::rows::{StepRow, Verdict};
-use super::answer::{Answered, OpenQuestion};
+use super::answer::{ApprovalResult, OpenQuestion};
 use super::decision::LONGEST_NOTE;
 use crate::agents::{HttpTool, ToolRow};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -124,7 +124,7 @@ fn call_view(call: &CallView) -> Markup {
 }
 
 /// What is said after an answer.
-pub(super) fn accepted(answered: &Answered) -> Markup {
+pub(super) fn accepted(answered: &ApprovalResult) -> Markup {
     let title = if answered.decision == Verdict::Approved { "Approved" } else { "Refused" };
     let content = html! {
         h1 { (title) }

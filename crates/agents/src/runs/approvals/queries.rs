@@ -1,4 +1,4 @@
-//! Questions in the database.
+//! Queries of open questions.
 
 use super::super::model::{RunOptions, RunRow, RunStatus};
 use super::super::queries::LEASE_SECONDS;
@@ -48,11 +48,15 @@ pub(super) fn go_on_answered(tx: &mut Tx, row: &RunRow, options: &RunOptions) ->
 }
 
 /// The calls that runs ask people about, in their order.
-pub(super) fn asked_steps(read: &mut Read, workspace: WorkspaceId, runs: &[&RunId]) -> Result<Vec<StepRow>> {
+pub(super) fn steps_requiring_action(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    runs: &[&RunId],
+) -> Result<Vec<StepRow>> {
     Ok(run_steps::table
         .filter(run_steps::run_id.eq_any(runs.iter().copied()))
         .filter(run_steps::workspace_id.eq(workspace))
-        .filter(run_steps::status.eq(StepStatus::Asked))
+        .filter(run_steps::status.eq(StepStatus::RequiresAction))
         .order((run_steps::run_id.asc(), run_steps::position.asc()))
         .load(read.connection())?)
 }

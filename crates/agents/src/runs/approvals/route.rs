@@ -3,7 +3,7 @@
 
 use super::super::engine::RunEngine;
 use super::super::queries as runs;
-use super::answer::{Answered, open_question};
+use super::answer::{ApprovalResult, open_question};
 use super::decision::Decision;
 use super::link::{PREFIX, QuestionRef};
 use super::page::{self, View};
@@ -90,12 +90,12 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
         "POST" => true,
         _ => return Err(Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST are allowed.")),
     };
-    let asked = engine.read_link(&request.rest).ok_or_else(nothing)?;
-    if engine.0.parts.directory.is_cut(asked.workspace).await? {
+    let question = engine.read_link(&request.rest).ok_or_else(nothing)?;
+    if engine.0.parts.directory.is_cut(question.workspace).await? {
         return Err(Error::new(Code::WorkspaceBlocked, "The workspace is blocked."));
     }
     if !is_answer {
-        let view = engine.db().read(move |read| view(read, &asked)).await?;
+        let view = engine.db().read(move |read| view(read, &question)).await?;
         return Ok(html(200, page::question(&view)));
     }
     let decision = match form {
@@ -106,15 +106,15 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
             return Err(Error::new(Code::UnsupportedMediaType, message));
         }
     };
-    let answered = engine.answer(asked, decision).await?;
+    let answered = engine.answer(question, decision).await?;
     Ok(accepted(&answered, form))
 }
 
 /// What a person sees who has to decide.
-fn view(read: &mut Read, asked: &QuestionRef) -> Result<View> {
-    let row = runs::by_id(read, asked.workspace, &asked.run)
+fn view(read: &mut Read, question: &QuestionRef) -> Result<View> {
+    let row = runs::by_id(read, question.workspace, &question.run)
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
-    let open = open_question(read, &row, asked)?;
+    let open = open_question(read, &row, question)?;
     let (agent, tools) = agents::version_named(read, row.workspace_id, row.agent_id, row.agent_version)?;
     let workspace = auth::workspaces::by_id(read, row.workspace_id)?.name;
     View::new(workspace, agent, &row, &open, &tools)
@@ -124,7 +124,7 @@ fn nothing() -> Error {
     Error::new(Code::NotFound, "There is no approval request at this URL.")
 }
 
-fn accepted(answered: &Answered, form: Form) -> RawAnswer {
+fn accepted(answered: &ApprovalResult, form: Form) -> RawAnswer {
     if form == Form::Json {
         json(200, &json!({ "success": true, "data": answered }))
     } else {
@@ -150,7 +150,7 @@ fn json(status: u16, body: &impl Serialize) -> RawAnswer {
     RawAnswer::status(status).body("application/json", serde_json::to_vec(body).unwrap_or_default())
 }
 
-/// The page loads and runs nothing, shows up in no frame, index or cache, and tells nobody where it was.
+/// The page loads and runs nothing, shows up in no frame, index or cache, and sends no referrer.
 fn guarded(answer: RawAnswer) -> RawAnswer {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; \
         base-uri 'none'";

@@ -3,47 +3,28 @@
 use diesel::prelude::*;
 use fields::filter::FilterTree;
 use fields::saved::SavedQuery;
-use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId};
+use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId, text_enum};
 use records::schema::collection_views;
 use records::shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// How a user interface shows the items of a view. It does not affect which items the view contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ViewKind {
-    /// A table.
-    #[default]
-    Grid,
-    /// Columns of cards, one for each group.
-    Board,
-    /// Days with items on them.
-    Calendar,
-    /// Cards with pictures.
-    Gallery,
-    /// Lines.
-    List,
-}
-
-impl ViewKind {
-    /// The word in the database and on the wire.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Grid => "grid",
-            Self::Board => "board",
-            Self::Calendar => "calendar",
-            Self::Gallery => "gallery",
-            Self::List => "list",
-        }
-    }
-
-    fn parse(text: &str) -> Result<Self> {
-        [Self::Grid, Self::Board, Self::Calendar, Self::Gallery, Self::List]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| model::Error::internal(format!("a view has the unknown type {text}")))
+text_enum! {
+    /// How a user interface shows the items of a view. It does not affect which items the view contains.
+    #[derive(Default)]
+    pub enum ViewKind {
+        /// A table.
+        #[default]
+        Grid = "grid",
+        /// Columns of cards, one for each group.
+        Board = "board",
+        /// Days with items on them.
+        Calendar = "calendar",
+        /// Cards with pictures.
+        Gallery = "gallery",
+        /// Lines.
+        List = "list",
     }
 }
 
@@ -195,7 +176,7 @@ pub(super) struct Settings {
 }
 
 /// A view as it is stored.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, Queryable, Selectable, AsChangeset)]
 #[diesel(table_name = collection_views)]
 pub(super) struct ViewRow {
     pub(super) id: ViewId,
@@ -203,7 +184,7 @@ pub(super) struct ViewRow {
     pub(super) collection_id: CollectionId,
     pub(super) name: String,
     pub(super) name_key: String,
-    pub(super) kind: String,
+    pub(super) kind: ViewKind,
     pub(super) settings: JsonText,
     pub(super) is_default: bool,
     pub(super) locked: bool,
@@ -229,7 +210,7 @@ impl ViewRow {
             object: "view",
             collection_id: self.collection_id,
             name: self.name.clone(),
-            kind: ViewKind::parse(&self.kind)?,
+            kind: self.kind,
             filter_tree: text.filter_tree,
             sort: text.sort,
             visible_fields: text.visible_fields,

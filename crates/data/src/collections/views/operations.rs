@@ -83,7 +83,7 @@ pub fn create(
         collection_id: collection,
         name: name.to_owned(),
         name_key: text::fold(name),
-        kind: new.kind.unwrap_or_default().as_str().to_owned(),
+        kind: new.kind.unwrap_or_default(),
         settings: JsonText::of(&settings),
         is_default: new.is_default,
         locked: new.locked,
@@ -192,7 +192,7 @@ pub fn update_view(
         let views = queries::all(tx, &shape)?;
         queries::refuse_taken_name(&views, &next.name, Some(view_id))?;
     }
-    next.kind = patch.kind.unwrap_or(before.kind).as_str().to_owned();
+    next.kind = patch.kind.unwrap_or(before.kind);
     next.is_default = patch.is_default.unwrap_or(row.is_default);
     next.locked = patch.locked.unwrap_or(row.locked);
     next.position = patch.position.unwrap_or(row.position);

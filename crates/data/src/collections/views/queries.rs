@@ -74,7 +74,7 @@ pub(super) fn insert(tx: &mut Tx, shape: &Shape, row: &ViewRow) -> Result<ViewRo
         collection_views::collection_id.eq(shape.collection),
         collection_views::name.eq(&row.name),
         collection_views::name_key.eq(&row.name_key),
-        collection_views::kind.eq(&row.kind),
+        collection_views::kind.eq(row.kind),
         collection_views::settings.eq(&row.settings),
         collection_views::is_default.eq(row.is_default),
         collection_views::locked.eq(row.locked),
@@ -90,19 +90,7 @@ pub(super) fn insert(tx: &mut Tx, shape: &Shape, row: &ViewRow) -> Result<ViewRo
 }
 
 pub(super) fn store(tx: &mut Tx, row: &ViewRow) -> Result<()> {
-    diesel::update(collection_views::table.find(row.id))
-        .set((
-            collection_views::name.eq(&row.name),
-            collection_views::name_key.eq(&row.name_key),
-            collection_views::kind.eq(&row.kind),
-            collection_views::settings.eq(&row.settings),
-            collection_views::is_default.eq(row.is_default),
-            collection_views::locked.eq(row.locked),
-            collection_views::position.eq(row.position),
-            collection_views::version.eq(row.version),
-            collection_views::updated_at.eq(row.updated_at),
-        ))
-        .execute(tx.connection())?;
+    diesel::update(collection_views::table.find(row.id)).set(row).execute(tx.connection())?;
     Ok(())
 }
 

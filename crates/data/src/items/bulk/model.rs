@@ -6,7 +6,7 @@ use model::{Error, ItemId, Patch, Result};
 use operation::{Describe, ExpectedVersion, FromInput, Input};
 use records::bulk::{BulkMode, Row};
 use records::rows::matching::OnMatch;
-use records::rows::{Change, Missing};
+use records::rows::{ItemChange, Missing};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -146,8 +146,8 @@ impl BulkRow {
 
 impl BulkChange {
     /// The change as the engine takes it, and the item that it is for.
-    pub(super) fn change(&self, mode: Mode) -> (ItemId, Change<'_>) {
-        let change = Change {
+    pub(super) fn change(&self, mode: Mode) -> (ItemId, ItemChange<'_>) {
+        let change = ItemChange {
             data: &self.data,
             missing: Missing::Keep,
             mode,

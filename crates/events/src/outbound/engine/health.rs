@@ -1,6 +1,8 @@
-//! How an endpoint does: the breaker, the early warning, and the end of patience.
+//! Health of endpoints: the circuit breaker, the early warning, and when an endpoint is disabled.
 
 use super::schedule;
+use crate::schema::webhook_queues;
+use diesel::prelude::*;
 use model::{Random, Timestamp};
 
 /// So many failures in a row open the breaker.
@@ -13,8 +15,9 @@ const WARNING_MS: i64 = PATIENCE_MS / 2;
 /// The most requests to one endpoint at a time.
 pub(crate) const ABREAST: usize = 10;
 
-/// What an endpoint's last attempts say about it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What an endpoint's last attempts say about it. Written as it is into its queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Queryable, Selectable, AsChangeset)]
+#[diesel(table_name = webhook_queues, treat_none_as_null = true)]
 pub(crate) struct Health {
     /// Failures since the last success.
     pub(crate) failures: i64,
@@ -28,7 +31,7 @@ pub(crate) struct Health {
     pub(crate) warned_at: Option<Timestamp>,
 }
 
-/// What has to be told of an endpoint.
+/// What follows from a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// It has failed for half of our patience.

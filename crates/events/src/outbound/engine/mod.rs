@@ -1,4 +1,4 @@
-//! The engine that delivers: every process runs one, and they share the endpoints by leases.
+//! Delivery engine: every process runs one, and they share the endpoints by leases.
 //!
 //! One task holds what is ours in memory and takes turns ([`turn`]): between two of them it sends what is loaded, up to
 //! its limits, and collects what comes of it. The transactions of turns thus carry many deliveries when there are many.
@@ -8,6 +8,8 @@
 //! back after a slice of its backlog.
 
 mod health;
+mod load;
+mod rows;
 mod schedule;
 mod send;
 mod settle;
@@ -15,21 +17,20 @@ mod state;
 mod turn;
 
 pub(crate) use health::Health;
-pub(crate) use send::{Attempt, Letter, Target, send};
-pub(crate) use settle::{Finished, Verdict, keep_attempt};
+pub(crate) use rows::{Finished, Verdict};
+pub(crate) use send::{Attempt, Message, Target, send};
+pub(crate) use settle::keep_attempt;
+pub(crate) use state::Parts;
 
 use super::closing;
 use super::metrics::DeliveryMetrics;
-use crate::log::{Catalogue, Sequencer};
-use auth::Seal;
-use egress::Connector;
+use crate::log::Sequencer;
 use model::{Result, WebhookEndpointId, WorkspaceId};
 use prometheus::core::Collector;
 use state::State;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Db, Tx};
-use tokio::sync::Notify;
+use store::Tx;
 use tokio_util::sync::CancellationToken;
 use turn::turn;
 
@@ -37,15 +38,6 @@ use turn::turn;
 const POLL: Duration = Duration::from_millis(500);
 /// The same while it holds endpoints: others may add to their queues.
 const POLL_HOLDING: Duration = Duration::from_millis(100);
-
-/// What an engine works with.
-pub(crate) struct Parts {
-    pub(crate) db: Db,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) connector: Arc<Connector>,
-    pub(crate) seal: Arc<Seal>,
-    pub(crate) wake: Arc<Notify>,
-}
 
 /// Delivers events. Cheap to clone; [`Deliveries::start`] makes it work.
 #[derive(Clone)]
@@ -106,19 +98,19 @@ impl Deliveries {
     }
 
     async fn take_turn(&self, state: &mut State) -> Result<()> {
-        let orders = Arc::new(state.orders());
-        let (given, catalogue) = (orders.clone(), self.parts.catalogue.clone());
+        let input = Arc::new(state.input());
+        let (given, catalogue) = (input.clone(), self.parts.catalogue.clone());
         let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
         match result {
-            Ok(mut report) => {
-                self.metrics.count(&orders.finished);
-                let lapsed = std::mem::take(&mut report.lapsed);
-                state.apply(report);
+            Ok(mut result) => {
+                self.metrics.count(&input.finished);
+                let lapsed = std::mem::take(&mut result.lapsed);
+                state.apply(result);
                 self.close(lapsed).await;
                 Ok(())
             }
             Err(error) => {
-                state.put_back(orders);
+                state.put_back(input);
                 Err(error)
             }
         }

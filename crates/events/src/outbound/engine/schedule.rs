@@ -1,4 +1,4 @@
-//! When an attempt is made again (decision 24), and for how long an endpoint that fails is left alone.
+//! Schedule of retries (decision 24), and of the pauses of an endpoint that fails.
 
 use model::{Random, Timestamp};
 
@@ -37,6 +37,11 @@ fn jittered(wait: i64, random: &dyn Random) -> i64 {
     random.fill(&mut bytes);
     let part = i64::from(u16::from_be_bytes(bytes)); // 0 to 65535
     wait + wait * JITTER / 100 * (2 * part - 65_535) / 65_535
+}
+
+/// How many of `most` deliveries an endpoint with this many requests per second can use.
+pub(crate) fn pace_limit(rate: Option<i64>, most: usize) -> usize {
+    rate.map_or(most, |rate| usize::try_from(rate).unwrap_or(1).min(most))
 }
 
 /// What a `Retry-After` header asks for, in milliseconds from `now`: seconds, or a date.

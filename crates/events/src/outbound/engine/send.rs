@@ -1,4 +1,4 @@
-//! One attempt: the request, and what came of it.
+//! Attempts: the HTTP request of a delivery, and its result.
 
 use super::super::check;
 use super::super::model::{EndpointRow, Headers, Payload};
@@ -54,7 +54,7 @@ impl Target {
 
 /// What one attempt sends.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct Message {
     pub(crate) delivery: DeliveryId,
     pub(crate) event: EventId,
     /// Which attempt this is, from 1.
@@ -102,9 +102,14 @@ impl Attempt {
     }
 }
 
-/// Sends a letter and tells what came of it. Never fails: whatever happens is an attempt.
-pub(crate) async fn send(connector: &Connector, target: &Target, letter: Letter, now: Timestamp) -> Attempt {
-    let headers = headers(target, &letter, now);
+/// Sends a message and reports what came of it. Never fails: whatever happens is an attempt.
+pub(crate) async fn send(
+    connector: &Connector,
+    target: &Target,
+    message: Message,
+    now: Timestamp,
+) -> Attempt {
+    let headers = headers(target, &message, now);
     let shown: Map<String, Value> = headers
         .iter()
         .map(|(name, value)| {
@@ -112,7 +117,7 @@ pub(crate) async fn send(connector: &Connector, target: &Target, letter: Letter,
             (name.clone(), if hidden { "…".into() } else { value.clone().into() })
         })
         .collect();
-    let mut request = Request::post(target.url.clone(), letter.body).limits(Limits {
+    let mut request = Request::post(target.url.clone(), message.body).limits(Limits {
         connect: CONNECT,
         total: TOTAL,
         max_response_bytes: MOST_READ,
@@ -160,9 +165,9 @@ pub(crate) async fn send(connector: &Connector, target: &Target, letter: Letter,
     }
 }
 
-fn headers(target: &Target, letter: &Letter, now: Timestamp) -> Vec<(String, String)> {
-    let (id, timestamp) = (letter.event.as_str(), now.seconds());
-    let signature = signatures(target.signers(now), id, timestamp, &letter.body);
+fn headers(target: &Target, message: &Message, now: Timestamp) -> Vec<(String, String)> {
+    let (id, timestamp) = (message.event.as_str(), now.seconds());
+    let signature = signatures(target.signers(now), id, timestamp, &message.body);
     let ours = [
         ("content-type", "application/json".to_owned()),
         ("user-agent", "svc-webhooks/1".to_owned()),
@@ -171,9 +176,9 @@ fn headers(target: &Target, letter: &Letter, now: Timestamp) -> Vec<(String, Str
         ("webhook-signature", signature.clone()),
         ("x-svc-signature", signature),
         ("x-svc-event-id", id.to_owned()),
-        ("x-svc-delivery-id", letter.delivery.to_string()),
+        ("x-svc-delivery-id", message.delivery.to_string()),
         ("x-svc-timestamp", timestamp.to_string()),
-        ("x-svc-attempt", letter.attempt.to_string()),
+        ("x-svc-attempt", message.attempt.to_string()),
     ];
     let own = target.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     ours.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(own).collect()

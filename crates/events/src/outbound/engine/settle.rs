@@ -1,52 +1,21 @@
-//! Writing down what attempts came to.
+//! Results of attempts, written to the database.
 
-use super::super::deliveries::Status;
+use super::super::queues::release_lane;
+use super::super::rows::Status;
 use super::super::size::count_attempts;
+use super::rows::{Finished, Verdict};
 use super::send::Attempt;
 use crate::log::hour;
 use crate::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
-use model::{DeliveryId, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{DeliveryId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{AnyConnection, Tx, each};
 
-/// A delivery that is loaded to be sent.
-#[derive(Debug, Clone)]
-pub(crate) struct Parcel {
-    pub(crate) number: i64,
-    pub(crate) id: DeliveryId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) endpoint_id: WebhookEndpointId,
-    pub(crate) event_id: EventId,
-    pub(crate) livemode: bool,
-    pub(crate) lane: Option<String>,
-    /// Attempts before this one.
-    pub(crate) attempts: i64,
-    pub(crate) first_attempt_at: Option<Timestamp>,
-    pub(crate) body: String,
-}
-
-/// What becomes of a delivery after an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Succeeded,
-    /// It is tried again then.
-    Retry(Timestamp),
-    Failed,
-}
-
-/// An attempt that was made.
-#[derive(Debug, Clone)]
-pub(crate) struct Finished {
-    pub(crate) parcel: Parcel,
-    pub(crate) attempt: Attempt,
-    pub(crate) verdict: Verdict,
-}
-
 #[derive(Insertable)]
 #[diesel(table_name = webhook_attempts)]
-struct AttemptRow<'a> {
+struct NewAttempt<'a> {
     delivery_id: &'a DeliveryId,
     n: i64,
     workspace_id: WorkspaceId,
@@ -59,7 +28,7 @@ struct AttemptRow<'a> {
     response_body: Option<&'a str>,
 }
 
-impl<'a> AttemptRow<'a> {
+impl<'a> NewAttempt<'a> {
     fn new(id: &'a DeliveryId, n: i64, workspace_id: WorkspaceId, attempt: &'a Attempt) -> Self {
         Self {
             delivery_id: id,
@@ -84,7 +53,7 @@ pub(crate) fn keep_attempt(
     workspace: WorkspaceId,
     attempt: &Attempt,
 ) -> Result<()> {
-    let row = AttemptRow::new(id, n, workspace, attempt);
+    let row = NewAttempt::new(id, n, workspace, attempt);
     diesel::insert_into(webhook_attempts::table).values(row).execute(tx.connection())?;
     count_attempts(tx, std::iter::once((workspace, attempt)));
     Ok(())
@@ -100,7 +69,7 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     let succeeded: Vec<i64> = finished
         .iter()
         .filter(|done| done.verdict == Verdict::Succeeded)
-        .map(|done| done.parcel.number)
+        .map(|done| done.delivery.number)
         .collect();
     if !succeeded.is_empty() {
         each!(tx.connection(), |connection| diesel::update(
@@ -119,13 +88,13 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             Verdict::Retry(at) => (Status::Pending, Some(at), None),
             _ => (Status::Failed, None, Some(now)),
         };
-        diesel::update(webhook_deliveries::table.find(done.parcel.number))
+        diesel::update(webhook_deliveries::table.find(done.delivery.number))
             .set((
                 webhook_deliveries::status.eq(status),
                 webhook_deliveries::due_at.eq(due),
-                webhook_deliveries::attempts.eq(done.parcel.attempts + 1),
+                webhook_deliveries::attempts.eq(done.delivery.attempts + 1),
                 webhook_deliveries::first_attempt_at
-                    .eq(Some(done.parcel.first_attempt_at.unwrap_or(done.attempt.at))),
+                    .eq(Some(done.delivery.first_attempt_at.unwrap_or(done.attempt.at))),
                 webhook_deliveries::ended_at.eq(ended),
             ))
             .execute(tx.connection())?;
@@ -133,20 +102,20 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     let lanes: BTreeSet<(&WebhookEndpointId, &str)> = finished
         .iter()
         .filter(|done| !matches!(done.verdict, Verdict::Retry(_)))
-        .filter_map(|done| Some((&done.parcel.endpoint_id, done.parcel.lane.as_deref()?)))
+        .filter_map(|done| Some((&done.delivery.endpoint_id, done.delivery.lane.as_deref()?)))
         .collect();
     for (endpoint, lane) in lanes {
-        let_next_go(tx, endpoint, lane)?;
+        release_lane(tx, endpoint, lane)?;
     }
     count(tx, finished)
 }
 
 fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
-    let rows: Vec<AttemptRow<'_>> = finished
+    let rows: Vec<NewAttempt<'_>> = finished
         .iter()
         .map(|done| {
-            let parcel = &done.parcel;
-            AttemptRow::new(&parcel.id, parcel.attempts + 1, parcel.workspace_id, &done.attempt)
+            let delivery = &done.delivery;
+            NewAttempt::new(&delivery.id, delivery.attempts + 1, delivery.workspace_id, &done.attempt)
         })
         .collect();
     match tx.connection() {
@@ -165,29 +134,7 @@ fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             }
         }
     }
-    count_attempts(tx, finished.iter().map(|done| (done.parcel.workspace_id, &done.attempt)));
-    Ok(())
-}
-
-/// Makes the first open delivery of a lane due.
-pub(crate) fn let_next_go(tx: &mut Tx, endpoint: &WebhookEndpointId, lane: &str) -> Result<()> {
-    let now = tx.now();
-    let next: Option<(i64, Status, Option<Timestamp>)> = webhook_deliveries::table
-        .filter(webhook_deliveries::endpoint_id.eq(endpoint))
-        .filter(webhook_deliveries::lane.eq(lane))
-        .filter(webhook_deliveries::ended_at.is_null())
-        .order(webhook_deliveries::number)
-        .select((webhook_deliveries::number, webhook_deliveries::status, webhook_deliveries::due_at))
-        .limit(1)
-        .get_result(tx.connection())
-        .optional()?;
-    if let Some((number, status, None)) = next
-        && status == Status::Pending
-    {
-        diesel::update(webhook_deliveries::table.find(number))
-            .set(webhook_deliveries::due_at.eq(now))
-            .execute(tx.connection())?;
-    }
+    count_attempts(tx, finished.iter().map(|done| (done.delivery.workspace_id, &done.attempt)));
     Ok(())
 }
 
@@ -195,7 +142,7 @@ pub(crate) fn let_next_go(tx: &mut Tx, endpoint: &WebhookEndpointId, lane: &str)
 fn count(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     let mut counts: BTreeMap<(&WebhookEndpointId, i64), (i64, i64)> = BTreeMap::new();
     for done in finished {
-        let key = (&done.parcel.endpoint_id, hour(done.attempt.at).millis());
+        let key = (&done.delivery.endpoint_id, hour(done.attempt.at).millis());
         let count = counts.entry(key).or_default();
         if done.attempt.succeeded() { count.0 += 1 } else { count.1 += 1 }
     }

@@ -1,17 +1,24 @@
-//! What an engine has in its hands: the endpoints that it holds, what is loaded for them, and what is on its way.
+//! State of the delivery engine in memory: the endpoints that it holds, what is loaded for them, and what is on its way.
 
 use super::super::model::DisabledReason;
 use super::health::{ABREAST, Health, Notice};
-use super::settle::{Finished, Parcel, Verdict};
-use super::turn::{AHEAD, Held, LOADED, Orders, Report, WORKSPACE_LOADED, pace_limit};
-use super::{Letter, Parts, Target, schedule, send};
+use super::rows::{
+    AHEAD, Finished, Held, LOADED, LoadedDelivery, TurnInput, TurnResult, Verdict, WORKSPACE_LOADED,
+};
+use super::schedule::{self, pace_limit};
+use super::send::{Attempt, Message, Target, send};
+use crate::log::Catalogue;
 use crate::outbound::model::EndpointRow;
+use auth::Seal;
+use egress::Connector;
 use futures::FutureExt;
 use model::{Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Db;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// The most requests on their way, over all endpoints and for one workspace.
@@ -23,6 +30,15 @@ const SLICE_MS: i64 = 2000;
 /// An entity's failing delivery holds the later ones back for so long.
 const LANE_PATIENCE_MS: i64 = 3_600_000;
 
+/// What an engine works with.
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) seal: Arc<Seal>,
+    pub(crate) wake: Arc<Notify>,
+}
+
 struct Hold {
     target: Arc<Target>,
     epoch: i64,
@@ -33,7 +49,7 @@ struct Hold {
     closed: bool,
     /// One order for all of it, so nothing steps aside.
     strict: bool,
-    loaded: VecDeque<Parcel>,
+    loaded: VecDeque<LoadedDelivery>,
     on_wire: usize,
     claimed_at: Timestamp,
     /// Loaded since then.
@@ -49,9 +65,9 @@ impl Hold {
 }
 
 /// An attempt that came back.
-struct Back {
-    parcel: Parcel,
-    attempt: super::Attempt,
+struct Completed {
+    delivery: LoadedDelivery,
+    attempt: Attempt,
     /// The epoch of the endpoint when it was sent.
     epoch: i64,
 }
@@ -59,7 +75,7 @@ struct Back {
 pub(super) struct State {
     parts: Arc<Parts>,
     holds: BTreeMap<WebhookEndpointId, Hold>,
-    sending: JoinSet<Back>,
+    sending: JoinSet<Completed>,
     finished: Vec<Finished>,
     unsent: Vec<i64>,
     /// When an endpoint with a pace may be sent to again, in milliseconds.
@@ -94,12 +110,12 @@ impl State {
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         for hold in self.holds.values_mut() {
-            self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+            self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
         }
     }
 
     /// What the next turn is to do. It takes over what has come back.
-    pub(super) fn orders(&mut self) -> Orders {
+    pub(super) fn input(&mut self) -> TurnInput {
         let now = self.parts.db.now();
         let mut in_hand: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
         for hold in self.holds.values() {
@@ -139,7 +155,7 @@ impl State {
             });
         }
         self.pace.retain(|_, at| *at > now.millis());
-        Orders {
+        TurnInput {
             finished: std::mem::take(&mut self.finished),
             unsent: std::mem::take(&mut self.unsent),
             held,
@@ -148,17 +164,17 @@ impl State {
         }
     }
 
-    /// Takes orders back that could not be carried out.
-    pub(super) fn put_back(&mut self, orders: Arc<Orders>) {
-        let orders = Arc::try_unwrap(orders).unwrap_or_else(|orders| Orders {
-            finished: orders.finished.clone(),
-            unsent: orders.unsent.clone(),
-            held: orders.held.clone(),
-            ..Orders::default()
+    /// Takes input back that could not be carried out.
+    pub(super) fn put_back(&mut self, input: Arc<TurnInput>) {
+        let input = Arc::try_unwrap(input).unwrap_or_else(|input| TurnInput {
+            finished: input.finished.clone(),
+            unsent: input.unsent.clone(),
+            held: input.held.clone(),
+            ..TurnInput::default()
         });
-        self.finished.splice(0..0, orders.finished);
-        self.unsent.extend(orders.unsent);
-        for held in orders.held {
+        self.finished.splice(0..0, input.finished);
+        self.unsent.extend(input.unsent);
+        for held in input.held {
             if let Some(hold) = self.holds.get_mut(&held.id) {
                 hold.changed |= held.changed;
                 hold.warn |= held.warn;
@@ -167,28 +183,28 @@ impl State {
     }
 
     /// Goes on with what a turn came to.
-    pub(super) fn apply(&mut self, report: Report) {
-        self.contended = report.contended;
-        for row in &report.rows {
+    pub(super) fn apply(&mut self, result: TurnResult) {
+        self.contended = result.contended;
+        for row in &result.rows {
             self.refresh(row);
         }
-        for id in &report.closed {
+        for id in &result.closed {
             if let Some(hold) = self.holds.get_mut(id) {
                 hold.closed = true;
                 hold.off = None;
-                self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+                self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
             }
         }
-        for id in &report.dropped {
+        for id in &result.dropped {
             self.holds.remove(id);
         }
-        for (id, parcels) in report.loaded {
+        for (id, deliveries) in result.loaded {
             if let Some(hold) = self.holds.get_mut(&id) {
-                hold.taken += parcels.len();
-                hold.loaded.extend(parcels);
+                hold.taken += deliveries.len();
+                hold.loaded.extend(deliveries);
             }
         }
-        for claimed in report.claimed {
+        for claimed in result.claimed {
             let row = &claimed.endpoint;
             let opened = Target::open(row, &self.parts.seal, self.parts.db.now());
             let target = match opened {
@@ -208,9 +224,9 @@ impl State {
                 closed: false,
                 strict: row.ordering == crate::outbound::model::Ordering::Strict,
                 claimed_at: self.parts.db.now(),
-                taken: claimed.parcels.len(),
+                taken: claimed.deliveries.len(),
                 returned: 0,
-                loaded: claimed.parcels.into(),
+                loaded: claimed.deliveries.into(),
                 on_wire: 0,
                 target,
             };
@@ -255,7 +271,7 @@ impl State {
                 {
                     continue;
                 }
-                let Some(parcel) = hold.loaded.pop_front() else { continue };
+                let Some(delivery) = hold.loaded.pop_front() else { continue };
                 hold.on_wire += 1;
                 *of_workspace += 1;
                 sent = true;
@@ -264,16 +280,16 @@ impl State {
                 }
                 let (parts, target, epoch) = (self.parts.clone(), hold.target.clone(), hold.epoch);
                 self.sending.spawn(async move {
-                    let letter = Letter {
-                        delivery: parcel.id.clone(),
-                        event: parcel.event_id.clone(),
-                        attempt: parcel.attempts + 1,
-                        body: parcel.body.clone(),
+                    let message = Message {
+                        delivery: delivery.id.clone(),
+                        event: delivery.event_id.clone(),
+                        attempt: delivery.attempts + 1,
+                        body: delivery.body.clone(),
                     };
                     let now = parts.db.now();
                     let sent =
-                        AssertUnwindSafe(send(&parts.connector, &target, letter, now)).catch_unwind().await;
-                    Back { parcel, attempt: sent.unwrap_or_else(|_| super::Attempt::broken(now)), epoch }
+                        AssertUnwindSafe(send(&parts.connector, &target, message, now)).catch_unwind().await;
+                    Completed { delivery, attempt: sent.unwrap_or_else(|_| Attempt::broken(now)), epoch }
                 });
             }
             if !sent {
@@ -308,18 +324,18 @@ impl State {
         }
     }
 
-    fn note(&mut self, back: Result<Back, tokio::task::JoinError>) {
-        let Back { mut parcel, attempt, epoch } = match back {
+    fn note(&mut self, back: Result<Completed, tokio::task::JoinError>) {
+        let Completed { mut delivery, attempt, epoch } = match back {
             Ok(back) => back,
             Err(error) => {
                 tracing::error!(?error, "an attempt was cut off");
                 return;
             }
         };
-        parcel.body = String::new();
+        delivery.body = String::new();
         let (now, random) = (self.parts.db.now(), self.parts.db.random());
         // What was sent before the endpoint was lost was made due again by whoever took it up, be it ourselves.
-        let hold = self.holds.get_mut(&parcel.endpoint_id).filter(|hold| hold.epoch == epoch);
+        let hold = self.holds.get_mut(&delivery.endpoint_id).filter(|hold| hold.epoch == epoch);
         let Some(hold) = hold else { return };
         hold.on_wire = hold.on_wire.saturating_sub(1);
         hold.returned += 1;
@@ -337,20 +353,20 @@ impl State {
             if attempt.is_gone() {
                 hold.off = Some(DisabledReason::Gone);
             }
-            let wait = schedule::wait(parcel.attempts + 1, parcel.livemode, &*random)
+            let wait = schedule::wait(delivery.attempts + 1, delivery.livemode, &*random)
                 .filter(|_| hold.off.is_none())
                 .map(|wait| wait.max(attempt.retry_after.unwrap_or(0)));
             let until = now.millis() + wait.unwrap_or(0);
-            let first = parcel.first_attempt_at.unwrap_or(attempt.at).millis();
-            let blocks_too_long = parcel.lane.is_some() && !hold.strict && until - first > LANE_PATIENCE_MS;
+            let first = delivery.first_attempt_at.unwrap_or(attempt.at).millis();
+            let blocks_too_long = delivery.lane.is_some() && !hold.strict && until - first > LANE_PATIENCE_MS;
             match wait {
                 Some(_) if !blocks_too_long => Verdict::Retry(Timestamp::from_millis(until)),
                 _ => Verdict::Failed,
             }
         };
         if hold.health.abreast(now) == 0 || hold.off.is_some() {
-            self.unsent.extend(hold.loaded.drain(..).map(|parcel| parcel.number));
+            self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
         }
-        self.finished.push(Finished { parcel, attempt, verdict });
+        self.finished.push(Finished { delivery, attempt, verdict });
     }
 }
