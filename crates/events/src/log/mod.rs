@@ -16,7 +16,7 @@ pub use sequencer::Sequencer;
 pub use types::Catalogue;
 
 pub(crate) use announced::announced;
-pub(crate) use queries::{last_place, placed_between, placed_event, placed_since};
+pub(crate) use queries::{placed_between, placed_event, placed_since};
 pub(crate) use rows::{LoggedEvent, NewPosition, hour};
 pub use size::BoundedEvents;
 pub(crate) use size::purge_old;

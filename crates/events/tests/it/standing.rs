@@ -386,7 +386,7 @@ testkit::on_both! {
             assert!(deliveries(&app, &owner, endpoint).await.iter().all(|one| one["status"] == "skipped"));
         }
         let reported = reported(&app, &owner).await;
-        assert_eq!(reported.len(), expected.len(), "each is told once: {told:?}");
+        assert_eq!(reported.len(), expected.len(), "each is reported once: {reported:?}");
         assert_eq!(reported.into_iter().collect::<BTreeSet<_>>(), expected);
         assert_eq!(app.get(&at(&endpoints[5]), &owner).await.expect(200)["description"], "Ours", "no change is lost");
         assert_eq!(app.data.deadlocks().await, 0);

@@ -15,6 +15,7 @@ static NOTES: RecordKind = RecordKind {
     set_noun: "notebook",
     fields: Vec::new,
     title: None,
+    param: |key| format!("data.{key}"),
     indexes: &[],
     print: |_, data, out| out.push_str(data),
     publish: |_, _, _| Ok(()),
