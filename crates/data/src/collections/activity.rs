@@ -1,7 +1,7 @@
 //! The activity of a whole collection.
 
 use diesel::prelude::*;
-use model::{Caller, CollectionId, Error, ItemId, Result, WorkspaceId};
+use model::{Caller, CollectionId, Error, ItemId, KeyId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Path, Query, State, operation};
 use records::activity::{Action, ActivityEntry, ActivityRow};
 use records::schema::item_activity;
@@ -66,13 +66,18 @@ fn list(
         query = query.filter(item_activity::item_id.eq(item));
     }
     if let Some(actor) = &wanted.actor {
-        // The actor is stored as it is printed, so its id stands at the end.
+        // An API key is stored as its id; any actor may be stored as it is printed, with its id at the end.
+        let key = KeyId::parse(actor);
         let id = serde_json::to_string(actor)
             .map_err(Error::internal)?
             .replace('\\', "\\\\")
             .replace('%', "\\%")
             .replace('_', "\\_");
-        query = query.filter(item_activity::actor.like(format!("%\"id\":{id}}}")).escape('\\'));
+        let is_printed = item_activity::actor.like(format!("%\"id\":{id}}}")).escape('\\');
+        query = match key {
+            Some(key) => query.filter(item_activity::actor.eq(key.to_string()).or(is_printed)),
+            None => query.filter(is_printed),
+        };
     }
     if let Some(after) = page.after::<i64>()? {
         query = query.filter(item_activity::id.lt(after));
