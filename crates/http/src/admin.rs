@@ -30,7 +30,7 @@ pub fn admin_server(api: &Api, listeners: Vec<TcpListener>) -> io::Result<Server
             .route("/metrics", web::get().to(scrape))
     };
     let server = HttpServer::new(app).workers(1).disable_signals();
-    let server = listeners.into_iter().try_fold(server, |server, listener| server.listen(listener))?;
+    let server = listeners.into_iter().try_fold(server, HttpServer::listen)?;
     Ok(server.run())
 }
 

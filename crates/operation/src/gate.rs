@@ -1,6 +1,7 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
-use crate::progress::{Gate, Pipeline, Progress};
+use crate::gates::Gate;
+use crate::progress::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use auth::keys::StoredKey;

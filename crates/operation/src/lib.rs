@@ -10,6 +10,7 @@ mod deprecation;
 mod describe;
 mod events;
 mod gate;
+mod gates;
 mod group;
 mod input;
 mod lists;

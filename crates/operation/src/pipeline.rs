@@ -5,10 +5,11 @@
 
 use crate::answer::{Reply, ReplyBody};
 use crate::gate::Passed;
+use crate::gates::Gate;
 use crate::input::Input;
 use crate::meta::Meta;
 use crate::panics::catch_panic;
-use crate::progress::{Gate, Pipeline, Progress};
+use crate::progress::{Pipeline, Progress};
 use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};

@@ -2,6 +2,7 @@
 
 use crate::Services;
 use crate::deprecation::Retiring;
+use crate::gates::Gate;
 use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
 use crate::metrics::RequestMetrics;
@@ -9,7 +10,7 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Code, RequestId, Timestamp, WorkspaceId, text_enum};
+use model::{Code, RequestId, Timestamp, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -38,38 +39,6 @@ pub struct Pipeline {
     pub services: Arc<Services>,
     /// What the installation set.
     pub limits: Limits,
-}
-
-text_enum! {
-    /// The checks of a request, in their order (docs/architecture.md).
-    pub enum Gate {
-        /// The sizes of headers and body.
-        Size = "size",
-        /// The key.
-        Credential = "credential",
-        /// Requests per minute.
-        Rate = "rate",
-        /// The address.
-        Route = "route",
-        /// The workspace.
-        Workspace = "workspace",
-        /// The workspace's plan.
-        Plan = "plan",
-        /// The key's scopes.
-        Scope = "scope",
-        /// What test keys may do.
-        TestMode = "test_mode",
-        /// The `Idempotency-Key`.
-        Idempotency = "idempotency",
-        /// Requests per month.
-        Quota = "quota",
-        /// The key's budget.
-        Budget = "budget",
-        /// The input.
-        Body = "body",
-        /// The operation itself.
-        Operation = "operation",
-    }
 }
 
 /// How far a request has come: all that its headers and its log row need.

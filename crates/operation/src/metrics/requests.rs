@@ -1,7 +1,7 @@
 //! Metrics of requests.
 
 use crate::Registry;
-use crate::progress::Gate;
+use crate::gates::Gate;
 use model::{Code, Error, Result};
 use prometheus::core::Collector;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts};
