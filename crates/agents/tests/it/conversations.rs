@@ -126,7 +126,7 @@ testkit::on_both! {
             assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs WHERE lease_until IS NOT NULL").await, 0);
         }
         let reported = events(&app).await;
-        assert_eq!(reported.iter().filter(|kind| *kind == "run.cancelled").count(), 4, "{told:?}");
+        assert_eq!(reported.iter().filter(|kind| *kind == "run.cancelled").count(), 4, "{reported:?}");
     }
 
     async fn a_run_that_waits_too_long_expires(kind: Kind) {

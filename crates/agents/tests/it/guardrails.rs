@@ -88,8 +88,8 @@ testkit::on_both! {
         app.model.then(call("look", json!({})));
         let run = said(&app, &key, "Hi").await;
         let reported = app.model.asked()[1].messages.last().unwrap().content.clone();
-        assert!(reported.starts_with("<tool_result tool=\"look\">\n{\"ok\":true,") && reported.ends_with("}\n</tool_result>"), "{told}");
-        assert!(reported.contains("[email]") && !reported.contains("bob@") && reported.contains("\\u003c/tool_result> now"), "{told}");
+        assert!(reported.starts_with("<tool_result tool=\"look\">\n{\"ok\":true,") && reported.ends_with("}\n</tool_result>"), "{reported}");
+        assert!(reported.contains("[email]") && !reported.contains("bob@") && reported.contains("\\u003c/tool_result> now"), "{reported}");
         assert_eq!(kinds(&run), ["model", "tool", "guardrail", "model"]);
         assert_eq!(run["steps"][1]["output"]["result"]["body"]["mail"], "[email]");
         assert_eq!(run["steps"][2]["input"], json!({ "position": 2 }));

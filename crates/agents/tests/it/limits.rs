@@ -46,7 +46,7 @@ testkit::on_both! {
         assert_eq!((&run["status"], &run["output"], &run["usage"]["model_calls"]), (&json!("completed"), &json!("Paris."), &json!(2)));
         assert_eq!(run["energy"]["amount"], 2, "both are paid");
         let reported = app.model.last_texts();
-        assert!(reported.len() == 2 && reported[1].contains("cut at its limit before it began"), "{told:?}");
+        assert!(reported.len() == 2 && reported[1].contains("cut at its limit before it began"), "{reported:?}");
         // There is one more question, and no second one.
         app.model.then(cut("")).then(cut(""));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
@@ -84,7 +84,7 @@ testkit::on_both! {
         assert!(!app.model.last_texts().join("").contains("the same call"));
         let steps = read(&app, &key, &run).await["steps"].clone();
         let reported = steps[6]["input"]["messages"].as_array().unwrap().clone();
-        assert!(reported.last().unwrap()["content"].as_str().unwrap().contains("the same call"), "{told:?}");
+        assert!(reported.last().unwrap()["content"].as_str().unwrap().contains("the same call"), "{reported:?}");
     }
 
     async fn calls_that_bring_nothing_new_are_a_loop(kind: Kind) {

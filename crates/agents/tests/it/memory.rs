@@ -46,7 +46,7 @@ testkit::on_both! {
         assert_eq!(fold.messages[1].content, "User: question 1\nAssistant: answer 1\nUser: question 2\nAssistant: answer 2\n");
         assert_eq!(fold.max_output_tokens, 512);
         let reported = app.model.last_texts();
-        assert!(reported[0].starts_with("Be kind.\n\n") && reported[0].ends_with("<summary>\nThey asked twice.\n</summary>"), "{told:?}");
+        assert!(reported[0].starts_with("Be kind.\n\n") && reported[0].ends_with("<summary>\nThey asked twice.\n</summary>"), "{reported:?}");
         assert_eq!(reported[1..], ["question 3", "answer 3", "question 4"]);
         // 1,000 and 500 tokens of the fast tier, then of the balanced one.
         assert_eq!(kinds(&run), [("memory", "completed"), ("model", "completed")]);

@@ -300,7 +300,7 @@ testkit::on_both! {
                 let really: Vec<Value> = prompt.messages.iter().map(|message| json!(message)).collect();
                 assert_eq!(reported, really);
             }
-            assert!(reported.len() >= 6, "{told:?}");
+            assert!(reported.len() >= 6, "{reported:?}");
         }
         // A plain run stores no more of it than the numbers.
         app.delete(&format!("/agents/{}/tools/look", agent["id"]), &key).await.expect(200);
@@ -402,7 +402,7 @@ testkit::on_both! {
         let listed = app.get("/billing/executions", &key).await.expect(200);
         assert_eq!((&listed[0]["livemode"], &listed[0]["energy"]), (&json!(false), &json!(0)), "{listed}");
         let reported = texts(&app, "SELECT CAST(livemode AS TEXT) AS t FROM events WHERE kind = 'run.completed'").await;
-        assert!(matches!(reported[0].as_deref(), Some("0" | "false")), "{told:?}");
+        assert!(matches!(reported[0].as_deref(), Some("0" | "false")), "{reported:?}");
         app.sql(format!("UPDATE plans SET test_runs_per_day = 2 WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})", live.workspace)).await;
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         let asked_before = app.model.asked().len();

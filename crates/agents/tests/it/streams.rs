@@ -229,12 +229,12 @@ testkit::on_both! {
         let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
         assert_eq!(names(&reported), ["run.created", "step.started", "output.delta", "step.completed", "step.started", "step.completed", "run.completed"]);
         assert_eq!((&reported[2].data["delta"], &last_run(&reported)["output"]), (&json!("Call [phone]."), &json!("Call [phone].")));
-        assert!(!format!("{told:?}").contains("+49"));
+        assert!(!format!("{reported:?}").contains("+49"));
         app.model.then(pieces(&["The sec", "ret is 42."])).release();
         let reported = listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
         assert_eq!(names(&reported), ["run.created", "step.started", "step.completed", "step.started", "step.completed", "run.incomplete"]);
         assert_eq!((&last_run(&reported)["output"], &last_run(&reported)["incomplete_details"]["reason"]), (&Value::Null, &json!("guardrail")));
-        assert!(!format!("{told:?}").contains("is 42"));
+        assert!(!format!("{reported:?}").contains("is 42"));
         check_books(&app, key.workspace).await;
     }
 
