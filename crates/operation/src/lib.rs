@@ -9,6 +9,7 @@ mod cursor;
 mod deprecation;
 mod describe;
 mod events;
+mod examples;
 mod gate;
 mod generators;
 mod group;
@@ -37,6 +38,7 @@ pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use cursor::Cursors;
 pub use describe::Describe;
 pub use events::EventType;
+pub use examples::{sample, tidy as tidy_examples};
 pub use fields::json_errors::{parse_json, read_json};
 pub use fields::text::comma_list;
 pub use group::{Areas, Group, foundation};
@@ -45,7 +47,7 @@ pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination
 pub use log::{LogRow, RequestLog, purge_request_logs};
 pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
-pub use openapi::{Contract, document};
+pub use openapi::{Contract, document, lacking_examples};
 pub use transport::{Head, Limits, Response, ResponseBody};
 // The derive and the trait that it implements, under one name.
 pub use model::Event;

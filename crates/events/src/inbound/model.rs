@@ -28,6 +28,7 @@ text_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundRateLimit)]
+#[schema(example = json!({ "per_minute": 60, "burst": 120 }))]
 pub struct RateLimit {
     /// The sustained number of requests per minute.
     #[schema(minimum = 1, maximum = 1_000_000)]
@@ -157,6 +158,11 @@ fn is_content_type(text: &str) -> bool {
 
 /// An inbound webhook: a URL that receives requests from other systems.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Shop orders", "description": "Orders from our shop.",
+    "url": "https://example.com/hooks/jPJvybxRdeltYzNYwk8idRrztJkbUOhn", "allowed_ips": [],
+    "verification_failures": 0, "version": 1,
+}))]
 pub struct InboundWebhook {
     /// The id of the webhook.
     pub id: InboundWebhookId,
@@ -214,6 +220,10 @@ pub struct InboundWebhook {
 /// An inbound webhook to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "Shop orders",
+    "verification": { "type": "shopify", "secrets": ["the secret that Shopify shows"] },
+}))]
 pub struct NewInboundWebhook {
     /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
@@ -255,6 +265,7 @@ pub struct NewInboundWebhook {
 /// A change of an inbound webhook. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "description": "Orders from our shop." }))]
 pub struct InboundWebhookPatch {
     /// The name.
     #[serde(default)]
@@ -314,6 +325,7 @@ pub struct InboundWebhookPatch {
 /// How to replace the URL.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "overlap_seconds": 3600 }))]
 pub struct TokenRotation {
     /// How long the previous URL is accepted, in seconds; 0 if not given.
     #[serde(default)]

@@ -6,7 +6,7 @@ use super::fanout::lock_queues;
 use super::model::EndpointRow;
 use super::{endpoints, envelope};
 use crate::Deliveries;
-use crate::log::{Placed, placed_event, sample};
+use crate::log::{Placed, placed_event};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use model::{Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId};
@@ -23,6 +23,7 @@ const MOST_TESTS: i64 = 10;
 /// What to send as a test.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "type": "run.completed" }))]
 pub struct EndpointTest {
     /// The type of a generated event; the endpoint's first type if not given.
     #[serde(default, rename = "type")]
@@ -100,7 +101,8 @@ fn made_up(
             })?
         }
     };
-    let data = test.sample.clone().map_or_else(|| sample(&kind.schema), serde_json::Value::Object);
+    let sample = || operation::sample(&kind.schema, &kind.schema);
+    let data = test.sample.clone().map_or_else(sample, serde_json::Value::Object);
     let now = tx.now();
     Ok(Placed {
         position: 0,

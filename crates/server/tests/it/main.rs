@@ -16,6 +16,7 @@ mod contract;
 mod document;
 mod documents;
 mod event_types;
+mod examples;
 mod gate;
 mod idempotency;
 mod kill;
