@@ -97,6 +97,7 @@ text_enum! {
 
 /// A line of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(example = json!({ "description": "Starter", "quantity": 1, "amount_cents": 2900 }))]
 pub struct InvoiceLine {
     /// What is charged.
     pub description: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Who performed an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(example = json!({ "id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7" }))]
 pub struct Actor {
     /// The type of actor.
     #[serde(rename = "type")]

@@ -37,7 +37,11 @@ macro_rules! integer_id {
 
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-                i64::schema()
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::Integer)
+                    .format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::Int64)))
+                    .examples([1])
+                    .into()
             }
         }
         impl utoipa::ToSchema for $name {}
@@ -89,6 +93,7 @@ macro_rules! string_id {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
                     .pattern(Some(concat!("^", $prefix)))
+                    .examples([concat!($prefix, "01m7w4n5e0k3p8r2v6x9b1d4f7")])
                     .into()
             }
         }

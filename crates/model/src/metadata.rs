@@ -38,6 +38,7 @@ impl utoipa::PartialSchema for Metadata {
         let text = |longest| ObjectBuilder::new().schema_type(Type::String).max_length(Some(longest));
         ObjectBuilder::new()
             .description(Some("Your own key-value data. Keys have 1 to 64 characters, values up to 512."))
+            .examples([serde_json::json!({ "order": "A-1042" })])
             .max_properties(Some(16))
             .property_names(Some(Schema::Object(text(64).min_length(Some(1)).build())))
             .additional_properties(Some(AdditionalProperties::RefOr(text(512).into())))

@@ -1,10 +1,12 @@
 //! What an operation gives: the envelope of specification 2.1, with `success` first.
 
+use crate::describe::as_json;
 use crate::{Describe, EventStream};
 use model::{Error, Result};
 use serde::Serialize;
-use serde_json::json;
-use std::fmt;
+use serde_json::{Value, json};
+use std::marker::PhantomData;
+use std::{fmt, slice};
 use utoipa::ToSchema;
 
 /// An answer, printed.
@@ -167,37 +169,41 @@ impl<T: Serialize + ToSchema> Answer for Created<T> {
     }
 }
 
-/// 200 with `{"id","object","deleted":true}`.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Deleted<I> {
-    /// What was deleted.
-    pub id: I,
-    /// Its kind.
-    pub object: &'static str,
-    /// Always `true`.
-    pub deleted: bool,
+/// 200 with `{"id","object","deleted":true}`, for an object of type `T`.
+#[derive(Debug, Clone)]
+pub struct Deleted<T> {
+    id: Value,
+    object: &'static str,
+    shown: PhantomData<fn() -> T>,
 }
 
-impl<I> Deleted<I> {
+impl<T> Deleted<T> {
     /// The answer for an object that is gone.
-    pub fn of(object: &'static str, id: I) -> Self {
-        Self { id, object, deleted: true }
+    pub fn of(object: &'static str, id: impl Serialize) -> Self {
+        Self { id: as_json(&id), object, shown: PhantomData }
     }
 }
 
-impl<I: Serialize + ToSchema> Answer for Deleted<I> {
+impl<T: ToSchema> Answer for Deleted<T> {
     fn reply(self) -> Result<Reply> {
-        data(200, &self)
+        data(200, &json!({ "id": self.id, "object": self.object, "deleted": true }))
     }
 
     fn describe(describe: &mut Describe) {
-        let id = describe.schema_json::<I>();
+        describe.schema::<T>();
+        let whole = as_json(&T::schema());
+        let parts =
+            whole.get("allOf").and_then(Value::as_array).map_or(slice::from_ref(&whole), Vec::as_slice);
+        // The id and the word are those of the object itself.
+        let field = |name: &str| parts.iter().find_map(|part| part.get("properties")?.get(name)).cloned();
         describe.success(
             200,
             json!({ "data": {
                 "type": "object",
                 "required": ["id", "object", "deleted"],
-                "properties": { "id": id, "object": { "type": "string" }, "deleted": { "type": "boolean", "const": true } },
+                "properties": {
+                    "id": field("id"), "object": field("object"), "deleted": { "type": "boolean", "const": true },
+                },
             }}),
         );
     }

@@ -45,6 +45,7 @@ pub(crate) fn describe_cursor_page<T: ToSchema>(describe: &mut Describe) {
 
 /// The position in an offset or page list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "page": 1, "limit": 20, "total": 1, "pages": 1 }))]
 pub struct Pagination {
     /// The number of the page, from 1.
     pub page: i64,

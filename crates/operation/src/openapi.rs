@@ -2,6 +2,7 @@
 
 use crate::BASE;
 use crate::describe::{Describe, as_json};
+use crate::examples;
 use crate::generators::complete;
 use crate::meta::{Meta, Paging};
 use crate::registry::{Registered, Registry};
@@ -42,6 +43,22 @@ impl Contract {
 /// # Errors
 /// When two schemas have the same name: a name stands for one type, and another would silently replace it.
 pub fn document(registry: &Registry, contract: Contract, version: &str) -> Result<String> {
+    let (document, _) = build(registry, contract, version)?;
+    let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The fields that the example of some request or response of `contract` needs and no type states.
+///
+/// # Errors
+/// As [`document`].
+pub fn lacking_examples(registry: &Registry, contract: Contract) -> Result<Vec<String>> {
+    Ok(build(registry, contract, "")?.1)
+}
+
+/// The document, and what its examples lack.
+fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Value, Vec<String>)> {
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
     let mut tags: Vec<(&str, &str)> = Vec::new();
@@ -80,9 +97,8 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
         },
     });
     complete(&mut document);
-    let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
-    text.push('\n');
-    Ok(text)
+    let lacking = examples::add(&mut document);
+    Ok((document, lacking))
 }
 
 fn info(contract: Contract, version: &str) -> Value {

@@ -30,6 +30,7 @@ pub struct Selection {
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct SelectionParams {
     /// The keys of the fields in `data`, separated by commas; all fields, or those of the view, if not given.
+    #[param(example = "name,price")]
     fields: Option<String>,
     /// The keys of up to 10 relation fields, separated by commas. The items that they refer to are returned in
     /// `expanded`, at most 25 each.

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 /// How the copy differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Support (copy)" }))]
 pub struct Duplicate {
     /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]

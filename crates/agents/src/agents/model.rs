@@ -25,6 +25,10 @@ text_enum! {
 
 /// An agent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Support", "model_revision": "smollm2-135m", "status": "active", "version": 3,
+    "published_version": 3, "mcp_servers": [],
+}))]
 pub struct Agent {
     /// The agent's id.
     pub id: AgentId,
@@ -65,6 +69,7 @@ pub struct Agent {
 /// An agent to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Support", "instructions": "Answer customers' questions about orders. Be brief." }))]
 pub struct NewAgent {
     /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
@@ -156,6 +161,7 @@ text_enum! {
 /// A change of an agent. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "instructions": "Answer in two sentences at most.", "temperature": 0.2 }))]
 pub struct AgentPatch {
     /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]

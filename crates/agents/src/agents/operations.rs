@@ -126,7 +126,7 @@ pub fn update_agent(
 /// Deletes the agent. Its name can be used for another agent, and its runs and versions are kept. Runs in progress
 /// finish. The default agent cannot be deleted: make another agent the default first.
 #[operation(delete "/agents/{agentId}", scope = "agents:write")]
-pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<AgentId>> {
+pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<Agent>> {
     let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
     if row.is_default {
         let message = "The agent is the workspace's default. Make another agent the default first.";

@@ -145,6 +145,14 @@ pub struct HandoffKeyword(pub String);
 /// The settings of a version of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = AgentSettings)]
+#[schema(example = json!({
+    "description": "Answers customers' questions.",
+    "instructions": "Answer customers' questions about orders. Be brief.", "model": "balanced",
+    "max_output_tokens": 2048, "max_steps": 10, "max_tool_calls": 30, "timeout_seconds": 120,
+    "memory": { "mode": "summary", "max_messages": 40 }, "guardrails": [],
+    "reply": { "debounce_seconds": 2, "max_wait_seconds": 15, "split_messages": false },
+    "handoff": { "enabled": false, "keywords": [] }, "skills": [],
+}))]
 pub struct Settings {
     /// A description for people.
     pub description: String,

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 /// The HTTP request of an `http` tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "url": "https://api.example.com/orders/{number}", "header_names": ["Authorization"] }))]
 pub struct HttpTool {
     /// The HTTP method. Only `GET` counts as read-only.
     pub method: HttpMethod,
@@ -43,8 +44,14 @@ text_enum! {
 
 /// A tool that an agent may call.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "look_up_order", "description": "Looks up an order by its number.",
+    "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71,
+}))]
 pub struct AgentTool {
     /// The tool's id, which is the name that the model calls it by.
+    #[schema(example = "look_up_order")]
     pub id: String,
     /// Always `agent_tool`.
     pub object: &'static str,

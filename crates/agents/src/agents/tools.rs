@@ -60,6 +60,11 @@ impl ToolName {
 /// A tool to attach.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "description": "Looks up an order by its number.",
+    "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+    "http": { "method": "GET", "url": "https://api.example.com/orders/{number}" },
+}))]
 pub struct NewTool {
     /// The type of tool.
     #[serde(rename = "type")]
@@ -244,7 +249,7 @@ pub fn detach_agent_tool(
     caller: &Caller,
     Path(agent_id): Path<AgentId>,
     Path(tool_id): Path<String>,
-) -> Result<Deleted<String>> {
+) -> Result<Deleted<AgentTool>> {
     let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
     if !queries::delete_tool(tx, agent_id, &tool_id)? {
         return Err(Error::not_found("tool"));
@@ -261,6 +266,7 @@ fn next_version(tx: &mut Tx, caller: &Caller, agent: &super::model::AgentRow) ->
 /// The skills of an agent.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "skills": [] }))]
 pub struct AgentSkills {
     /// The skills, in the order in which the model receives them.
     #[schema(max_items = 20)]

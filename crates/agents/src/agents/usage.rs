@@ -31,6 +31,10 @@ pub struct UsageQuery {
 
 /// An agent's usage on one day.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
+#[schema(example = json!({
+    "runs": 42, "completed": 41, "failed": 1, "input_tokens": 17304, "output_tokens": 1596, "tool_calls": 9,
+    "average_latency_ms": 1480, "energy": 504,
+}))]
 pub struct AgentUsageDay {
     /// The day (UTC).
     #[schema(format = Date)]

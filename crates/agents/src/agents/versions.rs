@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 /// A version of an agent. It never changes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "name": "Support", "version": 3, "tools": [], "created_by": "key_01m7w4n5e0k3p8r2v6x9b1d4f7" }))]
 pub struct AgentVersion {
     /// Always `agent_version`.
     object: &'static str,

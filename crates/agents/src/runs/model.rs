@@ -65,6 +65,7 @@ text_enum! {
 /// A run to execute.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "input": "What are your opening hours?" }))]
 pub struct NewRun {
     /// The input for the agent.
     #[schema(min_length = 1, max_length = 100_000, pattern = r"\S")]
@@ -207,6 +208,12 @@ fn is_zero(number: &i64) -> bool {
 
 /// A run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "livemode": true, "agent_version": 3, "status": "completed", "input": "What are your opening hours?",
+    "output": "We are open from 9 to 18, Monday to Saturday.", "conversation_id": "customer-1042",
+    "model": "balanced", "started_at": "2026-11-20T09:30:00.012Z",
+    "completed_at": "2026-11-20T09:30:01.480Z",
+}))]
 pub struct Run {
     /// The id of the run.
     pub id: RunId,
@@ -288,6 +295,10 @@ pub struct RunFailure {
 
 /// The tokens and calls of a run.
 #[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
+#[schema(example = json!({
+    "input_tokens": 412, "cached_tokens": 256, "output_tokens": 38, "reasoning_tokens": 0, "model_calls": 1,
+    "tool_calls": 0,
+}))]
 pub struct RunUsage {
     /// The number of tokens in prompts.
     pub input_tokens: i64,
@@ -305,6 +316,7 @@ pub struct RunUsage {
 
 /// The Energy that a run spent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "amount": 12, "simulated": 0 }))]
 pub struct RunEnergy {
     /// The Energy spent. 0 with a test key.
     pub amount: i64,

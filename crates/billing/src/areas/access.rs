@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 /// Whether a workspace can use the service.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "recharge_url": "https://example.com/billing" }))]
 pub struct BillingAccess {
     /// Always `billing_access`.
     object: &'static str,
@@ -29,6 +30,7 @@ pub struct BillingAccess {
 
 /// The Energy of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(example = json!({ "available": 119200, "reserved": 800 }))]
 pub struct EnergyStanding {
     /// The Energy available for new work.
     available: i64,

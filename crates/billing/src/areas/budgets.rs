@@ -10,6 +10,11 @@ use utoipa::ToSchema;
 
 /// The Energy budget of a key in the current calendar month.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "key_name": "Website", "limit_cents": 5000, "cutoff_enabled": true, "cutoff": "all", "spent_cents": 1250,
+    "reserved_cents": 10, "percent": 25, "period_start": "2026-11-01T00:00:00.000Z",
+    "period_end": "2026-12-01T00:00:00.000Z", "cap_version": 1,
+}))]
 pub struct KeyBudget {
     /// Always `budget`.
     object: &'static str,

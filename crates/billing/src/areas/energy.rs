@@ -18,6 +18,7 @@ const FORECAST_DAYS: i64 = 7;
 
 /// The Energy balance of a workspace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "balance": 18000, "reserved": 800, "available": 17200, "spent_this_month": 2000, "forecast_days": 17 }))]
 pub struct EnergyBalance {
     /// Always `energy`.
     object: &'static str,
@@ -42,6 +43,10 @@ pub struct EnergyBalance {
 
 /// A grant of Energy.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "kind": "plan", "amount": 20000, "remaining": 18000, "priority": 20, "status": "active",
+    "expires_at": "2026-12-01T00:00:00.000Z",
+}))]
 pub struct EnergyGrant {
     /// The id.
     id: GrantId,

@@ -35,6 +35,10 @@ pub struct Execution {
 #[derive(Debug, Clone, Serialize, ToSchema, Queryable, Selectable)]
 #[diesel(table_name = executions)]
 #[schema(as = ExecutionCost)]
+#[schema(example = json!({
+    "kind": "run", "source_id": "run_01m7w4n5e0k3p8r2v6x9b1d4f7", "status": "completed", "livemode": true, "energy": 12,
+    "usd_micros": 12000, "key_id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7", "agent_id": 1, "model": "balanced",
+}))]
 struct StoredExecution {
     /// The id.
     id: ExecutionId,

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 /// Identity and permissions of an API key. The secret is never included.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "livemode": true }))]
 pub struct KeyIdentity {
     /// Always `identity`.
     object: &'static str,
@@ -22,6 +23,7 @@ pub struct KeyIdentity {
 
 /// The key of the request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "scopes": ["items:read", "runs:execute"], "rate_limit_rpm": 300, "monthly_quota": 50000 }))]
 pub struct IdentityKey {
     /// Identifies the key in logs and in the dashboard. It is not a secret.
     id: KeyId,
@@ -51,6 +53,7 @@ text_enum! {
 
 /// The workspace of a request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "slug": "demo" }))]
 pub struct IdentityWorkspace {
     /// Always `workspace`.
     object: &'static str,

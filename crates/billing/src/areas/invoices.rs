@@ -11,6 +11,10 @@ use utoipa::ToSchema;
 
 /// An invoice.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "processor_id": "in_1042", "number": "2026-1042", "status": "paid", "total_cents": 2900,
+    "currency": "USD", "paid_at": "2026-11-20T09:30:00.000Z",
+}))]
 pub struct Invoice {
     /// Always `invoice`.
     object: &'static str,

@@ -11,6 +11,11 @@ use utoipa::ToSchema;
 
 /// A change of the Energy balance. It never changes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "debit", "amount": -12, "balance_after": 17988, "usd_micros": -12000,
+    "run_id": "run_01m7w4n5e0k3p8r2v6x9b1d4f7", "step": 1, "key_id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7",
+    "agent_id": 1, "request_id": "req_01m7w4n5e0k3p8r2v6x9b1d4f7", "operation": "run", "model": "balanced",
+}))]
 pub struct LedgerEntry {
     /// Always `ledger_entry`.
     object: &'static str,

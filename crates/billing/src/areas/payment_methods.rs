@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 
 /// A saved payment method. Its details are stored by the payment processor.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "kind": "card", "brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2030, "is_default": true,
+}))]
 pub struct PaymentMethod {
     /// Always `payment_method`.
     object: &'static str,

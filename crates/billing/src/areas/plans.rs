@@ -9,6 +9,10 @@ use utoipa::ToSchema;
 
 /// A plan.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "id": "starter", "name": "Starter", "description": "For a business with one or two agents.",
+    "price_cents": 2900, "currency": "USD", "included_energy": 20000, "usd_micros_per_1000_energy": 1000000,
+}))]
 pub struct Plan {
     /// Always `plan`.
     object: &'static str,
@@ -34,6 +38,7 @@ pub struct Plan {
 
 /// The limits of a plan. `null` means no limit.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "rate_limit_rpm": 300, "monthly_quota": 50000, "test_runs_per_day": 100, "contacts": 2000 }))]
 pub struct PlanLimits {
     /// The maximum number of requests per minute for each key.
     rate_limit_rpm: Option<i64>,

@@ -11,6 +11,10 @@ use utoipa::ToSchema;
 
 /// A workspace's subscription.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "plan": { "id": "starter", "name": "Starter" }, "period_start": "2026-11-01T00:00:00.000Z",
+    "period_end": "2026-12-01T00:00:00.000Z", "usd_micros_per_1000_energy": 1000000,
+}))]
 pub struct BillingSubscription {
     /// Always `subscription`.
     object: &'static str,

@@ -49,6 +49,7 @@ pub struct UsageQuery {
 
 /// Requests and Energy of a period.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "group_by": "day" }))]
 pub struct UsageReport {
     /// Always `usage`.
     object: &'static str,
@@ -64,6 +65,7 @@ pub struct UsageReport {
 
 /// The usage of one group.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "group": "2026-11-20", "requests": 120, "energy": 504, "usd_micros": 504000, "count": 42 }))]
 pub struct UsageReportRow {
     /// The day, id or name of the group. `null` for usage that belongs to no group.
     group: Option<String>,

@@ -37,6 +37,7 @@ const SLICE: i64 = 100;
 /// How the copy differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Products (copy)" }))]
 pub struct CollectionCopy {
     /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]

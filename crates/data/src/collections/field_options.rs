@@ -13,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// A choice of a select field.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "key": "books", "label": "Books", "color": "blue", "position": 6 }))]
 pub struct FieldOption {
     /// The id of the choice.
     pub id: OptionId,
@@ -35,6 +36,7 @@ pub struct FieldOption {
 /// A choice to add.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "label": "Books", "color": "blue" }))]
 pub struct NewFieldOption {
     /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -56,6 +58,7 @@ pub struct NewFieldOption {
 /// A change of a choice. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "label": "Toys and games" }))]
 pub struct FieldOptionPatch {
     /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -167,7 +170,7 @@ pub async fn delete_field_option(
     Path(option_id): Path<OptionId>,
     Query(query): Query<ForceQuery>,
     State(shapes): State<Shapes>,
-) -> Result<Deleted<OptionId>> {
+) -> Result<Deleted<FieldOption>> {
     let change =
         FieldTarget { collection: collection_id, field: field_id, expected: ExpectedVersion::default() };
     run(cx, &shapes, change, move |field| {

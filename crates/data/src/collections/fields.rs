@@ -117,7 +117,7 @@ pub async fn delete_field(
     Path(field_id): Path<FieldId>,
     Query(query): Query<ForceQuery>,
     State(shapes): State<Shapes>,
-) -> Result<Deleted<FieldId>> {
+) -> Result<Deleted<CollectionField>> {
     let author = Author::of(&cx.caller);
     let force = query.force == Some(true);
     let known = shapes.clone();
@@ -137,6 +137,7 @@ pub async fn delete_field(
 /// The order of a collection's fields.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "field_ids": [1, 2, 4, 3, 5, 6, 7, 8] }))]
 pub struct FieldOrder {
     /// The ids of all fields of the collection, each once.
     #[schema(min_items = 1, max_items = 500)]

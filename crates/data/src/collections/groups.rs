@@ -15,6 +15,7 @@ const MOST: usize = 200;
 
 /// A group of collections.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "name": "Shop", "position": 0, "version": 1 }))]
 pub struct CollectionGroup {
     /// The id of the group.
     pub id: CollectionGroupId,
@@ -81,6 +82,7 @@ impl From<GroupRow> for CollectionGroup {
 /// A group to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Shop" }))]
 pub struct NewCollectionGroup {
     /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -94,6 +96,7 @@ pub struct NewCollectionGroup {
 /// A change of a group. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Shop and warehouse" }))]
 pub struct CollectionGroupPatch {
     /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -225,7 +228,7 @@ pub fn delete_collection_group(
     tx: &mut Tx,
     caller: &Caller,
     Path(group_id): Path<CollectionGroupId>,
-) -> Result<Deleted<CollectionGroupId>> {
+) -> Result<Deleted<CollectionGroup>> {
     let workspace = caller.workspace_id();
     // Nobody may put a collection into it meanwhile.
     lock(tx, workspace)?;

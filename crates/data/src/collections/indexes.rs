@@ -17,6 +17,11 @@ use utoipa::ToSchema;
 /// An index on fields of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CollectionIndex)]
+#[schema(example = json!({
+    "kind": "composite",
+    "fields": [{ "field": "category", "direction": "asc" }, { "field": "price", "direction": "desc" }],
+    "status": "ready",
+}))]
 pub struct CollectionIndex {
     /// The id of the index.
     pub id: IndexId,
@@ -71,6 +76,7 @@ pub enum Direction {
 
 /// The progress of a background job.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(example = json!({ "done": 200, "total": 200 }))]
 pub struct IndexProgress {
     /// The number of items processed.
     pub done: i64,
@@ -81,6 +87,7 @@ pub struct IndexProgress {
 /// An index to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "fields": [{ "field": "category" }, { "field": "price", "direction": "desc" }] }))]
 pub struct NewIndex {
     /// The fields to index, most significant first. An index of several fields supports filters on the first field
     /// combined with an order by the others, in exactly these directions.
@@ -136,7 +143,7 @@ pub fn delete_index(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     Path(index_id): Path<IndexId>,
-) -> Result<Deleted<IndexId>> {
+) -> Result<Deleted<CollectionIndex>> {
     shape::for_change(tx, caller.workspace_id(), collection_id)?;
     let row = table::rows(tx, collection_id)?
         .into_iter()

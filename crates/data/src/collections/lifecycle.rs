@@ -76,7 +76,7 @@ pub fn delete_collection(
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
     shapes: State<Shapes>,
-) -> Result<Deleted<CollectionId>> {
+) -> Result<Deleted<Collection>> {
     let author = Author::of(caller);
     let mut row = shape::for_change(tx, author.workspace, collection_id)?;
     let before = queries::after_change(tx, &shapes.0, author.workspace, collection_id)?;

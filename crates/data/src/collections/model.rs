@@ -10,6 +10,10 @@ use utoipa::ToSchema;
 
 /// A collection: a table of items with its own fields.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Products", "slug": "products", "description": "What the shop sells.", "icon": "📦",
+    "position": 0, "item_count": 200, "version": 3,
+}))]
 pub struct Collection {
     /// The id of the collection.
     pub id: CollectionId,
@@ -57,6 +61,10 @@ pub struct Collection {
 /// A collection to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "Suppliers",
+    "fields": [{ "label": "Name", "type": "text", "required": true }, { "label": "Email", "type": "email" }],
+}))]
 pub struct NewCollection {
     /// The name, unique in the workspace regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -101,6 +109,7 @@ pub struct NewCollection {
 /// A change of a collection. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "description": "What the shop sells.", "icon": "📦" }))]
 pub struct CollectionPatch {
     /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]

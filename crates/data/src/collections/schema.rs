@@ -10,12 +10,27 @@ use records::shape::{self, Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Map, Number, Value, json};
 use store::Read;
-use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A JSON Schema (2020-12) of the `data` of items.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(value_type = Object)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ItemSchema(Value);
+
+impl PartialSchema for ItemSchema {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .description(Some("A JSON Schema (2020-12) of the `data` of items."))
+            .examples([json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Products", "type": "object",
+                "properties": { "name": { "type": "string", "title": "Name", "x-svc-type": "text", "x-svc-field-id": 1 } },
+                "required": ["name"], "additionalProperties": false,
+            })])
+            .into()
+    }
+}
+
+impl ToSchema for ItemSchema {}
 
 /// The collection's item shape as JSON Schema
 ///

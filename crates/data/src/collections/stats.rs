@@ -25,6 +25,7 @@ const MOST_COUNTED: i64 = 1_000_000;
 
 /// Statistics of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "items_live": 200, "items_trashed": 3, "items_exact": true, "bytes": 28679, "items_seen": 200 }))]
 pub struct CollectionStats {
     /// Always `collection_stats`.
     pub object: &'static str,
@@ -50,6 +51,7 @@ pub struct CollectionStats {
 
 /// How many items have a value in a field.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "field_key": "price", "filled": 198, "fill_rate": 0.99 }))]
 pub struct FieldStats {
     /// The id of the field.
     pub field_id: FieldId,

@@ -33,6 +33,7 @@ pub struct ExportQuery {
 
 /// A link to an export.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "url": "https://example.com/d/eyJsIjp7InciOjF9fQ" }))]
 pub struct ExportLink {
     /// Always `export`.
     pub object: &'static str,

@@ -10,6 +10,11 @@ use utoipa::ToSchema;
 
 /// An import.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "status": "completed",
+    "settings": { "format": "auto", "mapping": {}, "match_on": ["sku"], "on_match": "update" }, "total": {},
+    "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
+}))]
 pub struct Import {
     /// The id of the import.
     pub id: ImportId,

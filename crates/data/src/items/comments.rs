@@ -193,7 +193,7 @@ pub fn delete_item_comment(
     Path(item_id): Path<ItemId>,
     Path(comment_id): Path<CommentId>,
     shapes: State<Shapes>,
-) -> Result<Deleted<CommentId>> {
+) -> Result<Deleted<ItemComment>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let item = rows::locked(tx, &editor.shape, item_id)?;
     let old = find_comment(tx, &item, comment_id)?.filter(|row| !row.deleted);

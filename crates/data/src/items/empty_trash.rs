@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 /// The result of emptying the trash.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "count": 3, "done": true }))]
 pub struct EmptiedTrash {
     /// Always `item_trash`.
     pub object: &'static str,

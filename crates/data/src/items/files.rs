@@ -100,7 +100,7 @@ pub fn detach_item_file(
     Path(item_id): Path<ItemId>,
     Path(file_id): Path<FileId>,
     shapes: State<Shapes>,
-) -> Result<Deleted<FileId>> {
+) -> Result<Deleted<ItemFile>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let item = rows::locked(tx, &editor.shape, item_id)?;
     let file = one(tx, &item, file_id)?.ok_or_else(|| Error::not_found("file"))?;

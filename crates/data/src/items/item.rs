@@ -11,6 +11,10 @@ use utoipa::ToSchema;
 // This type is the contract's; items are printed by `print`, which sends stored JSON out as it is.
 /// An item of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "data": { "name": "Wooden Train", "price": 39.9, "category": "toys", "stock": 12 },
+    "title": "Wooden Train", "position": "i0000000000001", "comment_count": 0, "version": 2,
+}))]
 pub struct Item {
     /// The id of the item.
     pub id: ItemId,

@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 /// An item to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "data": { "name": "Wooden Train", "price": 39.9, "category": "toys" } }))]
 pub struct NewItem {
     /// The values by field key. Fields that are not sent get their default values.
     #[schema(value_type = Object)]
@@ -28,6 +29,7 @@ pub struct NewItem {
 /// A change of an item. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "data": { "price": 34.9, "stock": 12 } }))]
 pub struct ItemPatch {
     /// The values to change, by field key. `null` clears a field.
     #[schema(value_type = Object)]
@@ -50,6 +52,7 @@ pub struct ItemPatch {
 /// The new values of an item.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "data": { "name": "Wooden Train", "price": 39.9, "category": "toys", "stock": 12 } }))]
 pub struct ItemReplacement {
     /// All values by field key. Fields that are not sent are cleared.
     #[schema(value_type = Object)]
@@ -94,6 +97,7 @@ pub fn mode(typecast: bool) -> Mode {
 /// The new value of a field.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "value": 34.9 }))]
 pub struct NewFieldValue {
     /// The value, in the form of the field's type. `null` clears the field.
     pub value: Value,
@@ -110,6 +114,7 @@ pub struct NewFieldValue {
 /// An addition to a number.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "field": "stock", "by": -1, "min": 0 }))]
 pub struct Increment {
     /// The key of the field.
     #[schema(min_length = 1, max_length = 63)]
@@ -130,6 +135,7 @@ pub struct Increment {
 /// How to unlock an item.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "force": true }))]
 pub struct Unlocking {
     /// Whether to unlock the item even if another key locked it.
     #[serde(default)]
@@ -148,6 +154,7 @@ pub struct CommentQuery {
 /// A comment to add.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "body": "The last two are reserved." }))]
 pub struct NewComment {
     /// The text in Markdown.
     #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
@@ -172,6 +179,7 @@ pub struct NewComment {
 /// A change of a comment. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "resolved": true }))]
 pub struct CommentPatch {
     /// The text in Markdown.
     #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
@@ -193,6 +201,7 @@ pub struct CommentPatch {
 /// A file to attach.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "file_id": 1 }))]
 pub struct NewAttachment {
     /// The id of the file.
     pub file_id: FileId,
@@ -202,6 +211,7 @@ pub struct NewAttachment {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(min_properties = 1, max_properties = 1)]
+#[schema(example = json!({ "after": 2 }))]
 pub struct ItemPosition {
     /// The id of the item to place it before.
     #[serde(default)]
@@ -230,6 +240,7 @@ pub enum End {
 /// How the copy of an item differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "data": { "name": "Wooden Train (red)", "sku": null } }))]
 pub struct ItemCopy {
     /// Values that replace those of the item, by field key. `null` clears a field.
     #[schema(value_type = Object)]
@@ -247,6 +258,7 @@ pub struct ItemCopy {
 /// The destination of an item.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "collection_id": 2, "dry_run": true }))]
 pub struct ItemMove {
     /// The id of the destination collection.
     pub collection_id: CollectionId,
@@ -263,6 +275,7 @@ pub struct ItemMove {
 
 /// A comment on an item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "body": "The last two are reserved.", "mentions": [], "attachments": [], "version": 1 }))]
 pub struct ItemComment {
     /// The id of the comment.
     pub id: CommentId,
@@ -298,6 +311,10 @@ pub struct ItemComment {
 
 /// A file attached to an item.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "manual.pdf", "mime_type": "application/pdf", "size": 48213,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+}))]
 pub struct ItemFile {
     /// The id of the file.
     pub id: FileId,

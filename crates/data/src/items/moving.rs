@@ -33,6 +33,7 @@ use utoipa::ToSchema;
 
 /// The result of a move, or what it would be.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "collection_id": 2, "dry_run": true, "kept": { "name": "name" }, "detached": 0 }))]
 pub struct ItemMoveReport {
     /// Always `item_move`.
     pub object: &'static str,
@@ -55,6 +56,7 @@ pub struct ItemMoveReport {
 
 /// A value that is lost in a move.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "field": "price", "value": 39.9, "reason": "no_field" }))]
 pub struct LostValue {
     /// The key of the field.
     pub field: String,

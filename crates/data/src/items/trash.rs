@@ -1,6 +1,7 @@
 //! Deleting items, and bringing them back.
 
 use super::answer::{self, ItemAnswer};
+use super::item::Item;
 use super::model::ItemDeletion;
 use model::{Caller, Code, CollectionId, Error, ItemId, Result};
 use operation::{Deleted, IfMatch, Path, Query, State, operation};
@@ -23,7 +24,7 @@ pub fn delete_item(
     Query(query): Query<ItemDeletion>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Deleted<ItemId>> {
+) -> Result<Deleted<Item>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     if query.permanent {
         links::hold_purged(tx, &shapes.0, editor.shape.workspace, &[item_id])?;

@@ -44,6 +44,7 @@ pub enum TargetId {
 /// The object that a link points to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "id": 2 }))]
 pub struct LinkTarget {
     /// The type of the object.
     #[serde(rename = "type")]
@@ -120,6 +121,7 @@ pub struct LinkedObject {
 
 /// A link from an item to another object.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(example = json!({ "role": "accessory", "position": 0, "version": 1 }))]
 pub struct ItemLink {
     /// The id of the link.
     pub id: LinkId,
@@ -221,6 +223,7 @@ pub struct LinkQuery {
 /// A link to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "to": { "type": "item", "id": 2 }, "role": "accessory" }))]
 pub struct NewItemLink {
     /// The object to link to.
     pub to: LinkTarget,
@@ -248,6 +251,7 @@ pub struct NewItemLink {
 /// The complete set of an item's links of one type.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "type": "item", "role": "accessory", "links": [{ "to": { "type": "item", "id": 2 } }] }))]
 pub struct ItemLinkReplacement {
     /// Replaces the links of this relation field.
     #[serde(default)]
@@ -292,6 +296,7 @@ pub struct ReplacedLinks {
 
 /// How many links had each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "created": 1, "updated": 0, "unchanged": 0, "deleted": 0 }))]
 pub struct ReplacedLinksSummary {
     /// Created.
     pub created: i64,
@@ -305,6 +310,7 @@ pub struct ReplacedLinksSummary {
 
 /// The result for one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "index": 0 }))]
 pub struct ReplacedLink {
     /// The index in the request, from 0.
     pub index: i64,
@@ -328,6 +334,7 @@ pub enum ReplacedLinkStatus {
 
 /// A type of object that links can point to.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "label": "Item", "id_type": "integer", "available": true, "relation": true }))]
 pub struct ItemLinkKind {
     /// The type.
     #[serde(rename = "type")]

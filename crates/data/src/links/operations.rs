@@ -259,7 +259,7 @@ pub fn delete_item_link(
     Path(link_id): Path<LinkId>,
     shapes: State<Shapes>,
     directory: State<LinkDirectory>,
-) -> Result<Deleted<LinkId>> {
+) -> Result<Deleted<ItemLink>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     let writer = LinkWriter { writer: editor.writer(), directory: &directory.0 };
     let missing = || Error::not_found("link");

@@ -9,6 +9,10 @@ use utoipa::ToSchema;
 
 /// The filter operators of a field type.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "number", "operators": ["eq", "neq", "gt", "gte", "lt", "lte", "in"],
+    "value_format": "a number as JSON writes it", "order": "by size", "sortable": true,
+}))]
 pub struct FilterOperators {
     /// The field type.
     #[serde(rename = "type")]

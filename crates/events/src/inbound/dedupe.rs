@@ -28,6 +28,7 @@ text_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundDedupe)]
+#[schema(example = json!({ "by": "header", "header": "x-shopify-webhook-id", "window_seconds": 86400 }))]
 pub struct Dedupe {
     /// How duplicate requests are detected.
     pub by: By,

@@ -12,6 +12,11 @@ use utoipa::ToSchema;
 
 /// An inbound webhook: a URL that receives requests from other systems.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Shop orders", "description": "Orders from our shop.",
+    "url": "https://example.com/hooks/jPJvybxRdeltYzNYwk8idRrztJkbUOhn", "allowed_ips": [],
+    "verification_failures": 0, "version": 1,
+}))]
 pub struct InboundWebhook {
     /// The id of the webhook.
     pub id: InboundWebhookId,
@@ -69,6 +74,10 @@ pub struct InboundWebhook {
 /// An inbound webhook to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "Shop orders",
+    "verification": { "type": "shopify", "secrets": ["the secret that Shopify shows"] },
+}))]
 pub struct NewInboundWebhook {
     /// The name.
     #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
@@ -110,6 +119,7 @@ pub struct NewInboundWebhook {
 /// A change of an inbound webhook. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "description": "Orders from our shop." }))]
 pub struct InboundWebhookPatch {
     /// The name.
     #[serde(default)]
@@ -169,6 +179,7 @@ pub struct InboundWebhookPatch {
 /// How to replace the URL.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "overlap_seconds": 3600 }))]
 pub struct TokenRotation {
     /// How long the previous URL is accepted, in seconds; 0 if not given.
     #[serde(default)]

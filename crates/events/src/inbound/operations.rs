@@ -257,7 +257,7 @@ pub fn delete_inbound_webhook(
     caller: &Caller,
     Path(inbound_webhook_id): Path<InboundWebhookId>,
     receiver: State<Receiver>,
-) -> Result<Deleted<InboundWebhookId>> {
+) -> Result<Deleted<InboundWebhook>> {
     let workspace = caller.workspace_id();
     if !queries::delete(tx, workspace, &inbound_webhook_id)? {
         return Err(Error::not_found("inbound webhook"));

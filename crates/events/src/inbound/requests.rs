@@ -18,6 +18,12 @@ const WHOLE_BODY: i32 = 1 << 20;
 
 /// A request that an inbound webhook received. It is kept for 14 days.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "status": "processed", "method": "POST", "ip": "203.0.113.7", "query": "",
+    "content_type": "application/json", "headers": { "content-type": "application/json" },
+    "body": "{\"order\":\"A-1042\"}", "body_encoding": "utf8", "body_bytes": 18,
+    "event_id": "evt_01m7w4n5e0k3p8r2v6x9b1d4f7",
+}))]
 pub struct ReceivedRequest {
     /// The request.
     id: ReceivedRequestId,

@@ -27,6 +27,7 @@ text_enum! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = InboundRateLimit)]
+#[schema(example = json!({ "per_minute": 60, "burst": 120 }))]
 pub struct RateLimit {
     /// The sustained number of requests per minute.
     #[schema(minimum = 1, maximum = 1_000_000)]

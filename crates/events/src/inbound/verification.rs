@@ -84,6 +84,7 @@ text_enum! {
 /// How senders are verified. Secrets are never returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InboundVerification)]
+#[schema(example = json!({ "type": "shopify", "secrets": 1 }))]
 pub struct Verification {
     /// The type.
     #[serde(rename = "type")]

@@ -26,7 +26,7 @@ pub struct LiveQuery {
     after: Option<i64>,
     /// Only events of these types, separated by commas: names, or patterns such as `contact.*`.
     #[serde(default)]
-    #[param(max_length = 1000)]
+    #[param(max_length = 1000, example = "run.completed,item.*")]
     types: Option<String>,
     /// How long to wait for events, in seconds; 20 if not given.
     #[serde(default)]
@@ -57,7 +57,9 @@ impl Answer for LiveEvents {
     fn describe(describe: &mut Describe) {
         let event = describe.schema_json::<Event>();
         let pagination = describe.schema_json::<Pagination>();
-        let next = json!({ "type": "integer", "description": "Send it as `after` to get the next events." });
+        let next = json!({
+            "type": "integer", "description": "Send it as `after` to get the next events.", "example": 1042,
+        });
         let data = json!({ "type": "array", "items": event });
         describe.success(200, json!({ "data": data, "pagination": pagination, "next_after": next }));
         describe.may_fail(410);

@@ -6,6 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// The request that caused an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "key_id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7" }))]
 pub struct EventRequest {
     /// The id of the request.
     pub id: RequestId,
@@ -17,6 +18,7 @@ pub struct EventRequest {
 
 /// The cause of an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "depth": 0 }))]
 pub struct EventCause {
     /// The first event of the chain that led to this one. The event's own id if it starts a chain.
     pub root_event_id: EventId,
@@ -29,6 +31,10 @@ pub struct EventCause {
 
 /// An event of the workspace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "run.completed", "livemode": true, "sequence": 1042,
+    "data": { "run_id": "run_01m7w4n5e0k3p8r2v6x9b1d4f7", "status": "completed", "agent_id": 1, "energy": 12 },
+}))]
 pub struct Event {
     /// The id of the event.
     pub id: EventId,
@@ -59,7 +65,7 @@ pub struct Event {
 pub struct EventQuery {
     /// Only events of these types, separated by commas: names, or patterns such as `contact.*`.
     #[serde(default, rename = "type")]
-    #[param(max_length = 1000)]
+    #[param(max_length = 1000, example = "run.completed,item.*")]
     pub(super) kind: Option<String>,
     /// Only live events, or only those of test keys.
     #[serde(default)]
@@ -77,6 +83,7 @@ pub struct EventQuery {
 
 /// The number of events of one type in one hour.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "type": "run.completed", "count": 5 }))]
 pub struct EventHour {
     /// The start of the hour (UTC).
     pub hour: Timestamp,
@@ -89,6 +96,7 @@ pub struct EventHour {
 
 /// The number of events of one type.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "type": "run.completed", "count": 42 }))]
 pub struct EventCount {
     /// The type of event.
     #[serde(rename = "type")]
@@ -99,6 +107,7 @@ pub struct EventCount {
 
 /// The number of events in a period.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "since": "2026-11-19T10:00:00.000Z", "until": "2026-11-20T10:00:00.000Z", "total": 42 }))]
 pub struct EventStats {
     /// Always `event_stats`.
     pub object: &'static str,

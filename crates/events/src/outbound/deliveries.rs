@@ -18,6 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// An attempt to deliver an event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "n": 1, "status_code": 200, "duration_ms": 84 }))]
 pub struct DeliveryAttempt {
     /// The number of the attempt, from 1.
     n: i64,
@@ -35,6 +36,10 @@ pub struct DeliveryAttempt {
 
 /// The delivery of one event to one endpoint.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "event_type": "run.completed", "livemode": true, "status": "succeeded", "attempt_count": 1,
+    "ended_at": "2026-11-20T09:30:00.084Z",
+}))]
 pub struct WebhookDelivery {
     /// The id of the delivery.
     pub id: DeliveryId,
@@ -68,6 +73,7 @@ pub struct WebhookDelivery {
 
 /// The request that the service sends.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "method": "POST", "url": "https://example.com/webhooks" }))]
 pub struct DeliveryRequest {
     /// Always `POST`.
     method: &'static str,
@@ -83,6 +89,7 @@ pub struct DeliveryRequest {
 
 /// The last response.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "status_code": 200 }))]
 pub struct DeliveryResponse {
     /// The HTTP status.
     status_code: i64,

@@ -64,6 +64,10 @@ text_enum! {
 
 /// An HTTPS endpoint that is subscribed to events.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "url": "https://example.com/webhooks", "enabled_events": ["run.completed", "item.*"], "headers": [],
+    "api_version": "v1", "version": 1,
+}))]
 pub struct WebhookEndpoint {
     /// The id of the endpoint.
     pub id: WebhookEndpointId,
@@ -118,6 +122,7 @@ pub struct WebhookEndpoint {
 
 /// An endpoint with its secret, which is shown only once.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "secret": "whsec_ZXhhbXBsZSBvZiBhIHNlY3JldCwgbm90IGEgcmVhbCBvbmU=" }))]
 pub struct WebhookEndpointWithSecret {
     /// The endpoint.
     #[serde(flatten)]
@@ -132,6 +137,7 @@ pub type Headers = BTreeMap<String, String>;
 /// An endpoint to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "url": "https://example.com/webhooks", "enabled_events": ["run.completed", "item.*"] }))]
 pub struct NewWebhookEndpoint {
     /// The URL to post to: `https`, on port 443 or 8443.
     #[schema(min_length = 1, max_length = 2048)]
@@ -181,6 +187,7 @@ pub struct NewWebhookEndpoint {
 /// A change of an endpoint. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "enabled_events": ["run.*"], "description": "Runs of our agents" }))]
 pub struct WebhookEndpointPatch {
     /// The URL to post to.
     #[serde(default)]

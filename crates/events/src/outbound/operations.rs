@@ -214,7 +214,7 @@ pub fn delete_webhook_endpoint(
     tx: &mut Tx,
     caller: &Caller,
     Path(endpoint_id): Path<WebhookEndpointId>,
-) -> Result<Deleted<WebhookEndpointId>> {
+) -> Result<Deleted<WebhookEndpoint>> {
     let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
     endpoints::delete(tx, &mut row)?;
     Ok(Deleted::of("webhook_endpoint", endpoint_id))
@@ -275,6 +275,11 @@ fn disable(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
 
 /// A type of event.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "run.completed", "description": "A run ended with an answer.", "scope": "runs:read",
+    "entity": "run",
+    "schema": { "type": "object", "required": ["run_id"], "properties": { "run_id": { "type": "string" } } },
+}))]
 pub struct EventTypeInfo {
     /// The name.
     #[serde(rename = "type")]
@@ -297,13 +302,17 @@ pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
     catalogue
         .types()
         .iter()
-        .map(|kind| EventTypeInfo {
-            name: kind.name,
-            object: "event_type",
-            description: kind.description,
-            scope: Some(kind.scope.as_str()),
-            entity: kind.entity.map(|(entity, _)| entity),
-            schema: kind.schema.clone(),
+        .map(|kind| {
+            let mut schema = kind.schema.clone();
+            operation::tidy_examples(&mut schema);
+            EventTypeInfo {
+                name: kind.name,
+                object: "event_type",
+                description: kind.description,
+                scope: Some(kind.scope.as_str()),
+                entity: kind.entity.map(|(entity, _)| entity),
+                schema,
+            }
         })
         .collect()
 }

@@ -48,6 +48,9 @@ text_enum! {
 /// What to send: deliveries, events, or a time range.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "since": "2026-11-20T00:00:00.000Z", "until": "2026-11-21T00:00:00.000Z", "status": "failed",
+}))]
 pub struct NewReplay {
     /// The ids of deliveries, in this order.
     #[serde(default)]
@@ -80,6 +83,7 @@ pub struct NewReplay {
 
 /// The result of a replay request.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "count": 3, "ends_at": "2026-11-20T09:30:00.600Z" }))]
 pub struct WebhookReplay {
     /// Always `webhook_replay`.
     object: &'static str,

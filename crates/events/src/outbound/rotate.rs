@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 /// How to replace the secret.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "overlap_seconds": 86400 }))]
 pub struct SecretRotation {
     /// How long deliveries are also signed with the previous secret, in seconds; one day if not given.
     #[serde(default)]

@@ -7,7 +7,7 @@ use super::queues::{insert_deliveries, lock_queues};
 use super::rows::{NewDelivery, Origin, Status};
 use super::{endpoints, envelope, size};
 use crate::Deliveries;
-use crate::log::{LoggedEvent, placed_event, sample};
+use crate::log::{LoggedEvent, placed_event};
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use model::{Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId};
@@ -24,6 +24,7 @@ const MOST_TESTS: i64 = 10;
 /// What to send as a test.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "type": "run.completed" }))]
 pub struct EndpointTest {
     /// The type of a generated event; the endpoint's first type if not given.
     #[serde(default, rename = "type")]
@@ -101,7 +102,8 @@ fn made_up(
             })?
         }
     };
-    let data = test.sample.clone().map_or_else(|| sample(&kind.schema), serde_json::Value::Object);
+    let sample = || operation::sample(&kind.schema, &kind.schema);
+    let data = test.sample.clone().map_or_else(sample, serde_json::Value::Object);
     let now = tx.now();
     Ok(LoggedEvent {
         position: 0,

@@ -119,6 +119,10 @@ pub struct ActivityRow {
 
 /// An activity on an item or a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "id": 1042, "item_id": 1, "action": "updated", "changed": { "price": { "old": 39.9, "new": 34.9 } },
+    "source": { "request_id": "req_01m7w4n5e0k3p8r2v6x9b1d4f7" },
+}))]
 pub struct ActivityEntry {
     /// The id of the entry.
     pub id: i64,

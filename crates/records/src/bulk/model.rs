@@ -36,6 +36,7 @@ pub enum BulkStatus {
 
 /// The result of a bulk request.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "operation_id": "op_01m7w4n5e0k3p8r2v6x9b1d4f7" }))]
 pub struct BulkReport {
     /// Always `bulk_report`.
     pub object: &'static str,
@@ -49,6 +50,7 @@ pub struct BulkReport {
 
 /// How many rows of a bulk request had each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "total": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "deleted": 0, "failed": 0 }))]
 pub struct BulkSummary {
     /// All of them.
     pub total: usize,
@@ -68,6 +70,7 @@ pub struct BulkSummary {
 
 /// The result of one row.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(example = json!({ "index": 0, "id": 1 }))]
 pub struct BulkResult {
     /// The index of the row, from 0.
     pub index: usize,

@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 
 /// A field of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "field_key": "price", "label": "Price", "type": "currency",
+    "options": { "currency": "EUR", "precision": 2, "min": 0 }, "position": 3, "version": 1,
+}))]
 pub struct CollectionField {
     /// The id of the field.
     pub id: FieldId,
@@ -118,6 +122,7 @@ pub fn read_field(
 /// A field to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "label": "Weight", "type": "number", "options": { "precision": 2, "min": 0 } }))]
 pub struct NewField {
     /// The field's key in items; derived from the label if not given. It can never be changed. `id`, `created_at`,
     /// `updated_at`, `created_by`, `version`, `position` and `external_key` are reserved.
@@ -154,6 +159,7 @@ pub struct NewField {
 /// A change of a field. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "description": "Shown to customers." }))]
 pub struct FieldPatch {
     /// The label for people.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]

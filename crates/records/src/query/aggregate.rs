@@ -35,13 +35,14 @@ const MOST_METRICS: usize = 10;
 struct AggregateQuery {
     /// Up to 10 functions, separated by commas: `count`, `sum:price`, `avg:price`, `min:price`, `max:price`,
     /// `distinct:status`.
-    #[param(default = "count")]
+    #[param(default = "count", example = "count,avg:price")]
     metrics: Option<String>,
     /// Up to 2 fields to group by, separated by commas. Dates and times can be truncated, as in `created_at:month`, to
     /// `day`, `week` (starting on Monday), `month`, `quarter` or `year`.
+    #[param(example = "category")]
     group_by: Option<String>,
     /// The IANA time zone for truncated times.
-    #[param(default = "UTC")]
+    #[param(default = "UTC", example = "Europe/Berlin")]
     time_zone: Option<String>,
 }
 
@@ -75,6 +76,7 @@ pub struct Aggregate {
 
 /// A group of items.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "group": { "category": "toys" }, "values": { "count": 50, "avg:price": 31.3 }, "errors": {} }))]
 pub struct AggregateGroup {
     /// The values of the group, by the names in `group_by`. A truncated time is the first day of its period.
     #[schema(value_type = Object)]

@@ -34,6 +34,7 @@ pub struct QueryParams {
 struct RecordQueryParams {
     /// Up to 4 fields, separated by commas, most significant first, with a leading `-` for descending order:
     /// `-price,name`. Items without a value come last. Newest first if not given.
+    #[param(example = "-price,name")]
     sort: Option<String>,
     /// A saved view. Its filter is combined with that of the request. Its order applies if the request has none.
     view_id: Option<i64>,
@@ -59,7 +60,8 @@ impl FromInput for QueryParams {
                  `{\"not\": {...}}` of other trees. At most 5 levels deep, with at most 100 conditions. Combined with \
                  `filter`, both must hold.",
             ))
-            .schema(Some(filter_tree_text()));
+            .schema(Some(filter_tree_text()))
+            .example(Some(r#"{"field":"price","op":"gt","value":30}"#.into()));
         describe.parameter(tree.build());
         // What generators of clients can send: they know no objects within objects.
         let plain = [Type::String, Type::Number, Type::Boolean];

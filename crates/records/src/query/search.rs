@@ -46,7 +46,7 @@ pub struct Search {
 struct SearchQuery {
     /// Words that items must contain; the last one may be a prefix. `"…"` is a phrase, and a leading `name:` restricts
     /// the word or phrase to the field `name`.
-    #[param(min_length = 1, max_length = 500)]
+    #[param(min_length = 1, max_length = 500, example = "wooden train")]
     q: String,
 }
 

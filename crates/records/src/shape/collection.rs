@@ -64,6 +64,7 @@ impl CollectionRow {
 /// The settings of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(example = json!({ "activity_retention_days": 365, "comments_enabled": true, "unique_keys": [] }))]
 pub struct CollectionSettings {
     /// The number of days for which activities are kept.
     #[schema(minimum = 1, maximum = 3650)]

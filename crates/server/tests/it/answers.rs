@@ -133,20 +133,7 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
         let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
         app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
     }
-    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
-    let made = app.db().write(move |tx| {
-        use diesel::{ExpressionMethods, RunQueryDsl};
-        use files::schema::files as f;
-        let now = tx.now();
-        let row = (
-            (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
-            (f::sha256.eq("00"), f::storage_key.eq("a"), f::path_token.eq("a"), f::status.eq("ready")),
-            (f::uploaded_by.eq("{}"), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
-            f::size.eq(3),
-        );
-        Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)
-    });
-    let file = json!({ "file_id": made.await.unwrap() });
+    let file = json!({ "file_id": insert_file(walk, "a").await });
     let files = format!("/collections/{}/items/{}/files", collection["id"], item["id"]);
     app.post(&files, key, file).await.expect(201);
     BTreeMap::from([
@@ -156,6 +143,24 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("fieldId", collection["fields"][0]["id"].to_string()),
         ("itemId", item["id"].to_string()),
     ])
+}
+
+/// Adds the row of an uploaded file.
+pub async fn insert_file(walk: &Walk, name: &'static str) -> i64 {
+    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+    let made = walk.app.db().write(move |tx| {
+        use diesel::{ExpressionMethods, RunQueryDsl};
+        use files::schema::files as f;
+        let now = tx.now();
+        let row = (
+            (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
+            (f::sha256.eq("00"), f::storage_key.eq(name), f::path_token.eq(name), f::status.eq("ready")),
+            (f::uploaded_by.eq("{}"), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
+            f::size.eq(3),
+        );
+        Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)
+    });
+    made.await.unwrap()
 }
 
 /// A run, as what a link points to.

@@ -91,6 +91,44 @@ impl Document {
         Some(json!({ "allOf": [schema], "components": self.0["components"] }))
     }
 
+    /// The example of the operation's body.
+    pub fn request_example(&self, op: &Op) -> Value {
+        let at = self.0["paths"][&op.path].get(op.method.to_lowercase());
+        let example = at.and_then(|at| at.pointer("/requestBody/content/application~1json/example"));
+        example.unwrap_or_else(|| panic!("{}: no example of a request", op.id)).clone()
+    }
+
+    /// The example of the operation's answer, and the status that it has.
+    pub fn response_example(&self, op: &Op) -> (u16, Value) {
+        let answers = &self.0["paths"][&op.path][op.method.to_lowercase()]["responses"];
+        let (status, answer) = answers.as_object().unwrap().iter().next().unwrap();
+        let examples = &answer["content"]["application/json"]["examples"];
+        assert!(examples.is_object(), "{}: no example of a response", op.id);
+        (status.parse().unwrap(), self.resolved(&examples["success"])["value"].clone())
+    }
+
+    /// Queries made of the examples of the operation's parameters: that of the required ones, and it with each of the
+    /// others.
+    pub fn query_examples(&self, op: &Op) -> Vec<String> {
+        let (mut required, mut optional) = (String::new(), Vec::new());
+        for parameter in op.parameters.iter().filter(|parameter| parameter["in"] == "query") {
+            let name = parameter["name"].as_str().unwrap();
+            let Some(example) = parameter.get("example") else {
+                assert_ne!(parameter["required"], true, "{}: {name} is required and has no example", op.id);
+                continue;
+            };
+            let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+            let pair = format!("{name}={}&", percent_encoded(&text));
+            if parameter["required"] == true {
+                required.push_str(&pair);
+            } else {
+                optional.push(pair);
+            }
+        }
+        let with = optional.iter().map(|pair| format!("?{required}{pair}"));
+        std::iter::once(format!("?{required}")).chain(with).collect()
+    }
+
     /// The names of the operation's path parameters.
     pub fn ids(&self, op: &Op) -> Vec<String> {
         let in_path = op.parameters.iter().filter(|parameter| parameter["in"] == "path");
@@ -234,6 +272,14 @@ impl Document {
             other => panic!("{name}: no sample for {other}"),
         }
     }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let letters = text.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    letters.collect()
 }
 
 fn text(schema: &Value, name: &str) -> String {

@@ -19,6 +19,7 @@ mod doctor;
 mod document;
 mod documents;
 mod event_types;
+mod examples;
 mod gate;
 mod idempotency;
 mod kill;

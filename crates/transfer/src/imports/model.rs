@@ -15,6 +15,7 @@ pub(super) const MOST_SHOWN: i64 = 1_000;
 /// What to import, and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "content": "name,sku,price\nKite,TOY-0301,24.90\n", "match_on": ["sku"] }))]
 pub struct ImportSettings {
     /// The id of the file to import, up to 25 MiB. Required without `content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,6 +176,7 @@ pub struct FieldToMake {
 
 /// An amount of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "bytes": 35, "rows": 1 }))]
 pub struct Amount {
     /// The number of bytes of the text in UTF-8.
     pub bytes: i64,
@@ -184,6 +186,7 @@ pub struct Amount {
 
 /// The results of the rows that were processed. They add up to `processed.rows`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "created": 1, "updated": 0, "unchanged": 0, "skipped": 0, "failed": 0 }))]
 pub struct Counts {
     /// Rows that created an item.
     pub created: i64,

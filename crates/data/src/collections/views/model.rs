@@ -30,6 +30,17 @@ text_enum! {
 
 /// A view of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "Expensive toys",
+    "filter_tree": {
+        "and": [
+            { "field": "category", "op": "eq", "value": "toys" },
+            { "field": "price", "op": "gt", "value": 30 },
+        ],
+    },
+    "sort": ["-price", "name"], "visible_fields": ["name", "price", "stock"], "group_by": [], "valid": true,
+    "invalid_reasons": [], "position": 0, "version": 1,
+}))]
 pub struct CollectionView {
     /// The id of the view.
     pub id: ViewId,
@@ -76,6 +87,16 @@ pub struct CollectionView {
 /// A view to create.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "Cheap toys",
+    "filter_tree": {
+        "and": [
+            { "field": "category", "op": "eq", "value": "toys" },
+            { "field": "price", "op": "lt", "value": 20 },
+        ],
+    },
+    "sort": ["price", "name"],
+}))]
 pub struct NewView {
     /// The name, unique in the collection regardless of case.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
@@ -121,6 +142,7 @@ pub struct NewView {
 /// A change of a view. Fields that are not sent stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "sort": ["-price"] }))]
 pub struct ViewPatch {
     /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]

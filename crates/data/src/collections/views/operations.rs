@@ -264,7 +264,7 @@ pub fn delete_view(
     Path(collection_id): Path<CollectionId>,
     Path(view_id): Path<ViewId>,
     shapes: State<Shapes>,
-) -> Result<Deleted<ViewId>> {
+) -> Result<Deleted<CollectionView>> {
     let author = Author::of(caller);
     let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
@@ -284,6 +284,7 @@ pub fn delete_view(
 /// How a copy of a view differs from the original.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Expensive toys (copy)" }))]
 pub struct ViewCopy {
     /// The copy's name; the original's name with "(copy)" if not given.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]

@@ -41,6 +41,12 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Rows<T> {
 /// Items to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "rows": [
+        { "data": { "name": "Wooden Train", "price": 39.9, "category": "toys" } },
+        { "data": { "name": "Puzzle", "price": 14.9, "category": "toys" } },
+    ],
+}))]
 pub struct BulkCreate {
     /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
@@ -69,6 +75,7 @@ pub struct BulkRow {
 /// Items to change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "rows": [{ "id": 1, "data": { "stock": 12 } }, { "id": 2, "data": { "stock": 0 } }] }))]
 pub struct BulkUpdate {
     /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
@@ -104,6 +111,9 @@ pub struct BulkChange {
 /// Items to create or change.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "match_on": ["sku"], "rows": [{ "data": { "sku": "TOY-0001", "name": "Wooden Train", "price": 39.9 } }],
+}))]
 pub struct BulkUpsert {
     /// What happens to the request if some rows fail; `atomic` if not given.
     #[serde(default)]
@@ -125,6 +135,7 @@ pub struct BulkUpsert {
 /// Items to delete.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "ids": [3, 4] }))]
 pub struct BulkDelete {
     /// What happens to the request if some items cannot be deleted; `atomic` if not given.
     #[serde(default)]

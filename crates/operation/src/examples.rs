@@ -1,0 +1,360 @@
+//! Examples of requests and responses, composed from those on the types.
+//!
+//! A type states in `#[schema(example = …)]` only what its schema cannot: names, amounts, and the optional fields worth
+//! showing. The rest follows from the schema: constants, the first word of an enum, defaults, times, `null` and `false`.
+
+use serde_json::{Map, Value, json};
+
+/// Deeper schemas refer to themselves.
+const DEEPEST: usize = 16;
+
+/// A value that fits `schema`, for tests and samples; `root` is the document in which its references are found. Where no
+/// type states an example, a placeholder stands.
+pub fn sample(root: &Value, schema: &Value) -> Value {
+    Composer { root, lacking: Vec::new() }.compose(schema, None, "", 0)
+}
+
+/// Puts an example at the body and at the first success of each operation of an OpenAPI document, and gives what no type
+/// states: operation, part and field.
+pub(crate) fn add(document: &mut Value) -> Vec<String> {
+    let mut lacking = Vec::new();
+    let mut shared = Map::new();
+    let mut paths = document.get("paths").cloned().unwrap_or_default();
+    for operation in members(&mut paths).flat_map(members) {
+        let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if let Some(media) = operation.pointer_mut("/requestBody/content/application~1json")
+            && let Some(example) = example_of(document, media, &format!("{id} request"), &mut lacking)
+        {
+            media["example"] = example;
+        }
+        let first = operation.get_mut("responses").into_iter().flat_map(members).next();
+        if let Some(media) = first.and_then(|answer| answer.pointer_mut("/content/application~1json"))
+            && let Some(example) = example_of(document, media, &format!("{id} response"), &mut lacking)
+        {
+            let name = share(&mut shared, &media["schema"], &id, example);
+            media["examples"] = json!({ "success": { "$ref": format!("#/components/examples/{name}") } });
+        }
+        for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+            raise(parameter);
+        }
+    }
+    document["paths"] = paths;
+    document["components"]["examples"] = Value::Object(shared);
+    members(&mut document["components"]["schemas"]).for_each(tidy);
+    lacking
+}
+
+fn members(object: &mut Value) -> impl Iterator<Item = &mut Value> {
+    object.as_object_mut().into_iter().flat_map(Map::values_mut)
+}
+
+/// The example of a media type, if it lacks nothing.
+fn example_of(root: &Value, media: &Value, what: &str, lacking: &mut Vec<String>) -> Option<Value> {
+    let mut composer = Composer { root, lacking: Vec::new() };
+    let example = composer.compose(media.get("schema")?, None, "", 0);
+    if example == json!({}) {
+        composer.lacking.push("any field".to_owned());
+    }
+    let is_whole = composer.lacking.is_empty();
+    lacking.extend(composer.lacking.iter().map(|field| format!("{what}: {field}")));
+    is_whole.then_some(example)
+}
+
+/// Stores the example of a response under the name of what it shows, so that operations with the same response share it.
+fn share(shared: &mut Map<String, Value>, schema: &Value, id: &str, example: Value) -> String {
+    let data = schema.pointer("/properties/data");
+    let one = data.and_then(|data| Some((name(data)?.to_owned(), "")));
+    let rows = data.and_then(|data| Some((name(data.get("items")?)?.to_owned(), "List")));
+    let wanted = one.or(rows).map_or_else(|| id.to_owned(), |(name, suffix)| format!("{name}{suffix}"));
+    let example = json!({ "value": example });
+    let is_taken = shared.get(&wanted).is_some_and(|other| *other != example);
+    let name = if is_taken { id.to_owned() } else { wanted };
+    shared.insert(name.clone(), example);
+    name
+}
+
+/// The name of the component that a schema refers to.
+fn name(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.rsplit('/').next()
+}
+
+/// Parameters have a place for their example outside the schema.
+fn raise(parameter: &mut Value) {
+    let own = parameter.get("example").or_else(|| stated(parameter.get("schema")?)).cloned();
+    if let Some(schema) = parameter.get_mut("schema").and_then(Value::as_object_mut) {
+        schema.remove("example");
+        schema.remove("examples");
+    }
+    if let Some(example) = own {
+        parameter["example"] = example;
+    }
+}
+
+/// Takes the examples of objects out of a schema: they are parts, for composing. Those of single values stay.
+pub fn tidy(schema: &mut Value) {
+    let Some(parts) = schema.as_object_mut() else { return };
+    let is_composed = ["properties", "allOf", "oneOf"].iter().any(|part| parts.contains_key(*part));
+    let example = parts.remove("example");
+    if is_composed {
+        parts.remove("examples");
+    } else if let Some(example) = example {
+        parts.insert("examples".to_owned(), json!([example]));
+    }
+    for (name, part) in parts {
+        match name.as_str() {
+            "properties" | "$defs" => members(part).for_each(tidy),
+            "items" | "additionalProperties" => tidy(part),
+            "allOf" | "oneOf" | "anyOf" => part.as_array_mut().into_iter().flatten().for_each(tidy),
+            _ => {}
+        }
+    }
+}
+
+/// The example that a schema states itself.
+fn stated(schema: &Value) -> Option<&Value> {
+    schema.get("example").or_else(|| schema.get("examples")?.get(0))
+}
+
+/// Whether a schema also allows `null`.
+fn is_nullable(schema: &Value) -> bool {
+    let is_null = |kind: &Value| kind == "null" || kind.get("type").is_some_and(|kind| kind == "null");
+    ["type", "oneOf", "anyOf"]
+        .iter()
+        .filter_map(|part| schema.get(*part)?.as_array())
+        .any(|kinds| kinds.iter().any(is_null))
+}
+
+/// The fields of an object, those of all its parts together.
+#[derive(Default)]
+struct Fields<'a> {
+    properties: Vec<(&'a String, &'a Value)>,
+    required: Vec<&'a str>,
+    stated: Map<String, Value>,
+}
+
+struct Composer<'a> {
+    root: &'a Value,
+    /// The paths of the values that no type states.
+    lacking: Vec<String>,
+}
+
+impl<'a> Composer<'a> {
+    /// What a reference stands for; what is none stands for itself.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+        target.and_then(|target| self.root.pointer(target)).unwrap_or(schema)
+    }
+
+    /// A value for `schema`. What `given` says goes before what the schema states itself; what both leave out is composed.
+    fn compose(&mut self, schema: &'a Value, given: Option<&Value>, path: &str, depth: usize) -> Value {
+        if depth > DEEPEST {
+            return Value::Null;
+        }
+        let schema = self.resolved(schema);
+        if given == Some(&Value::Null) {
+            return Value::Null;
+        }
+        if let Some(choices) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+            return self.choice(schema, choices, given, path, depth);
+        }
+        let mut fields = Fields::default();
+        self.gather(schema, &mut fields, depth);
+        if !fields.properties.is_empty() {
+            return self.object(fields, given, path, depth);
+        }
+        let own = given.or_else(|| stated(schema));
+        match (schema.get("items"), own) {
+            (Some(items), Some(Value::Array(rows))) => {
+                rows.iter().map(|row| self.compose(items, Some(row), path, depth + 1)).collect()
+            }
+            (_, Some(own)) => own.clone(),
+            (Some(items), None) if !is_nullable(schema) => {
+                json!([self.compose(items, None, &format!("{path}[]"), depth + 1)])
+            }
+            _ => self.single(schema, path),
+        }
+    }
+
+    /// A value of one of several forms.
+    fn choice(
+        &mut self,
+        schema: &'a Value,
+        choices: &'a [Value],
+        given: Option<&Value>,
+        path: &str,
+        depth: usize,
+    ) -> Value {
+        let own = given.or_else(|| stated(schema));
+        let mut real = choices.iter().filter(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
+        match (real.next(), real.next(), own) {
+            // Which form a value has is not known, so it is taken as a whole.
+            (_, Some(_), Some(own)) => own.clone(),
+            (_, _, None) if is_nullable(schema) => Value::Null,
+            (Some(first), _, own) => self.compose(first, own, path, depth + 1),
+            (None, _, _) => Value::Null,
+        }
+    }
+
+    /// Collects an object's fields.
+    fn gather(&self, schema: &'a Value, fields: &mut Fields<'a>, depth: usize) {
+        if depth > DEEPEST {
+            return;
+        }
+        let schema = self.resolved(schema);
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.gather(part, fields, depth + 1);
+        }
+        fields.properties.extend(schema.get("properties").and_then(Value::as_object).into_iter().flatten());
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        fields.required.extend(required.filter_map(Value::as_str));
+        if let Some(Value::Object(stated)) = stated(schema) {
+            fields.stated.extend(stated.clone());
+        }
+    }
+
+    fn object(&mut self, fields: Fields<'a>, given: Option<&Value>, path: &str, depth: usize) -> Value {
+        let Fields { properties, required, mut stated } = fields;
+        if let Some(Value::Object(given)) = given {
+            stated.retain(|name, _| required.contains(&name.as_str()));
+            stated.extend(given.clone());
+        }
+        let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let mut object = Map::new();
+        for (name, property) in properties {
+            let own = stated.remove(name);
+            if own.is_some() || required.contains(&name.as_str()) {
+                let value = self.compose(property, own.as_ref(), &at(name), depth + 1);
+                object.insert(name.clone(), value);
+            }
+        }
+        self.lacking.extend(stated.keys().map(|name| format!("{} is no field", at(name))));
+        Value::Object(object)
+    }
+
+    /// A value without parts that nobody states.
+    fn single(&mut self, schema: &Value, path: &str) -> Value {
+        if let Some(value) = schema.get("const") {
+            return value.clone();
+        }
+        if is_nullable(schema) {
+            return Value::Null;
+        }
+        let default = schema.get("default").filter(|value| !value.is_null());
+        if let Some(value) = default.or_else(|| schema.get("enum")?.get(0)) {
+            return value.clone();
+        }
+        let text = |name: &str| schema.get(name).and_then(Value::as_str);
+        match (text("type"), text("format")) {
+            (Some("boolean"), _) => return json!(false),
+            (_, Some("date-time")) => return json!("2026-11-20T09:30:00.000Z"),
+            (_, Some("date")) => return json!("2026-11-20"),
+            (_, Some("uri")) => return json!("https://example.com/"),
+            _ => self.lacking.push(path.to_owned()),
+        }
+        match text("type") {
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+            Some("string") => json!("example"),
+            Some("object") => json!({}),
+            _ => Value::Null,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of `schema`, and what it lacks.
+    fn composed(schema: Value) -> (Value, Vec<String>) {
+        let root = json!({ "components": { "schemas": {
+            "Id": { "type": "integer", "examples": [7] },
+            "Part": {
+                "required": ["id", "label", "on"], "example": { "label": "Lid", "color": "red" },
+                "properties": {
+                    "id": { "$ref": "#/components/schemas/Id" }, "label": { "type": "string" },
+                    "color": { "type": "string" }, "on": { "type": "boolean" },
+                },
+            },
+        } } });
+        let mut composer = Composer { root: &root, lacking: Vec::new() };
+        let example = composer.compose(&schema, None, "", 0);
+        (example, composer.lacking)
+    }
+
+    #[test]
+    fn what_a_schema_says_needs_no_example() {
+        let required = ["const", "enum", "default", "null", "maybe", "at", "list"];
+        let (example, lacking) = composed(json!({ "required": required, "properties": {
+            "const": { "type": "string", "const": "box" },
+            "enum": { "type": "string", "enum": ["open", "shut"] },
+            "default": { "type": "integer", "default": 20, "minimum": 1 },
+            "null": { "type": ["string", "null"] },
+            "maybe": { "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Id" }] },
+            "at": { "type": "string", "format": "date-time" },
+            "list": { "type": "array", "items": { "$ref": "#/components/schemas/Id" } },
+            "optional": { "type": "string" },
+        } }));
+        assert_eq!(lacking, [""; 0]);
+        assert_eq!(
+            example,
+            json!({
+                "const": "box", "enum": "open", "default": 20, "null": null, "maybe": null,
+                "at": "2026-11-20T09:30:00.000Z", "list": [7],
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_stated_is_completed() {
+        let part = json!({ "$ref": "#/components/schemas/Part" });
+        let (example, lacking) = composed(json!({
+            "allOf": [part, { "required": ["parts"], "properties": { "parts": { "type": "array", "items": part } } }],
+            "example": { "on": true, "parts": [{ "label": "Box" }, {}] },
+        }));
+        assert_eq!(lacking, [""; 0]);
+        let whole = json!({ "id": 7, "label": "Lid", "color": "red", "on": true, "parts": [
+            // Whoever states an object shows no more of it than must be there.
+            { "id": 7, "label": "Box", "on": false }, { "id": 7, "label": "Lid", "on": false },
+        ] });
+        assert_eq!(example, whole);
+    }
+
+    #[test]
+    fn what_nobody_states_is_named() {
+        let schema = json!({ "required": ["rows"], "example": { "gone": 1 }, "properties": { "rows": {
+            "type": "array",
+            "items": { "required": ["amount"], "properties": { "amount": { "type": "integer" } } },
+        } } });
+        assert_eq!(composed(schema).1, ["rows[].amount", "gone is no field"]);
+    }
+
+    #[test]
+    fn responses_share_their_example_and_parts_leave_the_schemas() {
+        let answer = json!({ "200": { "content": { "application/json": { "schema": {
+            "required": ["data"], "properties": { "data": { "$ref": "#/components/schemas/Part" } },
+        } } } } });
+        let parameters = json!([{ "name": "id", "schema": { "type": "integer", "examples": [7] } }]);
+        let mut document = json!({
+            "paths": { "/parts/{id}": {
+                "get": { "operationId": "getPart", "parameters": parameters, "responses": answer },
+                "put": { "operationId": "setPart", "responses": answer },
+            } },
+            "components": { "schemas": { "Part": {
+                "required": ["label"], "example": { "label": "Lid" },
+                "properties": { "label": { "type": "string" }, "size": { "type": "string", "example": "XL" } },
+            } } },
+        });
+        assert_eq!(add(&mut document), [""; 0]);
+        let components = &document["components"];
+        assert_eq!(components["examples"], json!({ "Part": { "value": { "data": { "label": "Lid" } } } }));
+        for method in ["get", "put"] {
+            let media = "/responses/200/content/application~1json/examples/success/$ref";
+            let shared = document["paths"]["/parts/{id}"][method].pointer(media);
+            assert_eq!(shared, Some(&json!("#/components/examples/Part")));
+        }
+        let parameter = json!({ "name": "id", "schema": { "type": "integer" }, "example": 7 });
+        assert_eq!(document["paths"]["/parts/{id}"]["get"]["parameters"][0], parameter);
+        let part = &components["schemas"]["Part"];
+        assert_eq!((part.get("example"), &part["properties"]["size"]["examples"]), (None, &json!(["XL"])));
+    }
+}
