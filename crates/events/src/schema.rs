@@ -61,6 +61,7 @@ diesel::table! {
         workspace_id -> BigInt,
         body -> Text,
         created_at -> Timestamp,
+        traceparent -> Nullable<Text>,
     }
 }
 

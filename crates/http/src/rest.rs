@@ -25,7 +25,11 @@ const SLOWEST: u64 = 16 * 1024;
 
 pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Data<Pipeline>) -> HttpResponse {
     let headers = request.headers();
-    let lookup = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let lookup = |name: &str| {
+        // One that is sent twice names no trace.
+        let is_twice = name == "traceparent" && headers.get_all(name).count() > 1;
+        headers.get(name).filter(|_| !is_twice).map(HeaderValue::as_bytes)
+    };
     let uri = request.uri();
     let path = uri.path();
     let head = Head {

@@ -2,7 +2,7 @@
 
 use crate::text_enum;
 use crate::{
-    Cause, Code, Error, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, WorkspaceId,
+    Cause, Code, Error, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -146,6 +146,8 @@ pub struct Caller {
     pub workspace: Arc<Workspace>,
     /// The request's `Idempotency-Key`.
     pub idempotency_key: Option<String>,
+    /// The trace that the request came with.
+    pub trace: Option<Trace>,
 }
 
 impl Caller {
@@ -155,7 +157,13 @@ impl Caller {
             id: self.request.clone(),
             key_id: self.key.id.clone(),
             idempotency_key: self.idempotency_key.clone(),
+            trace: self.trace.clone(),
         })
+    }
+
+    /// The trace that the request belongs to.
+    pub fn trace(&self) -> Trace {
+        self.trace.clone().unwrap_or_else(|| Trace::of_id(self.request.as_str()))
     }
 
     /// The tenant whose rows may be touched.

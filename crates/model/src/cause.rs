@@ -1,7 +1,7 @@
 //! Who did something, and what led to it.
 
 use crate::text_enum;
-use crate::{EventId, JsonText, KeyId, RequestId};
+use crate::{EventId, JsonText, KeyId, RequestId, Trace};
 use serde::{Deserialize, Serialize};
 
 /// Who performed an action.
@@ -44,6 +44,9 @@ pub struct RequestRef {
     pub key_id: KeyId,
     /// Its `Idempotency-Key`, if it had one.
     pub idempotency_key: Option<String>,
+    /// The trace that it came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
 }
 
 /// A place in a chain of events that led to one another.

@@ -249,6 +249,12 @@ fn prefixed(prefix: &str, now: Timestamp, random: &dyn Random) -> String {
     id
 }
 
+/// The number that a letter of an id stands for, 0 to 31.
+pub(crate) fn digit(letter: u8) -> u8 {
+    let place = ALPHABET.iter().position(|other| *other == letter);
+    place.and_then(|place| u8::try_from(place).ok()).unwrap_or_default()
+}
+
 fn is_prefixed(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix).is_some_and(|tail| {
         (1..=64).contains(&tail.len()) && tail.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

@@ -15,6 +15,7 @@ mod patch;
 mod scope;
 #[doc(hidden)]
 pub mod text_enum;
+mod trace;
 
 pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
@@ -26,3 +27,4 @@ pub use json::JsonText;
 pub use metadata::Metadata;
 pub use patch::Patch;
 pub use scope::{Scope, ScopeSet};
+pub use trace::Trace;

@@ -74,7 +74,13 @@ impl Pipeline {
         }
         let key = Arc::new(stored.key.clone());
         // The `Idempotency-Key` is looked at by its own gate.
-        let caller = Caller { request: progress.request.clone(), key, workspace, idempotency_key: None };
+        let caller = Caller {
+            request: progress.request.clone(),
+            key,
+            workspace,
+            idempotency_key: None,
+            trace: progress.trace.clone(),
+        };
         Ok(Passed { caller, place, path })
     }
 

@@ -50,6 +50,8 @@ pub struct LogRow {
     pub replayed: bool,
     /// The caller's own id for the request.
     pub client_request_id: Option<String>,
+    /// The id of the trace that the request came with. One without a trace has the trace of its own id.
+    pub trace_id: Option<String>,
 }
 
 /// Rows that may wait to be written. Beyond it rows are dropped and counted: a slow disk must not slow requests.

@@ -265,7 +265,8 @@ impl Pipeline {
     fn refuse(&self, mut progress: Progress, error: Error) -> Response {
         progress.code = Some(error.code());
         if let Some(cause) = error.cause() {
-            tracing::error!(request_id = %progress.request, code = error.code().as_str(), ?cause, "a request failed");
+            let (trace_id, code) = (progress.trace_id(), error.code().as_str());
+            tracing::error!(request_id = %progress.request, trace_id, code, ?cause, "a request failed");
         }
         let (status, body) = error_reply(&error, &progress.request);
         self.finish(progress, Reply::new(status, body), Some(&error))
@@ -276,6 +277,9 @@ impl Pipeline {
         self.metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
         let mut headers = reply.headers;
         headers.push(("x-request-id", progress.request.as_str().to_owned()));
+        if let Some(trace) = &progress.trace {
+            headers.push(("traceparent", trace.parent()));
+        }
         if let Some(window) = progress.window {
             headers.push(("x-ratelimit-limit", window.limit.to_string()));
             headers.push(("x-ratelimit-remaining", window.remaining.to_string()));

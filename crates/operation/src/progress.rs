@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Code, RequestId, Timestamp, WorkspaceId};
+use model::{Code, RequestId, Timestamp, Trace, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -60,6 +60,8 @@ pub(crate) struct Progress {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) client_request_id: Option<String>,
+    /// The trace that the request came with.
+    pub(crate) trace: Option<Trace>,
     pub(crate) original_request: Option<String>,
     pub(crate) energy: i64,
 }
@@ -89,6 +91,7 @@ impl Pipeline {
             method: cut(head.method, 10),
             path: cut(head.path, 300),
             client_request_id,
+            trace: trace(head),
             original_request: None,
             energy: 0,
         }
@@ -96,6 +99,11 @@ impl Pipeline {
 }
 
 impl Progress {
+    /// The id of the trace that the request belongs to.
+    pub(crate) fn trace_id(&self) -> String {
+        self.trace.as_ref().map_or_else(|| Trace::of_id(self.request.as_str()).id(), Trace::id)
+    }
+
     /// The gate that rejected the request; `None` where all let it through.
     pub(crate) fn rejected_by(&self) -> Option<Gate> {
         self.code.map(|_| self.gate)
@@ -120,8 +128,15 @@ impl Progress {
             energy: self.energy,
             replayed: self.original_request.is_some(),
             client_request_id: self.client_request_id,
+            trace_id: self.trace.as_ref().map(Trace::id),
         }
     }
+}
+
+fn trace(head: &Head<'_>) -> Option<Trace> {
+    let parent = head.header("traceparent")?.ok()?;
+    let state = head.header("tracestate").and_then(std::result::Result::ok);
+    Trace::parse(parent, state)
 }
 
 /// The first `most` characters.

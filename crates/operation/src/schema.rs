@@ -17,5 +17,6 @@ diesel::table! {
         energy -> BigInt,
         replayed -> Bool,
         client_request_id -> Nullable<Text>,
+        trace_id -> Nullable<Text>,
     }
 }

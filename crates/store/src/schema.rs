@@ -18,6 +18,7 @@ diesel::table! {
         actor -> Nullable<Text>,
         root_event_id -> Nullable<Text>,
         depth -> BigInt,
+        traceparent -> Nullable<Text>,
     }
 }
 

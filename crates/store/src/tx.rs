@@ -126,6 +126,7 @@ struct EventRow<'a> {
     actor: Option<&'a JsonText>,
     root_event_id: Option<&'a str>,
     depth: i64,
+    traceparent: Option<String>,
 }
 
 #[derive(Insertable)]
@@ -225,6 +226,7 @@ impl Tx {
             actor: other_actor(cause),
             root_event_id: chain.map(|chain| chain.root.as_str()),
             depth: chain.map_or(0, |chain| i64::from(chain.depth)),
+            traceparent: request.and_then(|request| request.trace.as_ref()).map(model::Trace::parent),
         };
         each!(self.connection(), |connection| diesel::insert_into(events::table)
             .values(row)

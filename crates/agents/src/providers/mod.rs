@@ -6,7 +6,7 @@ mod tests;
 
 pub use openai::{OpenAi, OpenAiSettings};
 
-use model::text_enum;
+use model::{Trace, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -59,6 +59,8 @@ pub struct Prompt {
     pub sink: Option<Arc<dyn Sink>>,
     /// Notes attempts that brought no answer.
     pub attempts: Attempts,
+    /// The trace that a server is told.
+    pub trace: Option<Trace>,
 }
 
 /// Attempts at one answer that failed before another one brought it, or none did. Clones note in the same list.

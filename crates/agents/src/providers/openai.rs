@@ -9,6 +9,7 @@ use super::{
     BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, ToolSpec, Usage,
 };
 use egress::{Connector, HeaderMap, Limits, Request};
+use model::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
@@ -52,6 +53,7 @@ impl OpenAi {
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
+        request.headers.extend(prompt.trace.iter().flat_map(Trace::headers));
         let response = self.connector.stream(request).await?;
         let is_success = (200..=299).contains(&response.status);
         // A server that cannot send pieces sends the whole answer all the same.

@@ -16,6 +16,7 @@ use auth::idempotency::Claim;
 use model::{Code, Result};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// How often a worker says that it is alive: often enough for two to get lost within a lease.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -53,7 +54,8 @@ impl RunEngine {
         claim: Option<Claim>,
     ) -> Result<Ended> {
         let id = work.row.id.clone();
-        let result = self.drive_steps(work, start, claim).await;
+        let span = tracing::info_span!("run", run_id = %id, trace_id = work.plan.caller.trace().id());
+        let result = self.drive_steps(work, start, claim).instrument(span).await;
         if let Err(error) = &result
             && error.code() == Code::InternalError
         {
@@ -208,6 +210,7 @@ impl RunEngine {
             cancel: work.working.cancel.clone(),
             sink: work.sink(),
             attempts: attempts.clone(),
+            trace: Some(self.child_trace(work)),
         };
         let tier = self.tiers().get(work.row.model);
         self.keeping_lease(work, self.complete(tier, prompt)).await

@@ -4,10 +4,11 @@ use super::active::ActiveRuns;
 use super::events::RunEvent;
 use super::metrics::RunMetrics;
 use super::model::RunRow;
+use super::work::Work;
 use crate::providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, RequestRef, Result};
+use model::{Cause, Error, RequestRef, Result, Trace};
 use operation::ports::EnergyMeter;
 use prometheus::core::Collector;
 use std::sync::Arc;
@@ -69,6 +70,11 @@ impl RunEngine {
         self.0.metrics.collectors()
     }
 
+    /// The trace of a run, for a request to another service.
+    pub(super) fn child_trace(&self, work: &Work) -> Trace {
+        work.plan.caller.trace().child(&*self.db().random())
+    }
+
     /// Calls the model of a tier, for at most the prompt's patience.
     pub(super) async fn complete(
         &self,
@@ -126,10 +132,12 @@ impl RunEngine {
 
 /// What the events of a run come from.
 pub(super) fn cause_of(row: &RunRow) -> Result<Cause> {
+    let options = row.options()?;
     Ok(Cause::request(RequestRef {
         id: row.request_id.clone(),
         key_id: row.key_id.clone(),
-        idempotency_key: row.options()?.idempotency_key,
+        idempotency_key: options.idempotency_key,
+        trace: options.trace,
     }))
 }
 

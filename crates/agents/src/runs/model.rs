@@ -6,7 +6,8 @@ use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
 use model::{
-    AgentId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, WorkspaceId, text_enum,
+    AgentId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, Trace, WorkspaceId,
+    text_enum,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -200,6 +201,9 @@ pub(super) struct RunOptions {
     /// What made the run.
     #[serde(default, skip_serializing_if = "RunTrigger::is_default")]
     pub(super) trigger: RunTrigger,
+    /// The trace that the request came with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trace: Option<Trace>,
 }
 
 fn is_zero(number: &i64) -> bool {
@@ -209,7 +213,7 @@ fn is_zero(number: &i64) -> bool {
 /// A run.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
-    "livemode": true, "agent_version": 3, "status": "completed", "input": "What are your opening hours?",
+    "livemode": true, "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "agent_version": 3, "status": "completed", "input": "What are your opening hours?",
     "output": "We are open from 9 to 18, Monday to Saturday.", "conversation_id": "customer-1042",
     "model": "balanced", "started_at": "2026-11-20T09:30:00.012Z",
     "completed_at": "2026-11-20T09:30:01.480Z",
@@ -254,6 +258,10 @@ pub struct Run {
     pub energy: RunEnergy,
     /// What started the run.
     pub trigger: RunTrigger,
+    /// The id of the trace that the run belongs to: 32 hexadecimal digits. It is the one of the request's `traceparent`, and
+    /// is passed on to tools and model servers.
+    #[schema(min_length = 32, max_length = 32)]
+    pub trace_id: String,
     /// Your own key-value data.
     pub metadata: Metadata,
     /// The steps. Only with `include=steps`.
@@ -468,6 +476,7 @@ impl RunRow {
                 tool_calls: self.tool_calls,
             },
             energy: RunEnergy { amount: self.energy, simulated: self.simulated_energy, items: None },
+            trace_id: options.trace.unwrap_or_else(|| Trace::of_id(self.request_id.as_str())).id(),
             trigger: options.trigger,
             steps: None,
             created_at: self.queued_at,

@@ -90,11 +90,13 @@ impl RunEngine {
         let stored = self.db().read(move |read| auth::keys::by_id(read, &id)).await?;
         let workspace = self.0.parts.directory.workspace(row.workspace_id).await?;
         let workspace = workspace.ok_or_else(|| Error::internal("a run's workspace is gone"))?;
+        let options = row.options()?;
         Ok(Caller {
             request: row.request_id.clone(),
             key: Arc::new(stored.key),
             workspace,
-            idempotency_key: row.options()?.idempotency_key,
+            idempotency_key: options.idempotency_key,
+            trace: options.trace,
         })
     }
 

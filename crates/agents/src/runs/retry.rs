@@ -56,6 +56,7 @@ impl RunEngine {
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
+        options.trace.clone_from(&caller.trace);
         // Its time begins anew, and the workers that it may outlive.
         options.questions.waited_ms = 0;
         options.handed_over = row.epoch;

@@ -347,6 +347,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
         background: new.background,
         attempt_from: None,
         idempotency_key: caller.idempotency_key.clone(),
+        trace: caller.trace.clone(),
         handed_over: 0,
         questions: Questions::default(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),

@@ -113,7 +113,11 @@ impl RunEngine {
         let left = work.time_left(self.db().clock().now());
         let own = Duration::from_secs(u64::try_from(tool.settings.timeout_seconds).unwrap_or(15));
         match self.tool_headers(work, tool) {
-            Ok(headers) => {
+            Ok(mut headers) => {
+                let names_trace = headers.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
+                if !names_trace {
+                    headers.extend(self.child_trace(work).headers());
+                }
                 // Of calls that may be repeated each is an effect of its own.
                 let of_step = tool.settings.repeatable.then(|| step.id.as_str());
                 let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();

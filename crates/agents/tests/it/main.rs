@@ -20,6 +20,7 @@ mod runs;
 mod streams;
 mod tool_calls;
 mod tools;
+mod traces;
 mod versions;
 
 use diesel::prelude::*;

@@ -2,6 +2,7 @@
 
 use crate::{ask, check_books, give_tool, read, with_agent};
 use egress::{Connector, Policy};
+use model::Trace;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +142,7 @@ pub fn prompt(patience: Duration) -> Prompt {
         cancel: Default::default(),
         sink: None,
         attempts: Default::default(),
+        trace: Trace::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Some("a=b")),
     }
 }
 
@@ -163,6 +165,11 @@ async fn where_a_model_is_unavailable_the_next_answers() {
     let answered = tier.complete(prompt(Duration::from_secs(20))).await.unwrap();
     assert_eq!((answered.completion.text.as_str(), answered.label.as_str()), ("second", "label-1"));
     assert_eq!((&one.bodies()[0]["model"], &two.bodies()[0]["model"]), (&json!("m0"), &json!("m1")));
+    for server in [&one, &two] {
+        let head = &server.heads()[0];
+        let parent = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert!(head.contains(parent) && head.contains("tracestate: a=b"), "{head}");
+    }
     // What a model refuses, others are not asked.
     one.then(400, None, json!({}));
     let refused = tier.complete(prompt(Duration::from_secs(20))).await;

@@ -178,6 +178,7 @@ impl Bed {
             key: Arc::new(key),
             workspace: Arc::new(workspace),
             idempotency_key: None,
+            trace: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits }

@@ -127,6 +127,8 @@ type PlacedColumns = (
     events::livemode,
     events::data,
     events::created_at,
+    events::request_id,
+    events::traceparent,
 );
 
 fn placed_columns() -> PlacedColumns {
@@ -138,6 +140,8 @@ fn placed_columns() -> PlacedColumns {
         events::livemode,
         events::data,
         events::created_at,
+        events::request_id,
+        events::traceparent,
     )
 }
 

@@ -3,7 +3,7 @@
 use super::model::{Event, EventCause, EventRequest};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
-use model::{ActorType, Cause, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
+use model::{ActorType, Cause, EventId, JsonText, KeyId, RequestId, Timestamp, Trace, WorkspaceId};
 use store::schema::events;
 
 /// A row of `events` that has its position.
@@ -65,6 +65,16 @@ pub(crate) struct LoggedEvent {
     pub(crate) livemode: bool,
     pub(crate) data: JsonText,
     pub(crate) created_at: Timestamp,
+    pub(crate) request_id: Option<RequestId>,
+    pub(crate) traceparent: Option<String>,
+}
+
+impl LoggedEvent {
+    /// The trace of the request that led to it; `None` where there was no request.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        let sent = self.traceparent.as_deref().and_then(|parent| Trace::parse(parent, None));
+        sent.or_else(|| self.request_id.as_ref().map(|id| Trace::of_id(id.as_str())))
+    }
 }
 
 /// An event that was just given its position: what is needed of each, whether anybody subscribes to it or not.

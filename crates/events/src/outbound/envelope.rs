@@ -117,6 +117,8 @@ mod tests {
             livemode: true,
             data: JsonText::of(&data),
             created_at: now,
+            request_id: None,
+            traceparent: None,
         }
     }
 

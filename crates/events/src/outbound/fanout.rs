@@ -182,6 +182,7 @@ struct NewBody {
     workspace_id: WorkspaceId,
     body: String,
     created_at: Timestamp,
+    traceparent: Option<String>,
 }
 
 /// Stores the bodies of events in the forms that they are sent in. One that is there stays as it is.
@@ -198,6 +199,7 @@ pub(crate) fn store_bodies<'a>(
             workspace_id: event.workspace_id,
             body: envelope::body(event, payload),
             created_at: now,
+            traceparent: event.trace().map(|trace| trace.parent()),
         })
         .collect();
     let new: Vec<&NewBody> = match tx.connection() {

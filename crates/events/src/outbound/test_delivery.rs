@@ -74,8 +74,13 @@ pub async fn test_webhook_endpoint(
     let target = Target::open(&row, &parts.seal, cx.db.now())?;
     let delivery = DeliveryId::new(cx.db.now(), &*cx.db.random());
     let body = envelope::body(&event, target.payload);
-    let message =
-        Message { delivery: delivery.clone(), event: event.id.clone(), attempt: 1, body: body.clone() };
+    let message = Message {
+        delivery: delivery.clone(),
+        event: event.id.clone(),
+        attempt: 1,
+        body: body.clone(),
+        trace: cx.caller.trace().child(&*cx.db.random()),
+    };
     let attempt = send(&parts.connector, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));
     let shown = cx.db.write(move |tx| {
@@ -113,6 +118,8 @@ fn made_up(
         livemode: false,
         data: JsonText::of(&data),
         created_at: now,
+        request_id: None,
+        traceparent: None,
     })
 }
 

@@ -110,6 +110,7 @@ impl Tenant {
                 energy: 0,
                 replayed: false,
                 client_request_id: None,
+                trace_id: None,
             });
         }
         let written = async || (self.rows(app, "request_logs").await >= before + count).then_some(());

@@ -41,6 +41,7 @@ struct DueRow {
     attempts: i64,
     first_attempt_at: Option<Timestamp>,
     body: Option<String>,
+    traceparent: Option<String>,
 }
 
 fn due(tx: &mut Tx, queue: &QueueRow, limit: usize) -> Result<Vec<DueRow>> {
@@ -65,6 +66,7 @@ fn due(tx: &mut Tx, queue: &QueueRow, limit: usize) -> Result<Vec<DueRow>> {
             d::attempts,
             d::first_attempt_at,
             webhook_bodies::body.nullable(),
+            webhook_bodies::traceparent.nullable(),
         ))
         .load(tx.connection())?)
 }
@@ -96,6 +98,7 @@ pub(super) fn load(
                 attempts: row.attempts,
                 first_attempt_at: row.first_attempt_at,
                 body,
+                traceparent: row.traceparent,
             }),
             None => unsendable.push((row.number, row.lane)),
         }

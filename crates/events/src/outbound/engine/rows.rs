@@ -5,7 +5,7 @@ use super::health::Health;
 use super::send::Attempt;
 use crate::schema::webhook_queues;
 use diesel::prelude::*;
-use model::{DeliveryId, EventId, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{DeliveryId, EventId, Timestamp, Trace, WebhookEndpointId, WorkspaceId};
 use std::collections::BTreeMap;
 
 /// How long a queue stays ours without a sign of life, in seconds.
@@ -30,6 +30,16 @@ pub(crate) struct LoadedDelivery {
     pub(crate) attempts: i64,
     pub(crate) first_attempt_at: Option<Timestamp>,
     pub(crate) body: String,
+    /// The trace that it continues; `None` for that of its event.
+    pub(crate) traceparent: Option<String>,
+}
+
+impl LoadedDelivery {
+    /// The trace that it continues.
+    pub(crate) fn trace(&self) -> Trace {
+        let stored = self.traceparent.as_deref().and_then(|parent| Trace::parse(parent, None));
+        stored.unwrap_or_else(|| Trace::of_id(self.event_id.as_str()))
+    }
 }
 
 /// What becomes of a delivery after an attempt.

@@ -5,7 +5,7 @@ use super::super::model::{EndpointRow, Headers, Payload};
 use super::super::signing::{Signer, signatures};
 use auth::Seal;
 use egress::{Connector, Limits, Oversize, Request};
-use model::{DeliveryId, EventId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{DeliveryId, EventId, JsonText, Result, Timestamp, Trace, WorkspaceId};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,8 @@ pub(crate) struct Message {
     /// Which attempt this is, from 1.
     pub(crate) attempt: i64,
     pub(crate) body: String,
+    /// The trace that it continues, sent as `traceparent`.
+    pub(crate) trace: Trace,
 }
 
 /// What an attempt came to, as it is kept.
@@ -181,7 +183,9 @@ fn headers(target: &Target, message: &Message, now: Timestamp) -> Vec<(String, S
         ("x-svc-attempt", message.attempt.to_string()),
     ];
     let own = target.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
-    ours.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(own).collect()
+    let names_trace = target.headers.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
+    let trace = message.trace.headers().filter(|_| !names_trace);
+    ours.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(trace).chain(own).collect()
 }
 
 fn kept_headers(headers: &egress::HeaderMap) -> JsonText {

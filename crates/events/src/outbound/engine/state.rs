@@ -285,6 +285,7 @@ impl State {
                         event: delivery.event_id.clone(),
                         attempt: delivery.attempts + 1,
                         body: delivery.body.clone(),
+                        trace: delivery.trace().child(&*parts.db.random()),
                     };
                     let now = parts.db.now();
                     let sent =
