@@ -133,22 +133,31 @@ fn rule(error: &ValidationError<'_>) -> String {
         Kind::Format { format } => format_rule(format),
         Kind::Pattern { pattern } if pattern == r"\S" => "must not be blank".to_owned(),
         Kind::Pattern { pattern } => format!("must match the pattern `{pattern}`"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxLength { limit } => {
+            format!("must have at most {}", counted(*limit, "character", "characters"))
+        }
+        Kind::MinLength { limit } => {
+            format!("must have at least {}", counted(*limit, "character", "characters"))
+        }
         Kind::Minimum { limit } => format!("must be at least {limit}"),
         Kind::Maximum { limit } => format!("must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
-        Kind::MinItems { limit } => format!("must have at least {limit} entries"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} entries"),
+        Kind::MinItems { limit } => format!("must have at least {}", counted(*limit, "entry", "entries")),
+        Kind::MaxItems { limit } => format!("must have at most {}", counted(*limit, "entry", "entries")),
         Kind::UniqueItems => "must not have the same entry twice".to_owned(),
-        Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
-        Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
+        Kind::MinProperties { limit } => format!("must have at least {}", counted(*limit, "field", "fields")),
+        Kind::MaxProperties { limit } => format!("must have at most {}", counted(*limit, "field", "fields")),
         Kind::PropertyNames { error } => format!("has a name that {}", rule(error)),
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => alternatives(context),
         _ => "does not match the schema".to_owned(),
     }
+}
+
+/// `1 entry`, `2 entries`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// The rule of a value that may be one of several: spelled out where all are plain types or words.
@@ -241,11 +250,11 @@ mod tests {
             (json!({ "enum": ["a", "b"] }), json!("c"), "must be one of `a`, `b`"),
             (json!({ "const": "a" }), json!("c"), "must be `a`"),
             (json!({ "pattern": r"\S" }), json!(" "), "must not be blank"),
-            (json!({ "minItems": 1 }), json!([]), "must have at least 1 entries"),
+            (json!({ "minItems": 1 }), json!([]), "must have at least 1 entry"),
             (
                 json!({ "propertyNames": { "maxLength": 1 } }),
                 json!({ "ab": 1 }),
-                "has a name that must have at most 1 characters",
+                "has a name that must have at most 1 character",
             ),
             (
                 json!({ "oneOf": [{ "type": "integer" }, { "type": "string" }] }),

@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((broken.next, broken.cause.as_str()), (Next::Backoff, "invalid digit found in string"));
         assert_eq!(JobError::give_up(Error::internal("no\0 more")).cause, "no more");
         let missing = JobError::from(Error::not_found("contact"));
-        assert_eq!(missing.cause, "not_found: There is no such contact in this workspace.");
+        assert_eq!(missing.cause, "not_found: The contact does not exist in this workspace.");
         assert_eq!(JobError::give_up(Error::internal("é".repeat(5000))).cause.chars().count(), LONGEST_CAUSE);
     }
 }

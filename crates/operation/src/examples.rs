@@ -39,8 +39,10 @@ pub(crate) fn add(document: &mut Value) -> Vec<String> {
         }
     }
     document["paths"] = paths;
-    document["components"]["examples"] = Value::Object(shared);
-    members(&mut document["components"]["schemas"]).for_each(tidy);
+    if let Some(Value::Object(components)) = document.get_mut("components") {
+        components.insert("examples".to_owned(), Value::Object(shared));
+        components.get_mut("schemas").into_iter().flat_map(members).for_each(tidy);
+    }
     lacking
 }
 

@@ -173,7 +173,8 @@ pub struct Config {
         global = true,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = size
+        value_parser = size,
+        allow_negative_numbers = true
     )]
     pub request_log_size: i64,
 
@@ -196,7 +197,8 @@ pub struct Config {
         global = true,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = size
+        value_parser = size,
+        allow_negative_numbers = true
     )]
     pub event_size: i64,
 
@@ -219,7 +221,8 @@ pub struct Config {
         global = true,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = size
+        value_parser = size,
+        allow_negative_numbers = true
     )]
     pub delivery_size: i64,
 
@@ -242,7 +245,8 @@ pub struct Config {
         global = true,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = size
+        value_parser = size,
+        allow_negative_numbers = true
     )]
     pub inbound_size: i64,
 
@@ -265,7 +269,8 @@ pub struct Config {
         global = true,
         value_name = "SIZE",
         default_value = "1GiB",
-        value_parser = size
+        value_parser = size,
+        allow_negative_numbers = true
     )]
     pub activity_size: i64,
 

@@ -25,7 +25,9 @@ pub(crate) fn size(text: &str) -> Result<i64, String> {
         _ => None,
     };
     let bytes = digits.parse::<i64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "must be a size such as 512MiB, 1GiB or 2TiB".to_owned())
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "must be a whole number of MiB, GiB or TiB, such as 512MiB".to_owned())
 }
 
 /// An address that HTTP can be spoken to.

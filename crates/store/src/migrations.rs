@@ -54,9 +54,7 @@ pub(crate) fn state(connection: &mut AnyConnection) -> Result<SchemaState> {
     let applied: Vec<String> = match applied {
         Ok(versions) => versions,
         // A database without that table has never been migrated.
-        Err(diesel::result::Error::DatabaseError(_, info)) if info.message().contains("__diesel_schema") => {
-            Vec::new()
-        }
+        Err(diesel::result::Error::DatabaseError(_, info)) if is_missing_table(info.message()) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     // Both databases have the same versions.
@@ -67,6 +65,11 @@ pub(crate) fn state(connection: &mut AnyConnection) -> Result<SchemaState> {
         pending: versions.iter().filter(|version| !applied.contains(version)).cloned().collect(),
         unknown: applied.into_iter().filter(|version| !versions.contains(version)).collect(),
     })
+}
+
+/// Whether SQLite, or PostgreSQL, says that the table does not exist.
+fn is_missing_table(message: &str) -> bool {
+    message.starts_with("no such table:") || message.starts_with("relation ")
 }
 
 fn run<DB: diesel::backend::Backend>(

@@ -85,7 +85,7 @@ testkit::on_both! {
         ask(&test.db, "never", None, 0).await;
         assert_eq!(runner.run_due().await.unwrap(), 1);
         let row = row(&test.db).await;
-        assert_eq!(row.last_error.unwrap(), "not_found: There is no such contact in this workspace.");
+        assert_eq!(row.last_error.unwrap(), "not_found: The contact does not exist in this workspace.");
         assert_eq!((row.attempts, row.failed_at), (1, Some(test.db.clock().now())));
     }
 

@@ -14,7 +14,8 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "field_key": "price", "label": "Price", "type": "currency",
-    "options": { "currency": "EUR", "precision": 2, "min": 0 }, "position": 3, "version": 1,
+    "options": { "currency": "EUR", "precision": 2, "min": 0 }, "default": null,
+    "position": 3, "version": 1,
 }))]
 pub struct CollectionField {
     /// The id of the field.

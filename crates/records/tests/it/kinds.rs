@@ -107,7 +107,7 @@ testkit::on_both! {
         let statuses: Vec<BulkStatus> = report.results.iter().map(|result| result.status).collect();
         assert_eq!(statuses, [BulkStatus::Updated, BulkStatus::Unchanged, BulkStatus::Created, BulkStatus::Error]);
         assert_eq!((report.results[0].id, report.results[1].id), (Some(first), Some(last)));
-        assert_eq!(report.results[3].error.as_ref().unwrap()["param"], "rows[3].data.$name");
+        assert_eq!(report.results[3].error.as_ref().unwrap()["param"], "rows[3].name");
         let shapes = sales.shapes.clone();
         let deleted = sales.edit(move |tx, editor| bulk::delete(tx, &shapes, editor, BulkMode::Atomic, &[first, last], false));
         assert_eq!(deleted.await.unwrap().summary.deleted, 2);

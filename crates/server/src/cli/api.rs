@@ -68,10 +68,11 @@ async fn print(mut response: Streaming) -> anyhow::Result<()> {
     let broken = "the response broke off";
     if output::is_terminal() && is_json(&response.headers) {
         let body = response.collect().await.context(broken)?.body;
-        return Ok(match indented(&body) {
+        match indented(&body) {
             Some(text) => output::text(&text)?,
             None => output::bytes(&body)?,
-        });
+        }
+        return Ok(());
     }
     while let Some(chunk) = response.chunk().await.context(broken)? {
         output::bytes(&chunk)?;

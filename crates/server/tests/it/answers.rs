@@ -224,7 +224,7 @@ testkit::on_both! {
                 path = path.replace(&format!("{{{name}}}"), id);
             }
             let mut queries = vec![String::new()];
-            if document.answer_schema(&op, 200).is_some_and(|schema| schema.to_string().contains("next_cursor")) {
+            if op.paging.as_deref() == Some("opt_in") {
                 queries.push("?paginate=true&limit=1".to_owned());
             }
             if op.id == "searchItems" {

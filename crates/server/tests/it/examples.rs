@@ -106,6 +106,8 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
         let item = app.post("/collections/1/items", key, json!({ "data": data })).await.expect(201);
         assert_eq!(item["id"], number);
     }
+    // Before the import, which stores a file of its own.
+    assert_eq!(insert_file(walk, "manual").await, 1);
     let made = [
         ("/collections/1/views", "viewId", json!({ "name": "Expensive toys", "sort": ["-price", "name"] })),
         ("/collections/1/indexes", "indexId", json!({ "fields": [{ "field": "name" }] })),
@@ -123,7 +125,6 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
         let made = app.post(path, key, body).await.expect(201);
         own.push((name, made["id"].as_str().map_or_else(|| made["id"].to_string(), str::to_owned)));
     }
-    assert_eq!(insert_file(walk, "manual").await, 1);
     let tool = json!({
         "type": "http", "description": "Looks up an order.", "http": { "url": "https://api.example.com/orders" },
     });

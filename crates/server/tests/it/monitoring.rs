@@ -159,7 +159,7 @@ testkit::on_both! {
         assert_eq!(ask(&app).await, not_ready("migrations_pending"));
 
         let app = TestApp::new(kind).await;
-        app.sql("ALTER TABLE __diesel_schema_migrations RENAME TO lost").await;
+        app.sql("ALTER TABLE __diesel_schema_migrations RENAME COLUMN version TO lost").await;
         assert_eq!(ask(&app).await, not_ready("database_unavailable"));
         let health = app.admin().ask_beside("GET", "/health").send().await;
         assert_eq!((health.status, health.body), (200, json!({ "status": "ok" })));

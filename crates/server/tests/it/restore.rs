@@ -101,7 +101,7 @@ impl Caller<'_> {
     /// Imports a file and waits for the end.
     async fn import(&self, body: Value) -> Value {
         let import = self.send("POST", "/collections/1/items/import", body, 201).await;
-        let path = format!("/collections/1/imports/{}", import["id"]);
+        let path = format!("/collections/1/imports/{}", import["id"].as_str().unwrap());
         let import = until("the import ends", async || {
             Some(self.get(&path).await).filter(|import| import["status"] == "completed")
         });

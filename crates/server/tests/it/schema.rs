@@ -12,6 +12,8 @@ pub(crate) type Tables = BTreeMap<String, (Vec<String>, Vec<String>)>;
 
 /// How the tables of full-text indexes begin, which are of another kind on each database.
 const SEARCH: &str = "item_search";
+/// The table in which diesel keeps what was applied.
+const MIGRATIONS: &str = "__diesel_schema_migrations";
 
 /// The sources below a folder.
 fn sources(folder: &Path, found: &mut Vec<String>) {
@@ -37,7 +39,7 @@ fn expected() -> Tables {
     for block in pages.iter().flat_map(|page| page.split("diesel::table! {\n").skip(1)) {
         let mut lines = block.lines().map(str::trim).filter(|line| !line.is_empty());
         let (name, key) = lines.next().unwrap().strip_suffix(") {").unwrap().split_once(" (").unwrap();
-        if name.starts_with(SEARCH) {
+        if name == MIGRATIONS || name.starts_with(SEARCH) {
             continue;
         }
         let mut columns = Vec::new();
@@ -100,7 +102,7 @@ pub(crate) fn actual(read: &mut Read) -> model::Result<Tables> {
     };
     let mut tables = Tables::new();
     for Name { name } in diesel::sql_query(names).load::<Name>(read.connection())? {
-        if name == "__diesel_schema_migrations" || name.starts_with(SEARCH) {
+        if name == MIGRATIONS || name.starts_with(SEARCH) {
             continue;
         }
         let found: Vec<Column> =

@@ -258,7 +258,7 @@ testkit::on_both! {
                     let answer = ask(&app, &key, &path, &field, op, "1").await;
                     let param = answer.expect_error(400, "validation_error");
                     assert_eq!(param, Some(format!("filter[{field}]")), "{op}");
-                    assert!(answer.text.contains("this field takes eq, neq"), "{}", answer.text);
+                    assert!(answer.text.contains("this field supports eq, neq"), "{}", answer.text);
                 }
             }
         }

@@ -47,10 +47,9 @@ fn every_command_of_every_page_is_run() {
         for fence in fences(&page) {
             let at = format!("{page}:{}", fence.line);
             match fence.language.as_str() {
+                "sh" if fence.mark.is_none() && PAGES.contains(&page.as_str()) => {}
                 "sh" if fence.mark.is_none() => {
-                    if !PAGES.contains(&page.as_str()) {
-                        mistakes.push(format!("{at}: no test runs this page: add it to `pages!`"));
-                    }
+                    mistakes.push(format!("{at}: no test runs this page: add it to `pages!`"));
                 }
                 "sh" if fence.is_marked("no_run") || fence.is_marked("drill") => {}
                 "json" if fence.mark.is_none() || fence.is_marked("no_check") => {}
@@ -66,7 +65,9 @@ fn every_command_of_every_page_is_run() {
 
 /// What the model of the demo answers. It can do what the pages ask for.
 fn model(request: &Value) -> Value {
-    let messages = request["messages"].as_array().unwrap();
+    let Some(messages) = request["messages"].as_array() else {
+        return json!({ "object": "list", "data": [] });
+    };
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_lowercase();
     let last = messages.last().unwrap();
     if last["role"] == "user" && text(last).contains("refund") {
@@ -138,7 +139,7 @@ impl Block {
                 Ok(shown) if self.answers().iter().any(|answer| sample::is_part_of(&shown, answer)) => {}
                 Ok(_) => is_wrong(format!("no answer has the fields of the sample at {at}")),
                 Err(error) => {
-                    is_wrong(format!("the sample at {at} is no JSON ({error}): `json no_check: why`"))
+                    is_wrong(format!("the sample at {at} is no JSON ({error}): `json no_check: why`"));
                 }
             }
         }
