@@ -140,6 +140,8 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
     });
     app.put("/agents/1/tools/look_up_order", key, tool).await.expect(200);
     let mut ids = valid::ids(walk).await;
+    // Only deliveries that have ended can be retried.
+    app.sql("UPDATE webhook_deliveries SET status = 'failed', ended_at = created_at, due_at = NULL").await;
     own.extend(
         [
             ("collectionId", "1"),
