@@ -22,8 +22,8 @@ pub struct Events;
 
 impl Domain for Events {
     const AREA: &'static str = "Events";
-    const DESCRIPTION: &'static str = "The log of everything that happened in the workspace, kept for 30 days. Read it page by page, or \
-         follow it with a long poll.";
+    const DESCRIPTION: &'static str = "The log of everything that happened in the workspace, kept for 30 days by default. Read it \
+         page by page, or follow it with a long poll.";
 
     fn operations() -> Operations {
         log::operations()

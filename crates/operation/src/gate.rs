@@ -154,14 +154,8 @@ impl Pipeline {
         stored: &StoredKey,
         path: &[(&'static str, String)],
     ) -> Result<Arc<Workspace>> {
-        let unknown = || {
-            Error::new(
-                Code::WorkspaceNotFound,
-                "The workspace does not exist, or the key has no access to it.",
-            )
-        };
         let in_path = path.iter().find(|(name, _)| *name == "workspaceId").map(|(_, value)| value.as_str());
-        let in_path = in_path.map(|text| text.parse().map_err(|()| unknown())).transpose()?;
+        let in_path = in_path.map(|text| text.parse().map_err(|()| unknown_workspace())).transpose()?;
         let in_header = self.workspace_in_header(head).await?;
         let named = match (in_path, in_header) {
             (Some(path), Some(header)) if path != header => {
@@ -170,9 +164,8 @@ impl Pipeline {
             (path, header) => path.or(header),
         };
         let id = match stored.key.owner {
-            KeyOwner::Workspace(own) => {
-                named.map_or(Ok(own), |named| if named == own { Ok(own) } else { Err(unknown()) })?
-            }
+            KeyOwner::Workspace(own) => named
+                .map_or(Ok(own), |named| if named == own { Ok(own) } else { Err(unknown_workspace()) })?,
             KeyOwner::Partner(partner) => match named.or(stored.key.default_workspace) {
                 Some(id) => id,
                 None => match self.directory.first_clients(partner).await?.as_slice() {
@@ -184,28 +177,24 @@ impl Pipeline {
                 },
             },
         };
-        let workspace = self.directory.workspace(id).await?.ok_or_else(unknown)?;
+        let workspace = self.directory.workspace(id).await?.ok_or_else(unknown_workspace)?;
         match stored.key.owner {
-            KeyOwner::Partner(partner) if workspace.partner != Some(partner) => Err(unknown()),
+            KeyOwner::Partner(partner) if workspace.partner != Some(partner) => Err(unknown_workspace()),
             _ => Ok(workspace),
         }
     }
 
     async fn workspace_in_header(&self, head: &Head<'_>) -> Result<Option<WorkspaceId>> {
         let Some(value) = head.header("x-svc-workspace") else { return Ok(None) };
-        let unknown = || {
-            Error::new(
-                Code::WorkspaceNotFound,
-                "The workspace does not exist, or the key has no access to it.",
-            )
-        };
-        let value = value.map_err(|_| unknown())?.trim();
+        let value = value.map_err(|_| unknown_workspace())?.trim();
         if value.len() > 64 {
-            return Err(unknown());
+            return Err(unknown_workspace());
         }
         match value.parse() {
             Ok(id) => Ok(Some(id)),
-            Err(()) => Ok(Some(self.directory.workspace_by_slug(value).await?.ok_or_else(unknown)?)),
+            Err(()) => {
+                Ok(Some(self.directory.workspace_by_slug(value).await?.ok_or_else(unknown_workspace)?))
+            }
         }
     }
 
@@ -233,6 +222,11 @@ impl Pipeline {
         // Others may have taken the last request meanwhile.
         counted.then_some(()).ok_or_else(|| over_quota(quota.unwrap_or_default(), now))
     }
+}
+
+/// The same for a workspace that does not exist and for one of others.
+fn unknown_workspace() -> Error {
+    Error::new(Code::WorkspaceNotFound, "The workspace does not exist, or the key has no access to it.")
 }
 
 fn over_quota(quota: i64, now: Timestamp) -> Error {

@@ -62,7 +62,7 @@ pub struct Pagination {
 pub struct OffsetList<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// The status.
+    /// Which page it is, and how many rows there are.
     pub pagination: Pagination,
 }
 
@@ -84,7 +84,7 @@ impl<T: Serialize + ToSchema> Answer for OffsetList<T> {
 pub struct PageList<T, E = Nothing> {
     /// The rows.
     pub data: Vec<T>,
-    /// The status.
+    /// Which page it is, and how many rows there are.
     pub pagination: Pagination,
     /// Fields beside `data`: an object.
     #[serde(flatten)]

@@ -8,7 +8,7 @@ use store::{Read, Tx};
 /// What a piece of work is charged to.
 #[derive(Debug, Clone)]
 pub struct Charge {
-    /// What created the index.
+    /// Who asked for the work.
     pub caller: Caller,
     /// The run that spends.
     pub run: RunId,

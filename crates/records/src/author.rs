@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// What caused a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Source {
-    /// The request.
+    /// The id of the request.
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,

@@ -111,7 +111,7 @@ pub struct Config {
     )]
     pub openai_base_url: String,
 
-    /// The key of the field.
+    /// The key for the OpenAI-compatible server.
     #[arg(long, env = "SVC_OPENAI_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
     pub openai_api_key: Option<String>,
 

@@ -44,7 +44,7 @@ pub struct LedgerEntry {
     operation: String,
     /// The model that was used, or `null`.
     model: Option<String>,
-    /// When it expires.
+    /// When the entry was recorded.
     created_at: Timestamp,
 }
 

@@ -28,8 +28,8 @@ pub struct ActivityQuery {
 
 /// Who changed what in the collection
 ///
-/// Lists changes of the collection, its fields, views and items, newest first. Entries are kept for
-/// `activity_retention_days`.
+/// Lists changes of the collection, its fields, views and items, newest first. Entries are kept for at
+/// most `activity_retention_days`.
 #[operation(get "/collections/{collectionId}/activity", scope = "collections:read", ceiling = 100)]
 pub fn list_collection_activity(
     read: &mut Read,

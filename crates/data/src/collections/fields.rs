@@ -194,7 +194,7 @@ fn check_order(shape: &Shape, ids: &[FieldId]) -> Result<()> {
             return Err(Error::invalid(format!("field_ids[{place}]"), "is not a field of this collection"));
         }
         if ids.iter().take(place).any(|other| other == id) {
-            return Err(Error::invalid(format!("field_ids[{place}]"), "must not contain the same id twice"));
+            return Err(Error::invalid(format!("field_ids[{place}]"), "must not repeat an earlier entry"));
         }
     }
     let left = shape.fields.iter().find(|field| !ids.contains(&field.id));

@@ -172,7 +172,7 @@ fn read_index(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
         let param = format!("fields[{place}].field");
         let subject = subject(shape, &part.field, &param)?;
         if parts.iter().any(|other| other.subject == subject) {
-            return Err(Error::invalid(param, "must not contain the same id twice"));
+            return Err(Error::invalid(param, "must not repeat an earlier entry"));
         }
         let rule = refusal(shape, subject, new.unique, new.fields.len() > 1);
         if let Some(rule) = rule {

@@ -22,7 +22,7 @@ pub struct Import {
     pub object: &'static str,
     /// The id of the collection.
     pub collection_id: CollectionId,
-    /// The status of the index.
+    /// The status of the import.
     pub status: ImportStatus,
     /// The id of the imported file.
     pub file_id: FileId,

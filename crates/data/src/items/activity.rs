@@ -9,8 +9,8 @@ use store::Read;
 
 /// Who changed which field, from what to what
 ///
-/// Lists changes of the item, newest first, also for an item in the trash. Entries are kept for the collection's
-/// `activity_retention_days`.
+/// Lists changes of the item, newest first, also for an item in the trash. Entries are kept for at most the
+/// collection's `activity_retention_days`.
 #[operation(get "/collections/{collectionId}/items/{itemId}/activity", scope = "items:read", ceiling = 100)]
 pub fn list_item_activity(
     read: &mut Read,

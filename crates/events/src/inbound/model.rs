@@ -42,7 +42,7 @@ pub struct InboundWebhook {
     pub dedupe: Dedupe,
     /// How requests are mapped. `null` passes the body on unchanged.
     pub mapping: Option<Mapping>,
-    /// The type of response to the sender.
+    /// The response to the sender.
     pub response: ResponseSettings,
     /// The maximum rate of requests.
     pub rate_limit: RateLimit,
@@ -148,7 +148,7 @@ pub struct InboundWebhookPatch {
     #[serde(default)]
     #[schema(value_type = Option<Mapping>)]
     pub(super) mapping: Patch<Mapping>,
-    /// The type of response to the sender.
+    /// The response to the sender.
     #[serde(default)]
     pub(super) response: Option<ResponseSettings>,
     /// The maximum rate of requests.

@@ -16,7 +16,7 @@ const SHOWN_BODY: i32 = 4096;
 /// The largest body that is kept.
 const WHOLE_BODY: i32 = 1 << 20;
 
-/// A request that an inbound webhook received. It is kept for 14 days.
+/// A request that an inbound webhook received. It is kept for 14 days by default.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "status": "processed", "method": "POST", "ip": "203.0.113.7", "query": "",
@@ -25,7 +25,7 @@ const WHOLE_BODY: i32 = 1 << 20;
     "event_id": "evt_01m7w4n5e0k3p8r2v6x9b1d4f7",
 }))]
 pub struct ReceivedRequest {
-    /// The request.
+    /// The id of the request.
     id: ReceivedRequestId,
     /// Always `received_request`.
     object: &'static str,
@@ -91,7 +91,7 @@ pub struct RequestQuery {
 /// What was received and what became of it
 ///
 /// Lists received requests with their status, newest first. The body is truncated to 4 KiB; send `id` to get one
-/// request with its whole body. Requests are kept for 14 days.
+/// request with its whole body. Requests are kept for 14 days by default.
 #[operation(get "/inbound-webhooks/{inboundWebhookId}/requests", scope = "webhooks:manage")]
 pub fn list_inbound_webhook_requests(
     read: &mut Read,

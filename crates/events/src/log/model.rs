@@ -90,7 +90,7 @@ pub struct EventHour {
     /// The type of event.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The quantity.
+    /// The number of events.
     pub count: i64,
 }
 
@@ -101,7 +101,7 @@ pub struct EventCount {
     /// The type of event.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The quantity.
+    /// The number of events.
     pub count: i64,
 }
 

@@ -14,7 +14,8 @@ use store::Read;
 
 /// The event log
 ///
-/// Lists events, newest first. Events are kept for 30 days, or for a shorter time where the log of a workspace is too large.
+/// Lists events, newest first. Events are kept for 30 days by default, or for a shorter time where the log
+/// of a workspace is too large.
 #[operation(get "/events", scope = "events:read")]
 pub fn list_events(
     read: &mut Read,
@@ -30,7 +31,7 @@ pub fn list_events(
 
 /// One event
 ///
-/// Returns the event with its data. Events are kept for 30 days.
+/// Returns the event with its data. `GET /events` says how long events are kept.
 #[operation(get "/events/{eventId}", scope = "events:read")]
 pub fn get_event(read: &mut Read, caller: &Caller, Path(event_id): Path<EventId>) -> Result<Json<Event>> {
     Ok(Json(queries::find(read, caller.workspace_id(), &event_id)?))

@@ -208,8 +208,8 @@ impl DeliveryQuery {
 
 /// Deliveries and their attempts
 ///
-/// Lists the endpoint's deliveries with their attempts, newest first. Finished deliveries are kept for 30 days, or for a
-/// shorter time where a workspace has too many of them.
+/// Lists the endpoint's deliveries with their attempts, newest first. Finished deliveries are kept for 30 days by
+/// default, or for a shorter time where a workspace has too many of them.
 #[operation(get "/webhook-endpoints/{endpointId}/deliveries", scope = "webhooks:manage")]
 pub fn list_webhook_deliveries(
     read: &mut Read,

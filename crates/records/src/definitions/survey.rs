@@ -47,7 +47,7 @@ pub struct ConversionReport {
     pub examples: Vec<ConversionExample>,
 }
 
-/// The result of converting a value.
+/// An example of a conversion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConversionExample {
     /// The id of the item.

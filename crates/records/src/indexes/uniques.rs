@@ -49,7 +49,7 @@ pub fn keys(shape: &Shape, keys: &[Vec<String>]) -> Result<Vec<Vec<FieldId>>, Fi
             set.extend(field.map(|field| field.id));
         }
         if sets.contains(&set) {
-            return Err(FieldError::new(param, "must not contain the same id twice"));
+            return Err(FieldError::new(param, "must not repeat an earlier entry"));
         }
         sets.push(set);
     }

@@ -146,7 +146,7 @@ impl Matcher {
                 Ok(field) if fields.contains(&field.id) => {
                     errors.push(FieldError::new(
                         format!("match_on[{place}]"),
-                        "must not contain the same id twice",
+                        "must not repeat an earlier entry",
                     ));
                 }
                 Ok(field) => fields.push(field.id),

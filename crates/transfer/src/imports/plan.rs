@@ -47,7 +47,7 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
     for (place, key) in settings.match_on.iter().enumerate() {
         let param = format!("match_on[{place}]");
         if settings.match_on.iter().take(place).any(|other| other == key) {
-            errors.push(FieldError::new(param, "must not contain the same id twice"));
+            errors.push(FieldError::new(param, "must not repeat an earlier entry"));
         } else if key == EXTERNAL_KEY {
             if !is_alone {
                 errors.push(FieldError::new(param, "cannot be combined with fields"));

@@ -80,7 +80,7 @@ pub(super) async fn outbound(config: &Config) -> anyhow::Result<Finding> {
     Ok(match config.allow_outbound.len() {
         0 => Finding::ok("Only public addresses can be reached."),
         rules => Finding::ok(format!(
-            "Public addresses and those of {rules} rules can be reached, by all tenants."
+            "Public addresses and those of SVC_ALLOW_OUTBOUND (rules: {rules}) can be reached, by all tenants."
         )),
     })
 }
