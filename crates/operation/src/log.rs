@@ -12,7 +12,7 @@ use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use store::logs::{BoundedLog, PerRow, Retention, Size, add, subtract, sum, up_to};
+use store::logs::{BoundedLog, PerRow, Retention, Size, add, lock, row_bytes, sum, up_to};
 use store::{AnyConnection, Db, Read, Tx};
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -230,6 +230,7 @@ impl LogRow {
             self.gate,
             self.client_request_id.as_deref(),
             self.key_id.as_ref().map(KeyId::as_str),
+            self.trace_id.as_deref(),
         ];
         texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
     }
@@ -237,12 +238,8 @@ impl LogRow {
 
 /// The bytes of a row that is stored.
 fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
-    sql(&format!(
-        "CAST({} + octet_length(path) + coalesce(octet_length(operation), 0) + coalesce(octet_length(code), 0) \
-         + coalesce(octet_length(gate), 0) + coalesce(octet_length(client_request_id), 0) \
-         + coalesce(octet_length(key_id), 0) AS BIGINT)",
-        ROW_BYTES.on(read)
-    ))
+    let texts = ["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id"];
+    sql(&row_bytes(read, ROW_BYTES, &texts))
 }
 
 /// How many rows a transaction deletes: it must not keep others waiting.
@@ -261,7 +258,7 @@ impl BoundedLog for BoundedRequestLog {
     }
 
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
-        let bytes = size_column(tx);
+        let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
         let own = || {
             let rows = request_logs::table.into_boxed();
             match workspace {
@@ -278,7 +275,7 @@ impl BoundedLog for BoundedRequestLog {
         let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
         diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
         let sizes = sum(gone.iter().map(|(_, bytes)| (workspace, Size::row(*bytes))));
-        subtract(tx, LOG, &sizes);
+        log.subtract(tx, &sizes);
         Ok(sizes.get(&workspace).copied().unwrap_or_default())
     }
 
@@ -295,7 +292,7 @@ impl BoundedLog for BoundedRequestLog {
 /// When the database fails.
 pub(crate) fn purge_request_logs(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let before = tx.now().plus_seconds(-retention.seconds());
-    let bytes = size_column(tx);
+    let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
     let oldest: Vec<(String, Timestamp, Option<WorkspaceId>, i64)> = request_logs::table
         .order(request_logs::id.asc())
         .limit(PIECE)
@@ -306,6 +303,6 @@ pub(crate) fn purge_request_logs(tx: &mut Tx, retention: Retention) -> Result<us
     diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
     let sizes =
         old.iter().map(|(.., workspace, bytes)| (workspace.unwrap_or(WorkspaceId(0)), Size::row(*bytes)));
-    subtract(tx, LOG, &sum(sizes));
+    log.subtract(tx, &sum(sizes));
     Ok(old.len())
 }

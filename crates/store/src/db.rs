@@ -93,9 +93,8 @@ impl Db {
     /// When the database cannot be reached, or its schema is not the one this program was built for.
     pub fn open(options: Options) -> Result<Self> {
         let Options { backend, connections, clock, random } = options;
-        match &backend {
-            Backend::Sqlite(path) => migrations::check_sqlite(&mut open_sqlite(path, Role::Writer)?)?,
-            Backend::Postgres(url) => migrations::check_postgres(&mut open_postgres(url)?)?,
+        if !Self::schema_state(&backend)?.pending.is_empty() {
+            return Err(Error::internal("the database has an older schema: run `svc migrate` first"));
         }
         let events = Arc::new(Events::default());
         let metrics = Metrics::new().map_err(Error::internal)?;

@@ -22,14 +22,6 @@ pub(crate) fn postgres(connection: &mut PgConnection) -> Result<Vec<String>> {
     done
 }
 
-pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<()> {
-    check(connection, SQLITE)
-}
-
-pub(crate) fn check_postgres(connection: &mut PgConnection) -> Result<()> {
-    check(connection, POSTGRES)
-}
-
 /// How a database's schema compares with the one that this program was built for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaState {
@@ -78,14 +70,4 @@ fn run<DB: diesel::backend::Backend>(
 ) -> Result<Vec<String>> {
     let done = connection.run_pending_migrations(source).map_err(Error::internal)?;
     Ok(done.iter().map(ToString::to_string).collect())
-}
-
-fn check<DB: diesel::backend::Backend>(
-    connection: &mut impl MigrationHarness<DB>,
-    source: impl MigrationSource<DB>,
-) -> Result<()> {
-    if connection.has_pending_migration(source).map_err(Error::internal)? {
-        return Err(Error::internal("the database has an older schema: run `svc migrate` first"));
-    }
-    Ok(())
 }

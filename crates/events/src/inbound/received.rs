@@ -300,7 +300,7 @@ pub(super) fn failed(
 
 /// Deletes some requests of a webhook that is gone, and what is remembered of them; gives how many rows.
 pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebhookId) -> Result<usize> {
-    let columns = size::columns(tx);
+    let (log, columns) = (size::lock(tx)?, size::columns(tx));
     let rows: Vec<size::Row> = inbound_requests::table
         .filter(inbound_requests::workspace_id.eq(workspace))
         .filter(inbound_requests::webhook_id.eq(webhook))
@@ -308,7 +308,7 @@ pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebho
         .limit(size::PIECE)
         .select(columns)
         .load(tx.connection())?;
-    size::delete(tx, &rows)?;
+    size::delete(tx, &log, &rows)?;
     let digests: Vec<Vec<u8>> = inbound_keys::table
         .filter(inbound_keys::webhook_id.eq(webhook))
         .limit(BATCH)
@@ -328,14 +328,14 @@ pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebho
 pub(super) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let now = tx.now();
     let horizon = now.plus_seconds(-retention.seconds());
-    let columns = size::columns(tx);
+    let (log, columns) = (size::lock(tx)?, size::columns(tx));
     let rows: Vec<size::Row> = inbound_requests::table
         .filter(inbound_requests::received_at.lt(horizon))
         .order(inbound_requests::received_at.asc())
         .limit(size::PIECE)
         .select(columns)
         .load(tx.connection())?;
-    size::delete(tx, &rows)?;
+    size::delete(tx, &log, &rows)?;
     let mut deleted = rows.len();
     let last: Option<Timestamp> = inbound_keys::table
         .filter(inbound_keys::expires_at.le(now))

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{ReceivedRequestId, Result, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;
-use store::logs::{self, BoundedLog, Mark, PerRow, Retention, Size, Sizes};
+use store::logs::{self, BoundedLog, LogLock, Mark, PerRow, Retention, Size, Sizes};
 use store::{Read, Tx};
 
 /// Their name among the logs that have a size.
@@ -29,21 +29,23 @@ pub(super) type Row = (ReceivedRequestId, WorkspaceId, Timestamp, i64);
 type Columns = (r::id, r::workspace_id, r::received_at, SqlLiteral<BigInt>);
 
 pub(super) fn columns(read: &mut Read) -> Columns {
-    let bytes = format!(
-        "CAST({} + octet_length(peer) + octet_length(query) + octet_length(headers) + octet_length(body) AS BIGINT)",
-        ROW_BYTES.on(read)
-    );
+    let bytes = logs::row_bytes(read, ROW_BYTES, &["peer", "query", "headers", "body"]);
     (r::id, r::workspace_id, r::received_at, sql(&bytes))
 }
 
-/// Up to when requests are counted, locked.
-fn counted_to(tx: &mut Tx) -> Result<Timestamp> {
-    Ok(Timestamp::from_millis(logs::locked_mark(tx, LOG)?.counted_to))
+/// The right to delete requests; they are chosen once it is held.
+pub(super) fn lock(tx: &mut Tx) -> Result<LogLock> {
+    logs::lock(tx, LOG)
+}
+
+/// Up to when requests are counted.
+fn counted_to(read: &mut Read, log: &LogLock) -> Result<Timestamp> {
+    Ok(Timestamp::from_millis(log.mark(read)?.counted_to))
 }
 
 /// Deletes requests.
-pub(super) fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
-    let counted_to = counted_to(tx)?;
+pub(super) fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
+    let counted_to = counted_to(tx, log)?;
     let mut ids: BTreeMap<WorkspaceId, Vec<&ReceivedRequestId>> = BTreeMap::new();
     for (id, workspace, ..) in rows {
         ids.entry(*workspace).or_default().push(id);
@@ -54,7 +56,7 @@ pub(super) fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
     }
     let counted = rows.iter().filter(|(_, _, received, _)| *received <= counted_to);
     let sizes = logs::sum(counted.map(|(_, workspace, _, bytes)| (*workspace, Size::row(*bytes))));
-    logs::subtract(tx, LOG, &sizes);
+    log.subtract(tx, &sizes);
     Ok(sizes)
 }
 
@@ -72,7 +74,8 @@ impl BoundedLog for BoundedRequests {
     }
 
     fn count(&self, tx: &mut Tx) -> Result<bool> {
-        let (from, until) = (counted_to(tx)?, tx.now().plus_seconds(-COUNTED_AFTER));
+        let log = lock(tx)?;
+        let (from, until) = (counted_to(tx, &log)?, tx.now().plus_seconds(-COUNTED_AFTER));
         let new = r::table.filter(r::received_at.gt(from)).filter(r::received_at.le(until));
         // Those of one moment are counted together.
         let last: Option<Timestamp> = new
@@ -88,13 +91,13 @@ impl BoundedLog for BoundedRequests {
             let sizes = rows.iter().map(|(_, workspace, _, bytes)| (*workspace, Size::row(*bytes)));
             logs::add(tx, LOG, &logs::sum(sizes));
             let counted_to = newest.millis();
-            logs::advance(tx, LOG, Mark { counted_to, seen_to: counted_to })?;
+            log.advance(tx, Mark { counted_to, seen_to: counted_to })?;
         }
         Ok(last.is_some())
     }
 
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
-        let columns = columns(tx);
+        let (log, columns) = (lock(tx)?, columns(tx));
         let oldest: Vec<Row> = r::table
             .filter(r::workspace_id.eq(workspace))
             .order(r::id.asc())
@@ -102,7 +105,7 @@ impl BoundedLog for BoundedRequests {
             .select(columns)
             .load(tx.connection())?;
         let rows = logs::up_to(oldest, excess, |(.., bytes)| *bytes);
-        Ok(delete(tx, &rows)?.get(&workspace).copied().unwrap_or_default())
+        Ok(delete(tx, &log, &rows)?.get(&workspace).copied().unwrap_or_default())
     }
 
     fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {

@@ -6,7 +6,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{Result, Timestamp, WorkspaceId};
-use store::logs::{self, BoundedLog, PerRow, Retention, Size, Sizes};
+use store::logs::{self, BoundedLog, LogLock, PerRow, Retention, Size, Sizes};
 use store::schema::events;
 use store::{Read, Tx};
 
@@ -21,12 +21,9 @@ const ROW_BYTES: PerRow = PerRow { sqlite: 220, postgres: 420 };
 
 /// The bytes of a row, in SQL.
 pub(super) fn size_of_row(read: &mut Read) -> String {
-    format!(
-        "CAST({} + octet_length(data) + octet_length(kind) + coalesce(octet_length(actor), 0) \
-         + coalesce(octet_length(request_id), 0) + coalesce(octet_length(key_id), 0) \
-         + coalesce(octet_length(idempotency_key), 0) + coalesce(octet_length(root_event_id), 0) AS BIGINT)",
-        ROW_BYTES.on(read)
-    )
+    let texts =
+        ["data", "kind", "actor", "request_id", "key_id", "idempotency_key", "root_event_id", "traceparent"];
+    logs::row_bytes(read, ROW_BYTES, &texts)
 }
 
 /// Counts events that have got their places.
@@ -55,13 +52,13 @@ fn oldest(tx: &mut Tx, workspace: Option<WorkspaceId>) -> Result<Vec<Row>> {
 }
 
 /// Deletes events, and notes how far the log of their workspaces is gone.
-fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
+fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
     let positions: Vec<i64> = rows.iter().map(|(position, ..)| *position).collect();
     diesel::delete(events::table.filter(events::position.eq_any(positions))).execute(tx.connection())?;
     let sizes = logs::sum(rows.iter().map(|(_, workspace, _, bytes)| (*workspace, Size::row(*bytes))));
-    logs::subtract(tx, LOG, &sizes);
+    log.subtract(tx, &sizes);
     for (position, workspace, ..) in rows {
-        logs::note_purged(tx, LOG, *workspace, *position);
+        log.note_purged(tx, *workspace, *position);
     }
     Ok(sizes)
 }
@@ -69,10 +66,11 @@ fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
 /// Deletes some of the events that are older than their time; gives how many.
 pub(crate) fn purge_old(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-retention.seconds());
+    let log = logs::lock(tx, LOG)?;
     let mut rows = oldest(tx, None)?;
     let old = rows.iter().take_while(|(_, _, created, _)| *created < horizon).count();
     rows.truncate(old);
-    delete(tx, &rows)?;
+    delete(tx, &log, &rows)?;
     Ok(old)
 }
 
@@ -89,8 +87,9 @@ impl BoundedLog for BoundedEvents {
     }
 
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
+        let log = logs::lock(tx, LOG)?;
         let rows = logs::up_to(oldest(tx, Some(workspace))?, excess, |(.., bytes)| *bytes);
-        Ok(delete(tx, &rows)?.get(&workspace).copied().unwrap_or_default())
+        Ok(delete(tx, &log, &rows)?.get(&workspace).copied().unwrap_or_default())
     }
 
     fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {

@@ -222,6 +222,7 @@ pub(crate) fn store_bodies<'a>(
             new
         }
     };
-    size::count_bodies(tx, new.into_iter().map(|row| (row.workspace_id, row.body.as_str())));
+    let bodies = new.into_iter().map(|row| (row.workspace_id, row.body.as_str(), row.traceparent.as_deref()));
+    size::count_bodies(tx, bodies);
     Ok(())
 }

@@ -6,7 +6,7 @@ use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{DeliveryId, EventId, JsonText, Result, Timestamp, WorkspaceId};
-use store::logs::{self, BoundedLog, PerRow, Retention, Size, Sizes};
+use store::logs::{self, BoundedLog, LogLock, PerRow, Retention, Size, Sizes};
 use store::{Read, Tx};
 
 /// The name of deliveries, with their attempts and bodies, among the logs that have a size.
@@ -35,10 +35,15 @@ pub(super) fn count_deliveries(tx: &mut Tx, of: impl Iterator<Item = WorkspaceId
     logs::add(tx, LOG, &logs::sum(of.map(|workspace| (workspace, size))));
 }
 
-/// Counts bodies that were added.
-pub(super) fn count_bodies<'a>(tx: &mut Tx, bodies: impl Iterator<Item = (WorkspaceId, &'a str)>) {
+/// Counts bodies that were added, each with its `traceparent`.
+pub(super) fn count_bodies<'a>(
+    tx: &mut Tx,
+    bodies: impl Iterator<Item = (WorkspaceId, &'a str, Option<&'a str>)>,
+) {
     let fixed = BODY_BYTES.on(tx);
-    let sizes = bodies.map(|(workspace, body)| (workspace, Size::part(fixed + length(body))));
+    let sizes = bodies.map(|(workspace, body, traceparent)| {
+        (workspace, Size::part(fixed + length(body) + traceparent.map_or(0, length)))
+    });
     logs::add(tx, LOG, &logs::sum(sizes));
 }
 
@@ -63,6 +68,7 @@ type Row = (i64, DeliveryId, WorkspaceId, EventId, Timestamp, Option<Timestamp>)
 pub(super) fn purge_old(tx: &mut Tx, retention: Retention, after: i64) -> Result<Option<i64>> {
     use webhook_deliveries as d;
     let horizon = tx.now().plus_seconds(-retention.seconds());
+    let log = logs::lock(tx, LOG)?;
     let rows: Vec<Row> = d::table
         .filter(d::number.gt(after))
         .order(d::number)
@@ -72,7 +78,7 @@ pub(super) fn purge_old(tx: &mut Tx, retention: Retention, after: i64) -> Result
     let mut old: Vec<Row> = rows.into_iter().take_while(|(.., created, _)| *created < horizon).collect();
     let last = old.last().map(|(number, ..)| *number);
     old.retain(|(.., ended)| ended.is_some_and(|ended| ended < horizon));
-    delete(tx, &old)?;
+    delete(tx, &log, &old)?;
     Ok(last)
 }
 
@@ -82,19 +88,16 @@ pub(super) fn hold_bodies(tx: &mut Tx) -> Result<()> {
 }
 
 /// Deletes deliveries with their attempts and, where no other delivery needs them, their bodies.
-fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
+fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
     use {webhook_attempts as a, webhook_bodies as b, webhook_deliveries as d};
     tx.lock(BODIES)?;
     let numbers: Vec<i64> = rows.iter().map(|(number, ..)| *number).collect();
     let ids: Vec<&DeliveryId> = rows.iter().map(|(_, id, ..)| id).collect();
     let events: Vec<&str> = rows.iter().map(|(.., event, _, _)| event.as_str()).collect();
     let of_delivery = Size::row(DELIVERY_BYTES.on(tx));
-    let of_attempt = sql::<BigInt>(&format!(
-        "CAST({} + octet_length(request_headers) + coalesce(octet_length(response_headers), 0) \
-         + coalesce(octet_length(response_body), 0) + coalesce(octet_length(error), 0) AS BIGINT)",
-        ATTEMPT_BYTES.on(tx)
-    ));
-    let of_body = sql::<BigInt>(&format!("CAST({} + octet_length(body) AS BIGINT)", BODY_BYTES.on(tx)));
+    let texts = ["request_headers", "response_headers", "response_body", "error"];
+    let of_attempt = sql::<BigInt>(&logs::row_bytes(tx, ATTEMPT_BYTES, &texts));
+    let of_body = sql::<BigInt>(&logs::row_bytes(tx, BODY_BYTES, &["body", "traceparent"]));
     let connection = tx.connection();
     let attempts = || a::table.filter(a::delivery_id.eq_any(&ids));
     let gone: Vec<(WorkspaceId, i64)> = attempts().select((a::workspace_id, of_attempt)).load(connection)?;
@@ -113,7 +116,7 @@ fn delete(tx: &mut Tx, rows: &[Row]) -> Result<Sizes> {
     let bodies = bodies.iter().map(|(_, _, workspace, bytes)| (*workspace, Size::part(*bytes)));
     let attempts = gone.iter().map(|(workspace, bytes)| (*workspace, Size::part(*bytes)));
     let sizes = logs::sum(deliveries.chain(bodies).chain(attempts));
-    logs::subtract(tx, LOG, &sizes);
+    log.subtract(tx, &sizes);
     Ok(sizes)
 }
 
@@ -132,6 +135,7 @@ impl BoundedLog for BoundedDeliveries {
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
         use webhook_deliveries as d;
         // What has not ended is still to be delivered. What else goes with a row is unknown until it is gone.
+        let log = logs::lock(tx, LOG)?;
         let piece = (excess / DELIVERY_BYTES.on(tx) + 1).min(PIECE);
         let rows: Vec<Row> = d::table
             .filter(d::workspace_id.eq(workspace))
@@ -140,7 +144,7 @@ impl BoundedLog for BoundedDeliveries {
             .limit(piece)
             .select((d::number, d::id, d::workspace_id, d::event_id, d::created_at, d::ended_at))
             .load(tx.connection())?;
-        Ok(delete(tx, &rows)?.get(&workspace).copied().unwrap_or_default())
+        Ok(delete(tx, &log, &rows)?.get(&workspace).copied().unwrap_or_default())
     }
 
     fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {

@@ -169,7 +169,7 @@ fn keep(
             webhook_bodies::created_at.eq(now),
         ))
         .execute(tx.connection())?;
-    size::count_bodies(tx, std::iter::once((row.workspace_id, body)));
+    size::count_bodies(tx, std::iter::once((row.workspace_id, body, None)));
     let status = if attempt.succeeded() { Status::Succeeded } else { Status::Failed };
     let new = NewDelivery {
         id: delivery.clone(),

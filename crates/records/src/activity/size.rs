@@ -20,11 +20,7 @@ const ROW_BYTES: PerRow = PerRow { sqlite: 100, postgres: 220 };
 
 /// The bytes of a row.
 fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
-    sql(&format!(
-        "CAST({} + octet_length(changed) + octet_length(actor) + octet_length(source) \
-         + coalesce(octet_length(operation_id), 0) AS BIGINT)",
-        ROW_BYTES.on(read)
-    ))
+    sql(&logs::row_bytes(read, ROW_BYTES, &["changed", "actor", "source", "operation_id"]))
 }
 
 /// Deletes entries, which are not many.
@@ -35,7 +31,8 @@ pub fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
     if ids.is_empty() {
         return Ok(Sizes::new());
     }
-    let mark = logs::locked_mark(tx, LOG)?;
+    let log = logs::lock(tx, LOG)?;
+    let mark = log.mark(tx)?;
     let bytes = size_column(tx);
     let counted: Vec<(WorkspaceId, i64)> = item_activity::table
         .filter(item_activity::id.eq_any(ids))
@@ -44,7 +41,7 @@ pub fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
         .load(tx.connection())?;
     diesel::delete(item_activity::table.filter(item_activity::id.eq_any(ids))).execute(tx.connection())?;
     let sizes = logs::sum(counted.into_iter().map(|(workspace, bytes)| (workspace, Size::row(bytes))));
-    logs::subtract(tx, LOG, &sizes);
+    log.subtract(tx, &sizes);
     Ok(sizes)
 }
 
@@ -62,7 +59,8 @@ impl BoundedLog for BoundedActivity {
     }
 
     fn count(&self, tx: &mut Tx) -> Result<bool> {
-        let before = logs::locked_mark(tx, LOG)?;
+        let log = logs::lock(tx, LOG)?;
+        let before = log.mark(tx)?;
         let Mark { counted_to, seen_to } = before;
         let bytes = size_column(tx);
         let rows: Vec<(i64, WorkspaceId, i64)> = item_activity::table
@@ -84,12 +82,13 @@ impl BoundedLog for BoundedActivity {
             }
         };
         if mark != before {
-            logs::advance(tx, LOG, mark)?;
+            log.advance(tx, mark)?;
         }
         Ok(has_more)
     }
 
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
+        logs::lock(tx, LOG)?;
         let bytes = size_column(tx);
         let oldest: Vec<(i64, i64)> = item_activity::table
             .filter(item_activity::workspace_id.eq(workspace))

@@ -110,7 +110,7 @@ impl Tenant {
                 energy: 0,
                 replayed: false,
                 client_request_id: None,
-                trace_id: None,
+                trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
             });
         }
         let written = async || (self.rows(app, "request_logs").await >= before + count).then_some(());
@@ -236,6 +236,40 @@ testkit::on_both! {
             let gone = app.db().write(move |tx| log.evict(tx, workspace, i64::MAX)).await.unwrap();
             assert_eq!(loud.rows(&app, name).await, before - gone.rows, "{name}");
             assert!((1..=500).contains(&gone.rows), "{name}: {gone:?}");
+        }
+    }
+}
+
+testkit::on_both! {
+    async fn rows_that_several_delete_are_counted_once(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let (up, loud) = (Receiver::start().await, Tenant::new(&app).await);
+        let inbound = json!({ "name": "Shop", "rate_limit": { "per_minute": 100_000 } });
+        let inbound = app.post("/inbound-webhooks", &loud.key, inbound).await.expect(201);
+        let inbound = inbound["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap().to_owned();
+        let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
+        app.post("/webhook-endpoints", &loud.key, endpoint).await.expect(201);
+        loud.write(&app, 300).await;
+        loud.request(&app, 1_200).await;
+        for number in 0..300 {
+            app.ask_beside("POST", &inbound).json(&json!({ "order": number })).send().await;
+        }
+        // Events are counted when they are placed in the log.
+        app.deliver().await;
+        for _ in 0..3 {
+            ten_seconds(&app).await;
+        }
+        for name in ["events", "webhook_deliveries", "item_activity", "request_logs", "inbound_requests"] {
+            let workspace = loud.key.workspace;
+            let evict = async || {
+                let log = app.service.logs.find(name).unwrap();
+                app.db().write(move |tx| log.evict(tx, workspace, 20_000)).await.unwrap()
+            };
+            let gone = tokio::join!(evict(), evict(), evict());
+            assert!([gone.0, gone.1, gone.2].iter().all(|gone| gone.rows > 0), "{name}: {gone:?}");
+            let (left, counted) = (loud.rows(&app, name).await, size(&app, name).await.size.rows);
+            let others = number(&app, format!("SELECT count(*) AS n FROM {name}")).await - left;
+            assert_eq!(counted, left + others, "{name}");
         }
     }
 }

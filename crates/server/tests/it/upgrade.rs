@@ -80,16 +80,29 @@ const LOGGED: &str = "
 
 testkit::on_both! {
     async fn logs_are_counted_as_they_are(kind: Kind) {
+        // With the migration after it, whose columns the program reads.
         let steps = match kind {
             Kind::Sqlite => [
-                include_str!("../../../../migrations/sqlite/0015_log_sizes/down.sql"),
+                concat!(
+                    include_str!("../../../../migrations/sqlite/0017_monitoring/down.sql"),
+                    include_str!("../../../../migrations/sqlite/0015_log_sizes/down.sql"),
+                ),
                 LOGGED,
-                include_str!("../../../../migrations/sqlite/0015_log_sizes/up.sql"),
+                concat!(
+                    include_str!("../../../../migrations/sqlite/0015_log_sizes/up.sql"),
+                    include_str!("../../../../migrations/sqlite/0017_monitoring/up.sql"),
+                ),
             ],
             Kind::Postgres => [
-                include_str!("../../../../migrations/postgres/0015_log_sizes/down.sql"),
+                concat!(
+                    include_str!("../../../../migrations/postgres/0017_monitoring/down.sql"),
+                    include_str!("../../../../migrations/postgres/0015_log_sizes/down.sql"),
+                ),
                 LOGGED,
-                include_str!("../../../../migrations/postgres/0015_log_sizes/up.sql"),
+                concat!(
+                    include_str!("../../../../migrations/postgres/0015_log_sizes/up.sql"),
+                    include_str!("../../../../migrations/postgres/0017_monitoring/up.sql"),
+                ),
             ],
         };
         let test = TestDb::new(kind);

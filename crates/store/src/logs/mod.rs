@@ -9,7 +9,7 @@ mod trim;
 
 pub(crate) use changes::Changes;
 pub use changes::{Size, Sizes, sum};
-pub use sizes::{Mark, PerRow, add, advance, locked_mark, note_purged, purged_to, sizes_of, subtract};
+pub use sizes::{LogLock, Mark, PerRow, add, lock, purged_to, row_bytes, sizes_of};
 pub use trim::{BoundedLog, LogSize, Logs, up_to};
 
 /// How long the rows of a log are kept, and how many bytes of them.

@@ -2,7 +2,7 @@
 
 use super::changes::{Size, Sizes};
 use crate::schema::{log_marks, log_sizes};
-use crate::{AnyConnection, Read, Tx, lock_row};
+use crate::{AnyConnection, Read, Tx};
 use diesel::prelude::*;
 use model::{Result, WorkspaceId};
 
@@ -25,6 +25,12 @@ impl PerRow {
     }
 }
 
+/// The bytes of a row, in SQL: what it has beside its texts, and the texts in these columns, which may be `NULL`.
+pub fn row_bytes(read: &mut Read, fixed: PerRow, texts: &[&str]) -> String {
+    let texts: String = texts.iter().map(|text| format!(" + coalesce(octet_length({text}), 0)")).collect();
+    format!("CAST({}{texts} AS BIGINT)", fixed.on(read))
+}
+
 /// Counts rows that this transaction adds.
 pub fn add(tx: &mut Tx, log: &'static str, sizes: &Sizes) {
     for (workspace, size) in sizes {
@@ -32,16 +38,53 @@ pub fn add(tx: &mut Tx, log: &'static str, sizes: &Sizes) {
     }
 }
 
-/// Counts rows that this transaction deletes.
-pub fn subtract(tx: &mut Tx, log: &'static str, sizes: &Sizes) {
-    for (workspace, Size { rows, bytes }) in sizes {
-        tx.log_changes().add(log, *workspace, Size { rows: -rows, bytes: -bytes });
-    }
+/// The right to delete rows of a log, and to count those whose writers do not count. One transaction has it at a time:
+/// choose the rows once it is held, so that no row is counted twice.
+#[derive(Debug)]
+pub struct LogLock(&'static str);
+
+/// Waits for the right to delete rows of a log. The transaction keeps it to its end.
+///
+/// # Errors
+/// When the database fails.
+pub fn lock(tx: &mut Tx, log: &'static str) -> Result<LogLock> {
+    tx.lock(&format!("log {log}"))?;
+    Ok(LogLock(log))
 }
 
-/// Notes that a workspace's rows are gone up to this position, for logs that are read on from a position.
-pub fn note_purged(tx: &mut Tx, log: &'static str, workspace: WorkspaceId, position: i64) {
-    tx.log_changes().note_purged(log, workspace, position);
+impl LogLock {
+    /// Counts rows that this transaction deletes.
+    pub fn subtract(&self, tx: &mut Tx, sizes: &Sizes) {
+        for (workspace, Size { rows, bytes }) in sizes {
+            tx.log_changes().add(self.0, *workspace, Size { rows: -rows, bytes: -bytes });
+        }
+    }
+
+    /// Notes that a workspace's rows are gone up to this position, for logs that are read on from a position.
+    pub fn note_purged(&self, tx: &mut Tx, workspace: WorkspaceId, position: i64) {
+        tx.log_changes().note_purged(self.0, workspace, position);
+    }
+
+    /// How far the log is counted.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn mark(&self, read: &mut Read) -> Result<Mark> {
+        let mark = log_marks::table.find(self.0).select((log_marks::counted_to, log_marks::seen_to));
+        let (counted_to, seen_to) = mark.get_result(read.connection()).optional()?.unwrap_or_default();
+        Ok(Mark { counted_to, seen_to })
+    }
+
+    /// Moves the mark of the log.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn advance(&self, tx: &mut Tx, mark: Mark) -> Result<()> {
+        diesel::update(log_marks::table.find(self.0))
+            .set((log_marks::counted_to.eq(mark.counted_to), log_marks::seen_to.eq(mark.seen_to)))
+            .execute(tx.connection())?;
+        Ok(())
+    }
 }
 
 /// What each workspace has in a log.
@@ -74,27 +117,4 @@ pub struct Mark {
     /// The newest row when the last count ended. PostgreSQL may commit rows in another order than it numbers them, so
     /// that rows are counted by the count after.
     pub seen_to: i64,
-}
-
-/// The mark of a log, locked: who counts and who deletes take turns.
-///
-/// # Errors
-/// When the database fails.
-pub fn locked_mark(tx: &mut Tx, log: &str) -> Result<Mark> {
-    let row = || log_marks::table.find(log);
-    lock_row!(tx, row().select(log_marks::log), for_update);
-    let mark = row().select((log_marks::counted_to, log_marks::seen_to)).get_result(tx.connection());
-    let (counted_to, seen_to) = mark.optional()?.unwrap_or_default();
-    Ok(Mark { counted_to, seen_to })
-}
-
-/// Moves the mark of a log.
-///
-/// # Errors
-/// When the database fails.
-pub fn advance(tx: &mut Tx, log: &str, mark: Mark) -> Result<()> {
-    diesel::update(log_marks::table.find(log))
-        .set((log_marks::counted_to.eq(mark.counted_to), log_marks::seen_to.eq(mark.seen_to)))
-        .execute(tx.connection())?;
-    Ok(())
 }
