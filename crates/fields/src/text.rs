@@ -42,9 +42,9 @@ pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
     Ok(parts)
 }
 
-/// A name for a copy of what is called `name`: "… (copy)", with a number where that is taken.
-pub fn copy_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    let stem: String = name.chars().take(100).collect();
+/// A name for a copy of what is called `name`: its first `kept` characters and "(copy)", with a number where that is taken.
+pub fn copy_name(name: &str, kept: usize, taken: impl Fn(&str) -> bool) -> String {
+    let stem: String = name.chars().take(kept).collect();
     let mut copy = format!("{stem} (copy)");
     let mut number = 2_u32;
     while taken(&copy) {

@@ -3,7 +3,8 @@
 use super::model::{Agent, AgentRow, AgentStatus, check_metadata};
 use super::queries::{self, Fresh};
 use crate::providers::Tiers;
-use model::{AgentId, Caller, Error, Metadata, Result, WorkspaceId};
+use fields::text::copy_name;
+use model::{AgentId, Caller, Metadata, Result, WorkspaceId};
 use operation::{Body, Created, Json, Path, State, operation};
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -58,15 +59,8 @@ pub fn duplicate_agent(
 }
 
 fn free_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<String> {
-    let stem: String = name.chars().take(85).collect();
     let taken = queries::taken_names(read, workspace)?;
-    let copy = |number| match number {
-        1 => format!("{stem} (copy)"),
-        _ => format!("{stem} (copy {number})"),
-    };
-    // One more than there are names, so one of these is free.
-    let free = (1..=taken.len() + 1).map(copy).find(|name| !taken.contains(&name.to_lowercase()));
-    free.ok_or_else(|| Error::internal("there is always a free name"))
+    Ok(copy_name(name, 85, |name| taken.contains(&name.to_lowercase())))
 }
 
 /// Let the agent answer and run

@@ -220,7 +220,7 @@ pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str
         .filter(collections::trashed_at.is_null())
         .select(collections::name_key)
         .load(read.connection())?;
-    Ok(text::copy_name(name, |name| taken.contains(&text::fold(name))))
+    Ok(text::copy_name(name, 100, |name| taken.contains(&text::fold(name))))
 }
 
 /// Where the next collection goes.

@@ -312,7 +312,7 @@ pub fn duplicate_view(
     let taken = |name: &str| views.iter().any(|view| view.name_key == text::fold(name));
     let name = match copy.name {
         Some(name) => name.trim().to_owned(),
-        None => text::copy_name(&row.name, taken),
+        None => text::copy_name(&row.name, 100, taken),
     };
     queries::refuse_taken_name(&views, &name, None)?;
     let row = ViewRow {
