@@ -9,6 +9,7 @@ pub mod computed;
 mod computed_error;
 pub mod convert;
 pub mod decimal;
+mod entry;
 mod field;
 pub mod field_keys;
 pub mod filter;
@@ -35,6 +36,7 @@ pub mod words;
 
 pub use column::SystemColumn;
 pub use computed_error::{ComputedError, ComputedErrors};
+pub use entry::{Outcome, UNKNOWN, is_columnar, push_entry};
 pub use field::{Compiled, Field};
 pub use filter::Filter;
 pub use kind::{Family, FieldType};

@@ -7,6 +7,7 @@
 pub mod activity;
 mod author;
 pub mod bulk;
+pub mod columnar;
 pub mod compute;
 pub mod count;
 pub mod definitions;

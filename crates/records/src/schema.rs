@@ -132,6 +132,23 @@ diesel::table! {
 }
 
 diesel::table! {
+    item_columns (index_id, last_id, column_id) {
+        index_id -> BigInt,
+        last_id -> BigInt,
+        column_id -> BigInt,
+        data -> Binary,
+    }
+}
+
+diesel::table! {
+    item_changes (id) {
+        id -> BigInt,
+        index_id -> BigInt,
+        item_id -> BigInt,
+    }
+}
+
+diesel::table! {
     item_unique (index_id, h) {
         index_id -> BigInt,
         h -> Binary,
@@ -214,6 +231,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     collection_rewrites,
     items,
     item_keys,
+    item_columns,
+    item_changes,
     item_unique,
     item_links,
     item_comments,

@@ -111,7 +111,9 @@ fn purge_keys(tx: &mut Tx, id: CollectionId) -> Result<bool> {
         .pop();
     let Some(index) = index else { return Ok(false) };
     let gone = delete_some(tx, index, "item_keys", "index_id, k, item_id")?
-        + delete_some(tx, index, "item_unique", "index_id, h")?;
+        + delete_some(tx, index, "item_unique", "index_id, h")?
+        + delete_some(tx, index, "item_columns", "index_id, last_id, column_id")?
+        + delete_some(tx, index, "item_changes", "id")?;
     if gone == 0 {
         diesel::delete(collection_indexes::table.find(index)).execute(tx.connection())?;
     }

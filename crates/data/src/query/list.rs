@@ -89,8 +89,7 @@ pub fn list_items(
     let after = page.after::<String>()?;
     let after = after.map(|after| place(read, &shape, &parsed.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
-    let found = parsed.query.page(read, &planner.0, &shape, after.as_deref(), need)?;
-    indexes::jobs::count_query(&planner.0, &shape, &parsed.query, &found.report, need - 1, read.now());
+    let found = indexes::jobs::counted_page(read, &planner.0, &shape, &parsed.query, after.as_deref(), need)?;
     let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
     let printer = selection.printer(read, &shapes.0, &shape, parsed.visible.as_deref(), &rows)?;
     let mut printed = Vec::with_capacity(found.found.len());

@@ -138,6 +138,29 @@ pub fn choices(keys: &[&str]) -> Value {
     json!({ "choices": keys.iter().enumerate().map(choice).collect::<Vec<_>>() })
 }
 
+/// A columnar index. Made before there are items.
+pub async fn columns(app: &TestApp, key: &Key, collection: CollectionId) -> IndexId {
+    let workspace = key.workspace;
+    let made = app.db().write(move |tx| {
+        let shapes = records::shape::Shapes::new([&svc_data::items::ITEMS]);
+        let shape = records::shape::for_read(tx, &shapes, workspace, collection)?;
+        let id =
+            index(tx, workspace, collection, IndexKind::Columnar, "auto", &records::columnar::parts(&shape))?;
+        records::shape::bump(tx, collection)?;
+        Ok(id)
+    });
+    made.await.unwrap()
+}
+
+/// Writes what was changed so far into the segments of a columnar index, small ones.
+pub async fn merge(app: &TestApp, index: IndexId) {
+    let merge = move |tx: &mut Tx| {
+        let shapes = records::shape::Shapes::new([&svc_data::items::ITEMS]);
+        records::columnar::merge(tx, &shapes, index, 7)
+    };
+    while app.db().write(merge).await.unwrap() {}
+}
+
 /// An index on these fields and system columns, each with whether greater values come first. Made before there are
 /// items.
 pub async fn index_on(

@@ -7,6 +7,8 @@ use crate::text;
 pub struct Pattern {
     pieces: Vec<Piece>,
     folds: bool,
+    /// The texts between `%`, where it has no `_`.
+    literals: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +41,29 @@ impl Pattern {
             }
         }
         close(&mut pieces, &mut literal, folds);
-        Self { pieces, folds }
+        let literals = literals(&pieces);
+        Self { pieces, folds, literals }
     }
 
     /// Whether `text` fits. Runs in time of at most its length times the pattern's.
     pub fn fits(&self, text: &str) -> bool {
-        let text: Vec<char> =
-            if self.folds { text::fold(text).chars().collect() } else { text::nfc(text).chars().collect() };
+        if self.folds { self.fits_form(&text::fold(text)) } else { self.fits_form(&text::nfc(text)) }
+    }
+
+    /// Whether a text fits of which both forms are known: the folded and the composed one.
+    pub(crate) fn fits_forms(&self, folded: &str, composed: &str) -> bool {
+        self.fits_form(if self.folds { folded } else { composed })
+    }
+
+    /// Whether a text fits, in the form in which the pattern compares.
+    fn fits_form(&self, text: &str) -> bool {
+        match &self.literals {
+            Some(literals) => fits_literals(literals, text),
+            None => self.fits_letters(&text.chars().collect::<Vec<_>>()),
+        }
+    }
+
+    fn fits_letters(&self, text: &[char]) -> bool {
         let (mut at, mut piece) = (0, 0);
         // Where to go back to: the last `%`, and the text that it has taken so far.
         let mut back: Option<(usize, usize)> = None;
@@ -95,6 +113,34 @@ fn close(pieces: &mut Vec<Piece>, literal: &mut String, folds: bool) {
     pieces.extend(text.chars().map(Piece::Letter));
 }
 
+/// The texts between the `%` of a pattern; `None` where it has a `_`.
+fn literals(pieces: &[Piece]) -> Option<Vec<String>> {
+    let mut literals = vec![String::new()];
+    for piece in pieces {
+        match (piece, literals.last_mut()) {
+            (Piece::One, _) | (_, None) => return None,
+            (Piece::Many, _) => literals.push(String::new()),
+            (Piece::Letter(letter), Some(literal)) => literal.push(*letter),
+        }
+    }
+    Some(literals)
+}
+
+/// Whether `text` begins with the first literal and ends with the last one, with the others between them in their order.
+fn fits_literals(literals: &[String], text: &str) -> bool {
+    let [first, between @ .., last] = literals else {
+        return literals.first().is_some_and(|only| only == text);
+    };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    for literal in between {
+        match rest.split_once(literal.as_str()) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +184,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn literals_fit_as_letters_do(text in "[abé]{0,8}", pattern in "[abé%]{0,6}") {
+            let pattern = Pattern::new(&pattern, false);
+            prop_assert_eq!(pattern.fits(&text), pattern.fits_letters(&text.chars().collect::<Vec<_>>()));
+        }
+
         #[test]
         fn what_fits_begins_with_the_prefix(text in "[atT\u{301}\u{308}é%]{0,6}", pattern in "[atT\u{308}é%_]{0,4}", folds: bool) {
             let pattern = Pattern::new(&pattern, folds);

@@ -9,16 +9,17 @@ use super::events::IndexEvent;
 use super::table::JOB;
 use super::{create, drop_index};
 use crate::Author;
+use crate::columnar;
 use crate::count;
 use crate::publish::announce;
-use crate::query::{IndexRequest, LARGE, Needs, Planner, Query, Report};
+use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
 use crate::rows::{ItemRow, digest, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Error, IndexId, ItemId, Result, Timestamp};
+use model::{Code, Error, IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,8 @@ const AUTO_INDEX: &str = "data.index.wish";
 const SLICE: i64 = 1_000;
 /// Keys of one slice of emptying.
 const EMPTIED: i64 = 2_000;
+/// Only collections with more items than this get a columnar index.
+const LARGE_ENOUGH_FOR_COLUMNS: i64 = 5_000;
 /// The most clashes that a failed index names.
 const MOST_EXAMPLES: usize = 5;
 /// Days without use after which an index goes that the service made by itself.
@@ -44,6 +47,7 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     }
     let (building, wishing) = (shapes.clone(), shapes.clone());
     vec![
+        columnar::job(shapes),
         Job::after(JOB, "an index is made", "builds it", move |job| {
             let shapes = building.clone();
             async move {
@@ -74,9 +78,35 @@ pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     ]
 }
 
+/// A page of a query, which is counted. Where it would read too much, that counts too: it calls for an index most of all.
+///
+/// # Errors
+/// Those of [`Query::page`].
+pub fn counted_page(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    after: Option<&[u8]>,
+    need: usize,
+) -> Result<Page> {
+    let page = query.page(read, planner, shape, after, need);
+    let shown = need.saturating_sub(1);
+    match &page {
+        Ok(page) => count_query(planner, shape, query, &page.report, shown, read.now()),
+        Err(error) if error.code() == Code::QueryTooExpensive => {
+            let rows = planner.budget().rows;
+            let report = Report { plan: String::new(), uses: Vec::new(), visited: rows, cost: rows };
+            count_query(planner, shape, query, &report, shown, read.now());
+        }
+        Err(_) => {}
+    }
+    page
+}
+
 /// Counts a query that was answered, and sees to what that calls for: an index that should be there, or a note that one is
 /// used. That happens beside the query, and is lost with no harm.
-pub fn count_query(
+fn count_query(
     planner: &Planner,
     shape: &Shape,
     query: &Query,
@@ -127,6 +157,9 @@ pub fn grant(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Opt
     let mut attempt = || -> Result<Option<IndexId>> {
         shape::for_change(tx, request.workspace_id, request.collection_id)?;
         let shape = shape::for_write(tx, shapes, request.workspace_id, request.collection_id)?;
+        if request.parts.is_empty() {
+            return grant_columnar(tx, &shape);
+        }
         let families: Option<Vec<_>> = request.parts.iter().map(|part| part.subject.family(&shape)).collect();
         let kind = match families.as_deref() {
             Some([family]) if family.is_set() => IndexKind::Set,
@@ -148,6 +181,22 @@ pub fn grant(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Opt
         Err(error) if matches!(error.code(), InvalidState | LimitReached | NotFound) => Ok(None),
         result => result,
     }
+}
+
+/// Makes a columnar index, where the collection is large enough. One that lacks what it could hold makes way.
+fn grant_columnar(tx: &mut Tx, shape: &Shape) -> Result<Option<IndexId>> {
+    let parts = columnar::parts(shape);
+    if count::live_up_to(tx, shape.collection, LARGE_ENOUGH_FOR_COLUMNS)? <= LARGE_ENOUGH_FOR_COLUMNS {
+        return Ok(None);
+    }
+    if let Some(index) = columnar::of(shape) {
+        if index.parts == parts {
+            return Ok((index.status == IndexStatus::Building).then_some(index.id));
+        }
+        let Some(row) = find(tx, index.id)? else { return Ok(None) };
+        drop_index(tx, &row)?;
+    }
+    create(tx, shape, IndexKind::Columnar, &parts, IndexOrigin::Auto).map(|row| Some(row.id))
 }
 
 /// Builds or empties an index, whichever its state asks for; `false` where the job is to stop before it is through.
@@ -221,6 +270,10 @@ fn fill(tx: &mut Tx, shapes: &Shapes, row: &IndexRow) -> Result<SliceResult> {
     let rows = next_items(tx, row)?;
     let clashes = match index.kind {
         IndexKind::Unique => put_unique(tx, &shape, &index, &rows)?,
+        IndexKind::Columnar => {
+            columnar::table::append(tx, &shape, &index, &rows)?;
+            Vec::new()
+        }
         _ => {
             put_keys(tx, &shape, &index, &rows)?;
             Vec::new()
@@ -362,7 +415,13 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
 /// Takes some rows of an index away; whether there may be more.
 fn empty(tx: &mut Tx, id: IndexId) -> Result<bool> {
     let mut gone = 0;
-    for (table, key) in [("item_keys", "index_id, k, item_id"), ("item_unique", "index_id, h")] {
+    let tables = [
+        ("item_keys", "index_id, k, item_id"),
+        ("item_unique", "index_id, h"),
+        ("item_columns", "index_id, last_id, column_id"),
+        ("item_changes", "id"),
+    ];
+    for (table, key) in tables {
         // Neither database deletes with a limit, so the rows are named by their primary key.
         let some = format!(
             "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = $1 LIMIT {EMPTIED})"

@@ -31,7 +31,9 @@ pub fn create(
     if let Some(row) = there.iter().find(|row| row.kind == kind && row.parts == text) {
         return Err(Error::duplicate("fields", "There is already an index of these fields.", row.id));
     }
-    table::refuse_too_many(tx, shape.collection, 1)?;
+    if kind != IndexKind::Columnar {
+        table::refuse_too_many(tx, shape.collection, 1)?;
+    }
     let row = table::begin(tx, shape, kind, parts, origin)?;
     shape::bump(tx, shape.collection)?;
     Ok(row)

@@ -1,6 +1,7 @@
 //! The rows of indexes: beginning one, and letting it go. How they are built and what callers see of them is other
 //! modules' business.
 
+use crate::columnar;
 use crate::count::{self, EXACT};
 use crate::schema::collection_indexes;
 use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape};
@@ -116,6 +117,11 @@ pub struct DroppedIndex {
 /// stays away; unique ones are left to whoever settles those.
 pub(crate) fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Result<()> {
     let (kind, origin) = (dropped.kind, dropped.origin);
+    if kind == IndexKind::Columnar {
+        let is_there = rows(tx, shape.collection)?.iter().any(|row| row.kind == kind);
+        let parts = columnar::parts(shape);
+        return if is_there { Ok(()) } else { begin(tx, shape, kind, &parts, origin).map(std::mem::drop) };
+    }
     let families: Option<Vec<_>> = dropped.parts.iter().map(|part| part.subject.family(shape)).collect();
     let Some(families) = families else { return Ok(()) };
     let kind = match (kind, families.as_slice()) {
@@ -142,7 +148,9 @@ pub(crate) fn recreate(tx: &mut Tx, shape: &Shape, dropped: &DroppedIndex) -> Re
 /// # Errors
 /// `limit_reached`.
 pub fn refuse_too_many(read: &mut Read, collection: CollectionId, more: usize) -> Result<()> {
-    if rows(read, collection)?.len() + more > MOST_INDEXES {
+    // The service's own columnar index takes nobody's place.
+    let counted = rows(read, collection)?.into_iter().filter(|row| row.kind != IndexKind::Columnar).count();
+    if counted + more > MOST_INDEXES {
         let message = format!("A collection has at most {MOST_INDEXES} indexes, unique ones included.");
         return Err(Error::new(Code::LimitReached, message).with("details", json!({ "limit": MOST_INDEXES })));
     }

@@ -110,7 +110,7 @@ impl Aggregation {
 
 /// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.
 fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option<(i64, Report)>> {
-    let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0 };
+    let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0, cost: 0 };
     let musts = query.filter.musts();
     if query.filter.is_empty() {
         let count = scan::count_items(read, shape, i64::MAX)?;

@@ -5,6 +5,7 @@
 //! so that a query means the same with any indexes or none, on both databases.
 
 pub mod aggregate;
+mod columns;
 mod params;
 mod pick;
 mod plan;

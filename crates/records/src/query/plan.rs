@@ -4,7 +4,7 @@
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
-use super::planner::{MOST_COUNTED, Planner};
+use super::planner::Planner;
 use super::scan::{KeyScan, Place, ScanSource};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
@@ -41,6 +41,8 @@ pub(crate) struct PlanRequest<'a> {
     pub trashed: bool,
     /// How many items are wanted.
     pub need: usize,
+    /// Keys are counted up to here; a plan with more costs more than is worth knowing.
+    pub most_counted: i64,
 }
 
 /// A way to come by the items of a query.
@@ -62,7 +64,7 @@ pub struct QueryPlan {
     /// What its ranges keep; `None` where it keeps everything.
     kept: Option<Vec<Range>>,
     /// Items that it is thought to look at.
-    cost: i64,
+    pub cost: i64,
 }
 
 /// How the place of an item in the list becomes its key in the index that is scanned.
@@ -112,7 +114,8 @@ impl QueryPlan {
         }
     }
 
-    fn of_items(wanted: PlanRequest<'_>, ids: (i64, i64), name: &str) -> Self {
+    /// The scan of all items in the order of their ids, from one to another.
+    pub(super) fn of_items(wanted: PlanRequest<'_>, ids: (i64, i64), name: &str) -> Self {
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty());
         Self {
             ordered: by_id.is_some() || wanted.sort.is_none(),
@@ -171,7 +174,7 @@ pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Re
         match index.kind {
             IndexKind::Single | IndexKind::Composite => plans.extend(over_keys(wanted, index)),
             IndexKind::Set => plans.extend(over_set(wanted, index)),
-            IndexKind::Unique => {}
+            IndexKind::Unique | IndexKind::Columnar => {}
         }
     }
     plans.extend(over_links(wanted));
@@ -186,11 +189,15 @@ fn best(
     mut plans: Vec<QueryPlan>,
 ) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
+    let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
-        return Ok(plans.swap_remove(place));
+        return Ok(QueryPlan { cost: need, ..plans.swap_remove(place) });
     }
     if plans.len() == 1 {
-        return Ok(plans.swap_remove(0));
+        let plan = plans.swap_remove(0);
+        // Nothing tells how far it has to go, and there is nothing to compare it with.
+        let cost = if plan.ordered { need.saturating_mul(GUESS) } else { i64::MAX };
+        return Ok(QueryPlan { cost, ..plan });
     }
     let all = planner.count_items(read, wanted.shape)?;
     let mut counts = Vec::with_capacity(plans.len());
@@ -200,17 +207,17 @@ fn best(
             None if matches!(plan.source, ScanSource::Items { .. } | ScanSource::Keys { .. }) => all,
             None => plan.cost.min(all),
             Some(ranges) => {
-                let count =
-                    plan.uses.first().map_or(Ok(all), |index| planner.count_keys(read, *index, ranges))?;
+                let most = wanted.most_counted;
+                let counted = |index| planner.count_keys(read, index, ranges, most);
+                let count = plan.uses.first().copied().map_or(Ok(all), counted)?;
                 // What was not counted to its end is guessed.
-                if count >= MOST_COUNTED { (all / GUESS).max(count) } else { count }
+                if count >= most { (all / GUESS).max(count) } else { count }
             }
         });
     }
     // How many items must be looked at to find one that fits, as far as single conditions tell.
     let least = counts.iter().copied().min().unwrap_or(all).max(1);
     for (plan, count) in plans.iter_mut().zip(&counts) {
-        let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
         let rarity = (*count / least).max(1).saturating_mul(GUESS);
         plan.cost = if plan.ordered { (*count).min(need.saturating_mul(rarity)) } else { *count };
     }
@@ -226,11 +233,12 @@ fn best(
     let mut plan = plans.swap_remove(first);
     if let Some((partner, count)) = partner
         && plan.cost >= WORTH_INTERSECTING
-        && count < MOST_COUNTED
+        && count < wanted.most_counted
         && plan.uses != partner.uses
     {
         let mut scan = partner.scan(None, None);
-        let found = scan.next(read, wanted.shape, usize::try_from(MOST_COUNTED).unwrap_or_default())?;
+        let found =
+            scan.next(read, wanted.shape, usize::try_from(wanted.most_counted).unwrap_or_default())?;
         plan.visited = found.len();
         // The count may be some seconds old: keys that were cut off would be items that are missed.
         if scan.is_over() {
@@ -283,7 +291,7 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<QueryPlan> {
 }
 
 /// The first and the last id that conditions leave.
-fn id_bounds(filter: &Filter) -> (i64, i64) {
+pub(super) fn id_bounds(filter: &Filter) -> (i64, i64) {
     let (mut from, mut to) = (0, i64::MAX);
     for condition in must(filter, Subject::System(SystemColumn::Id)) {
         let ranges = condition.ranges().unwrap_or_default();

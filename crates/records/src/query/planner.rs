@@ -3,6 +3,7 @@
 use super::scan;
 use super::types::{Query, Report};
 use super::usage::{Needs, Usage};
+use crate::columnar;
 use crate::shape::Shape;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
@@ -24,7 +25,7 @@ const MOST_ITEMS: i64 = 100_000;
 /// machine is.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Items, keys and links.
+    /// Items, keys and links. Items of which only columns are read count as a fraction.
     pub rows: usize,
     /// Bytes of items' values.
     pub bytes: usize,
@@ -34,7 +35,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { rows: 200_000, bytes: 1 << 30, timeout: Duration::from_secs(60) }
+        Self { rows: 300_000, bytes: 1 << 30, timeout: Duration::from_secs(60) }
     }
 }
 
@@ -49,7 +50,8 @@ pub struct Planner {
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum CountKey {
     Items(CollectionId),
-    Keys(IndexId, Vec<Range>),
+    Keys(IndexId, Vec<Range>, i64),
+    Segments(IndexId),
 }
 
 impl Planner {
@@ -98,11 +100,22 @@ impl Planner {
         self.remembered(CountKey::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
     }
 
-    /// About how many keys an index has in some ranges, at most 10,000.
-    pub(crate) fn count_keys(&self, read: &mut Read, index: IndexId, ranges: &[Range]) -> Result<i64> {
-        self.remembered(CountKey::Keys(index, ranges.to_vec()), || {
-            scan::count_keys(read, index, ranges, MOST_COUNTED)
+    /// About how many keys an index has in some ranges, at most `most`.
+    pub(crate) fn count_keys(
+        &self,
+        read: &mut Read,
+        index: IndexId,
+        ranges: &[Range],
+        most: i64,
+    ) -> Result<i64> {
+        self.remembered(CountKey::Keys(index, ranges.to_vec(), most), || {
+            scan::count_keys(read, index, ranges, most)
         })
+    }
+
+    /// About how many segments a columnar index has.
+    pub(crate) fn count_segments(&self, read: &mut Read, index: IndexId) -> Result<i64> {
+        self.remembered(CountKey::Segments(index), || columnar::table::count(read, index))
     }
 
     fn remembered(&self, what: CountKey, count: impl FnOnce() -> Result<i64>) -> Result<i64> {

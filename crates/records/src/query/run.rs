@@ -1,8 +1,9 @@
 //! Running a plan within its budget.
 
+use super::columns::{COLUMNS_PER_ITEM, ColumnarQuery};
 use super::pick::pick;
 use super::plan::{self, PlanRequest, QueryPlan};
-use super::planner::{Budget, Planner};
+use super::planner::{Budget, MOST_COUNTED, Planner};
 use super::scan::points_to;
 use super::types::{Query, Report};
 use crate::rows::ItemRow;
@@ -12,7 +13,7 @@ use fields::Filter;
 use fields::Subject;
 use fields::filter::name_of;
 use fields::sort::Sort;
-use model::{Code, Error, FieldId, Result};
+use model::{Code, Error, FieldId, IndexId, Result};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -20,7 +21,7 @@ use std::time::Instant;
 use store::Read;
 
 /// The most items that are fetched at a time.
-const MOST_FETCHED: usize = 1_000;
+pub(super) const MOST_FETCHED: usize = 1_000;
 
 /// When to ask again what took too long.
 const RETRY_AFTER_SECONDS: i64 = 10;
@@ -56,35 +57,27 @@ impl Query {
         after: Option<&[u8]>,
         need: usize,
     ) -> Result<Page> {
-        let wanted =
-            PlanRequest { shape, filter: &self.filter, sort: Some(&self.sort), trashed: self.trashed, need };
-        let plan = plan::choose(read, planner, wanted)?;
         let mut fields = BTreeSet::new();
         self.sort.fields(&mut fields);
         let mut visit = Visit::new(planner, shape, &self.filter, Some(&self.sort), fields);
-        if plan.ordered {
-            let mut found = Vec::with_capacity(need);
-            visit.run(read, &plan, after, need, |row, _, place| {
-                found.push(PlacedRow { place, row });
-                Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-            })?;
-            return Ok(Page { found, report: visit.report(&plan) });
-        }
-        // The best so far, by place.
-        let mut best: BTreeMap<Vec<u8>, ItemRow> = BTreeMap::new();
-        visit.run(read, &plan, None, MOST_FETCHED, |row, _, place| {
-            let is_behind = after.is_none_or(|after| place.as_slice() > after);
-            let is_better = best.len() < need || best.last_key_value().is_some_and(|(last, _)| place < *last);
-            if is_behind && is_better {
-                best.insert(place, row);
-                if best.len() > need {
-                    best.pop_last();
-                }
+        let columns = ColumnarQuery::of(read, planner, shape, self, Some(&self.sort), need)?;
+        let most_counted = columns.as_ref().map_or(MOST_COUNTED, |columns| columns.cost.min(MOST_COUNTED));
+        let (filter, trashed) = (&self.filter, self.trashed);
+        let wanted = PlanRequest { shape, filter, sort: Some(&self.sort), trashed, need, most_counted };
+        let plan = plan::choose(read, planner, wanted)?;
+        let Some(columns) = columns else { return visit.page(read, &plan, after, need) };
+        if plan.cost <= columns.cost {
+            // What a plan in the order of the list costs is a guess. One that was wrong is given up.
+            visit.give_up_at = usize::try_from(columns.cost.saturating_mul(2)).unwrap_or(usize::MAX);
+            if let Some(page) = visit.page_within(read, &plan, after, need)? {
+                return Ok(page);
             }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let found = best.into_iter().map(|(place, row)| PlacedRow { place, row }).collect();
-        Ok(Page { found, report: visit.report(&plan) })
+            visit.give_up_at = usize::MAX;
+        }
+        match visit.columnar_page(read, &columns, after, need)? {
+            Some(page) => Ok(page),
+            None => visit.page(read, &plan, after, need),
+        }
     }
 
     /// Hands all items to `each`, with the values of `fields`, until it has enough. They come by id where the plan does
@@ -100,10 +93,20 @@ impl Query {
         fields: BTreeSet<FieldId>,
         mut each: impl FnMut(ItemRow, Data) -> Result<ControlFlow<()>>,
     ) -> Result<Report> {
-        let wanted =
-            PlanRequest { shape, filter: &self.filter, sort: None, trashed: self.trashed, need: usize::MAX };
-        let plan = plan::choose(read, planner, wanted)?;
         let mut visit = Visit::new(planner, shape, &self.filter, None, fields);
+        let columns = ColumnarQuery::of(read, planner, shape, self, None, 0)?;
+        let most_counted = columns.as_ref().map_or(MOST_COUNTED, |columns| columns.cost.min(MOST_COUNTED));
+        let (filter, trashed) = (&self.filter, self.trashed);
+        let wanted = PlanRequest { shape, filter, sort: None, trashed, need: usize::MAX, most_counted };
+        let mut plan = plan::choose(read, planner, wanted)?;
+        if let Some(columns) = columns.filter(|columns| !filter.is_empty() && plan.cost > columns.cost) {
+            let Some(last) = visit.columnar_each(read, &columns, &mut each)? else {
+                return Ok(visit.columnar_report(&columns));
+            };
+            // The index went meanwhile: what is left is scanned.
+            let (_, to) = plan::id_bounds(filter);
+            plan = QueryPlan::of_items(wanted, (last.saturating_add(1), to), "scan");
+        }
         visit.run(read, &plan, None, MOST_FETCHED, |row, data, _| each(row, data))?;
         Ok(visit.report(&plan))
     }
@@ -140,12 +143,16 @@ impl Spending {
 }
 
 /// One run over items.
-struct Visit<'a> {
-    shape: &'a Shape,
+pub(super) struct Visit<'a> {
+    pub(super) shape: &'a Shape,
     filter: &'a Filter,
     sort: Option<&'a Sort>,
     keys: Vec<&'a str>,
-    spending: Spending,
+    pub(super) spending: Spending,
+    /// Items of which columns were read.
+    pub(super) by_column: usize,
+    /// The run ends without a result where it has looked at so many.
+    give_up_at: usize,
 }
 
 impl<'a> Visit<'a> {
@@ -159,13 +166,73 @@ impl<'a> Visit<'a> {
         filter.subjects(shape, &mut fields);
         let keys = shape.fields.iter().filter(|field| fields.contains(&field.id));
         let keys = keys.map(|field| field.key.as_str()).collect();
-        Self { shape, filter, sort, keys, spending: Spending::new(planner) }
+        let spending = Spending::new(planner);
+        Self { shape, filter, sort, keys, spending, by_column: 0, give_up_at: usize::MAX }
+    }
+
+    pub(super) fn reported(&self, plan: String, uses: Vec<IndexId>) -> Report {
+        let visited = self.spending.rows + self.by_column;
+        let cost = self.spending.rows + self.by_column / COLUMNS_PER_ITEM;
+        Report { plan, uses, visited, cost }
     }
 
     fn report(&self, plan: &QueryPlan) -> Report {
-        Report { plan: plan.name.clone(), uses: plan.uses.clone(), visited: self.spending.rows }
+        self.reported(plan.name.clone(), plan.uses.clone())
     }
 
+    fn page(&mut self, read: &mut Read, plan: &QueryPlan, after: Option<&[u8]>, need: usize) -> Result<Page> {
+        let page = self.page_within(read, plan, after, need)?;
+        page.ok_or_else(|| Error::internal("a query without a limit was given up"))
+    }
+
+    /// The page; `None` where it was given up.
+    fn page_within(
+        &mut self,
+        read: &mut Read,
+        plan: &QueryPlan,
+        after: Option<&[u8]>,
+        need: usize,
+    ) -> Result<Option<Page>> {
+        if plan.ordered {
+            let mut found = Vec::with_capacity(need);
+            let is_through = self.run(read, plan, after, need, |row, _, place| {
+                found.push(PlacedRow { place, row });
+                Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            })?;
+            return Ok(is_through.then(|| Page { found, report: self.report(plan) }));
+        }
+        // The best so far, by place.
+        let mut best: BTreeMap<Vec<u8>, ItemRow> = BTreeMap::new();
+        let is_through = self.run(read, plan, None, MOST_FETCHED, |row, _, place| {
+            let is_behind = after.is_none_or(|after| place.as_slice() > after);
+            let is_better = best.len() < need || best.last_key_value().is_some_and(|(last, _)| place < *last);
+            if is_behind && is_better {
+                best.insert(place, row);
+                if best.len() > need {
+                    best.pop_last();
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let found = best.into_iter().map(|(place, row)| PlacedRow { place, row }).collect();
+        Ok(is_through.then(|| Page { found, report: self.report(plan) }))
+    }
+
+    /// The values of an item that fits, and its place.
+    pub(super) fn test(&mut self, read: &mut Read, row: &ItemRow) -> Result<Option<(Data, Vec<u8>)>> {
+        let data = pick(row.data.as_str(), &self.keys)?;
+        let (record, item) = (row.record(&data), row.id);
+        self.spending.bytes += row.data.as_str().len();
+        let spending = &mut self.spending;
+        let fits = self.filter.fits(self.shape, record, &mut |field, to| {
+            spending.rows += to.len();
+            points_to(read, item, field, to)
+        })?;
+        let place = self.sort.filter(|_| fits).map(|sort| sort.key(self.shape, record)).unwrap_or_default();
+        Ok(fits.then_some((data, place)))
+    }
+
+    /// Whether it went through, to the end or until `each` had enough.
     fn run(
         &mut self,
         read: &mut Read,
@@ -173,7 +240,7 @@ impl<'a> Visit<'a> {
         after: Option<&[u8]>,
         first: usize,
         mut each: impl FnMut(ItemRow, Data, Vec<u8>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.spending.rows += plan.visited;
         let mut scan = plan.scan(self.sort, after);
         let mut most = first.clamp(1, MOST_FETCHED);
@@ -181,38 +248,29 @@ impl<'a> Visit<'a> {
             let (batch, visited) = scan.rows(read, self.shape, most, plan.only.as_ref())?;
             self.spending.rows += visited;
             for (scanned, row) in batch {
-                let data = pick(row.data.as_str(), &self.keys)?;
-                let record = row.record(&data);
-                let item = row.id;
-                self.spending.bytes += row.data.as_str().len();
-                let spending = &mut self.spending;
-                let fits = self.filter.fits(self.shape, record, &mut |field, to| {
-                    spending.rows += to.len();
-                    points_to(read, item, field, to)
-                })?;
-                if !fits {
-                    continue;
-                }
-                let place = self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default();
+                let Some((data, place)) = self.test(read, &row)? else { continue };
                 // An item that was moved since its key was read stands elsewhere now.
                 if plan.ordered && !plan.stands_at(self.sort, &place, &scanned) {
                     continue;
                 }
                 if each(row, data, place)?.is_break() {
-                    return Ok(());
+                    return Ok(true);
                 }
             }
             if !scan.is_over() {
+                if self.spending.rows >= self.give_up_at {
+                    return Ok(false);
+                }
                 self.refuse_beyond_budget()?;
             }
             most = (most * 2).min(MOST_FETCHED);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// # Errors
     /// `query_too_expensive`, with what should be indexed.
-    fn refuse_beyond_budget(&self) -> Result<()> {
+    pub(super) fn refuse_beyond_budget(&self) -> Result<()> {
         if self.spending.is_within_budget()? {
             return Ok(());
         }
@@ -241,7 +299,7 @@ impl<'a> Visit<'a> {
         let is_served = |subject: &Subject| {
             self.shape.indexes.iter().any(|index| {
                 index.status == IndexStatus::Ready
-                    && index.kind != IndexKind::Unique
+                    && !matches!(index.kind, IndexKind::Unique | IndexKind::Columnar)
                     && index.parts.first().is_some_and(|part| part.subject == *subject)
             })
         };

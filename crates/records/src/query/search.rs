@@ -165,7 +165,8 @@ struct Hits {
 
 impl Ranker<'_> {
     fn report(&self) -> Report {
-        Report { plan: "search".to_owned(), uses: Vec::new(), visited: self.spending.rows }
+        let visited = self.spending.rows;
+        Report { plan: "search".to_owned(), uses: Vec::new(), visited, cost: visited }
     }
 
     fn run(&mut self, read: &mut Read, skip: usize, most: usize) -> Result<Hits> {

@@ -31,6 +31,8 @@ pub struct Report {
     pub uses: Vec<model::IndexId>,
     /// Items, keys and links that were looked at.
     pub visited: usize,
+    /// The same as the cost of the query: items of which only columns were read count as a fraction.
+    pub cost: usize,
 }
 
 impl Report {

@@ -4,6 +4,7 @@
 //! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
 
 use super::types::{Query, Report};
+use crate::columnar;
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use fields::filter::Condition;
 use fields::{Family, FieldType, Part, Subject, SystemColumn};
@@ -20,6 +21,10 @@ pub const LARGE: i64 = 20_000;
 const WASTE: usize = 20;
 /// How often it is noted that an index is used.
 const NOTED_EVERY_SECONDS: i64 = 3_600;
+/// Queries of a day that make a columnar index worth it.
+const OFTEN_READ_THROUGH: u32 = 3;
+/// What a query costs that reads through a collection.
+const EXPENSIVE: usize = 2_000;
 /// The most fields with a value each in one index.
 const MOST_EQUAL: usize = 3;
 /// More requests are not kept.
@@ -32,7 +37,7 @@ pub struct IndexRequest {
     pub workspace_id: WorkspaceId,
     /// The id of the collection.
     pub collection_id: CollectionId,
-    /// What it goes by.
+    /// What it goes by; nothing for a columnar index, which goes by all that it can.
     pub parts: Vec<Part>,
 }
 
@@ -86,17 +91,19 @@ impl Usage {
         shown: usize,
         now: Timestamp,
     ) -> Vec<IndexRequest> {
-        if query.trashed || report.visited <= shown.max(1) * 2 {
+        if query.trashed || report.cost <= shown.max(1) * 2 {
             return Vec::new();
         }
-        let is_wasteful = report.visited >= shown.max(1) * WASTE;
+        let is_wasteful = report.cost >= shown.max(1) * WASTE;
         let day = now.seconds() / 86_400;
         let mut kept = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
             kept.clear();
         }
         let mut due = Vec::new();
-        for parts in helpful(shape, query) {
+        let columnar = (report.cost >= EXPENSIVE && lacks_columns(shape, query)).then(Vec::new);
+        for parts in helpful(shape, query).into_iter().chain(columnar) {
+            let often = if parts.is_empty() { OFTEN_READ_THROUGH } else { OFTEN };
             let request =
                 IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
             let counted = kept.entry(request.clone()).or_default();
@@ -105,7 +112,7 @@ impl Usage {
             }
             counted.times += 1;
             counted.was_wasteful |= is_wasteful;
-            if counted.times >= OFTEN && counted.was_wasteful && !counted.is_asked {
+            if counted.times >= often && counted.was_wasteful && !counted.is_asked {
                 counted.is_asked = true;
                 due.push(request);
             }
@@ -154,6 +161,17 @@ fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
     suggested
 }
 
+/// Whether there is no columnar index, or one without something that a query goes by.
+fn lacks_columns(shape: &Shape, query: &Query) -> bool {
+    let Some(index) = columnar::of(shape) else { return true };
+    let conditions = query.filter.musts().into_iter().map(|condition| condition.subject);
+    let mut subjects = conditions.chain(query.sort.parts.iter().map(|part| part.subject));
+    let lacks = |subject: Subject| {
+        fields::is_columnar(shape, subject) && index.parts.iter().all(|part| part.subject != subject)
+    };
+    index.status == IndexStatus::Ready && subjects.any(lacks)
+}
+
 /// Whether an index narrows what a condition keeps.
 fn is_narrow(condition: &Condition) -> bool {
     use fields::filter::Test;
@@ -178,7 +196,9 @@ fn can_be_indexed(shape: &Shape, subject: Subject, several: bool) -> bool {
 
 fn exists(shape: &Shape, parts: &[Part]) -> bool {
     shape.indexes.iter().any(|index| {
-        index.kind != IndexKind::Unique && index.status != IndexStatus::Failed && index.parts == parts
+        !matches!(index.kind, IndexKind::Unique | IndexKind::Columnar)
+            && index.status != IndexStatus::Failed
+            && index.parts == parts
     })
 }
 
@@ -194,7 +214,7 @@ mod tests {
     use serde_json::json;
 
     fn report(visited: usize) -> Report {
-        Report { plan: "scan".to_owned(), uses: vec![IndexId(7)], visited }
+        Report { plan: "scan".to_owned(), uses: vec![IndexId(7)], visited, cost: visited }
     }
 
     #[test]

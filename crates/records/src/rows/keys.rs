@@ -1,5 +1,6 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
+use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, Shape};
 use diesel::prelude::*;
@@ -11,10 +12,11 @@ use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
 use store::{Read, Tx, each};
 
-/// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique index.
+/// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique or columnar
+/// index.
 pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Vec<Vec<u8>> {
     match index.kind {
-        IndexKind::Unique => Vec::new(),
+        IndexKind::Unique | IndexKind::Columnar => Vec::new(),
         IndexKind::Set => {
             let field = index.parts.first().and_then(|part| match part.subject {
                 Subject::Field(id) => shape.field_by_id(id),
@@ -73,6 +75,11 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
     for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
         if index.kind == IndexKind::Unique {
             reindex_unique(tx, shape, index, old, new)?;
+            continue;
+        }
+        if index.kind == IndexKind::Columnar {
+            let changed = new.or(old).map(|record| ItemId(record.id()));
+            changed.map_or(Ok(()), |item| table::note_change(tx, index.id, item))?;
             continue;
         }
         let of = |record: Option<Record<'_>>| {

@@ -2,7 +2,7 @@
 
 use super::{create, list, model, query};
 use crate::{full, seed};
-use ::model::CollectionId;
+use ::model::{CollectionId, IndexId};
 use model::CHOICES;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -168,9 +168,19 @@ fn sort_text(sort: &SortParts) -> String {
 struct World {
     fields: Vec<(String, &'static str)>,
     collection: CollectionId,
+    /// A columnar index, into whose segments changes are written now and then.
+    columns: Option<IndexId>,
 }
 
-async fn world(app: &TestApp, key: &Key, dice: &mut Dice) -> World {
+impl World {
+    async fn merge_sometimes(&self, app: &TestApp, dice: &mut Dice) {
+        if let Some(index) = self.columns.filter(|_| dice.below(3) == 0) {
+            seed::merge(app, index).await;
+        }
+    }
+}
+
+async fn world(app: &TestApp, key: &Key, dice: &mut Dice, columnar: bool) -> World {
     let mut fields: Vec<(String, &'static str)> = vec![("f0".to_owned(), "text")];
     for number in 1..=4 {
         fields.push((format!("f{number}"), *dice.one(&KINDS)));
@@ -206,7 +216,8 @@ async fn world(app: &TestApp, key: &Key, dice: &mut Dice) -> World {
     for parts in indexes {
         seed::index_on(app, key, collection, &parts).await;
     }
-    World { fields, collection }
+    let columns = if columnar { Some(seed::columns(app, key, collection).await) } else { None };
+    World { fields, collection, columns }
 }
 
 async fn insert(app: &TestApp, key: &Key, dice: &mut Dice, world: &World) -> Value {
@@ -269,12 +280,14 @@ testkit::on_both! {
     async fn joined_pages_are_one_ordered_read(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
+        let mut columnar = 0;
         for seed in 0..16 {
             let mut dice = Dice::new(seed);
-            let world = world(&app, &key, &mut dice).await;
+            let world = world(&app, &key, &mut dice, seed % 2 == 0).await;
             let mut items = Vec::new();
             for _ in 0..40 {
                 items.push(insert(&app, &key, &mut dice, &world).await);
+                world.merge_sometimes(&app, &mut dice).await;
             }
             for number in 0..12 {
                 let (pairs, sort, tree) = question(&mut dice, &world);
@@ -303,6 +316,7 @@ testkit::on_both! {
                     });
                 }
                 let expected: Vec<i64> = expected(&world, &items, &sort, &tree).into_iter().map(id).collect();
+                columnar += plans.iter().filter(|plan| plan.starts_with("columnar")).count();
                 assert_eq!(
                     joined, expected,
                     "seed {seed} question {number}\nfields {:?}\npairs {pairs:?}\nplans {plans:?}",
@@ -310,6 +324,7 @@ testkit::on_both! {
                 );
             }
         }
+        assert!(columnar > 50, "{columnar} pages came from columns");
     }
 
     async fn items_that_stay_are_met_once_whatever_the_others_do(kind: Kind) {
@@ -317,10 +332,11 @@ testkit::on_both! {
         let key = full(&app).await;
         for seed in 100..108 {
             let mut dice = Dice::new(seed);
-            let world = world(&app, &key, &mut dice).await;
+            let world = world(&app, &key, &mut dice, seed % 2 == 0).await;
             let mut items = Vec::new();
             for _ in 0..40 {
                 items.push(insert(&app, &key, &mut dice, &world).await);
+                world.merge_sometimes(&app, &mut dice).await;
             }
             for number in 0..4 {
                 let (mut pairs, sort, tree) = question(&mut dice, &world);
@@ -354,6 +370,7 @@ testkit::on_both! {
                             app.patch(&path, &key, data).await.expect(200);
                         }
                     }
+                    world.merge_sometimes(&app, &mut dice).await;
                     if dice.flip() {
                         touched.push(id(&insert(&app, &key, &mut dice, &world).await));
                     }
@@ -395,9 +412,10 @@ async fn both_databases_answer_the_same_bytes() {
         let mut all = Vec::new();
         for seed in 50..54 {
             let mut dice = Dice::new(seed);
-            let world = world(&app, &key, &mut dice).await;
+            let world = world(&app, &key, &mut dice, seed % 2 == 0).await;
             for _ in 0..30 {
                 insert(&app, &key, &mut dice, &world).await;
+                world.merge_sometimes(&app, &mut dice).await;
             }
             for _ in 0..20 {
                 let (mut pairs, ..) = question(&mut dice, &world);

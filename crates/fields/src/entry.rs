@@ -1,0 +1,256 @@
+//! Values as a columnar index stores them, and conditions that are tested on them without the record.
+//!
+//! The entry of a value that has an order is its key, so that entries are in the order of the values. The entry of any
+//! other value is its JSON. What is too long, or not known in full, has the entry [`UNKNOWN`]: then only the record tells
+//! whether a condition holds.
+
+use crate::filter::{Condition, Test};
+use crate::key;
+use crate::kind::{Family, FieldType};
+use crate::record::Record;
+use crate::set::FieldSet;
+use crate::subject::{Part, Subject};
+use crate::{SystemColumn, value};
+use serde_json::Value;
+
+/// The entry of a value that the index does not know.
+pub const UNKNOWN: u8 = 3;
+
+/// The most bytes of JSON in an entry.
+const MOST_JSON: usize = 256;
+
+/// Whether a condition holds, as far as an entry tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It does not.
+    No,
+    /// The record must be asked.
+    Maybe,
+    /// It does.
+    Yes,
+}
+
+impl From<bool> for Outcome {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+impl std::ops::Not for Outcome {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Maybe => Self::Maybe,
+            Self::Yes => Self::No,
+        }
+    }
+}
+
+/// Whether a columnar index can hold a subject. Long texts and JSON objects would take more room than they save time, and
+/// ids it holds anyway.
+pub fn is_columnar(fields: &FieldSet, subject: Subject) -> bool {
+    match subject {
+        Subject::System(column) => column != SystemColumn::Id,
+        Subject::Field(id) => {
+            let kind = fields.field_by_id(id).map(|field| field.kind);
+            kind.is_some_and(|kind| !matches!(kind, FieldType::LongText | FieldType::Json))
+        }
+    }
+}
+
+/// Appends the entry of one subject of a record.
+pub fn push_entry(fields: &FieldSet, record: Record<'_>, subject: Subject, out: &mut Vec<u8>) {
+    let family = subject.family(fields);
+    let (Subject::Field(id), false) = (subject, family.is_some_and(Family::is_ordered)) else {
+        return record.push_part(fields, Part { subject, desc: false }, out);
+    };
+    let Some(field) = fields.field_by_id(id) else { return out.push(UNKNOWN) };
+    let Some(value) = record.value(field) else { return out.push(key::NOTHING) };
+    let is_cut = field.kind == FieldType::Relation && record.columns.has_cut_relations();
+    let text = value.to_string();
+    if is_cut || text.len() > MOST_JSON {
+        return out.push(UNKNOWN);
+    }
+    out.push(key::VALUE);
+    out.extend_from_slice(text.as_bytes());
+}
+
+impl Condition {
+    /// Whether it holds for a value with this entry.
+    pub fn on_entry(&self, entry: &[u8]) -> Outcome {
+        if entry == [UNKNOWN] {
+            return match self.test {
+                Test::Empty => Outcome::No,
+                Test::Filled => Outcome::Yes,
+                _ => Outcome::Maybe,
+            };
+        }
+        let is_nothing = entry == [key::NOTHING];
+        match &self.test {
+            Test::Within(ranges) => ranges.iter().any(|range| range.has(entry)).into(),
+            Test::Outside(ranges) => (!ranges.iter().any(|range| range.has(entry))).into(),
+            Test::Empty => self.is_empty_entry(entry).into(),
+            Test::Filled => (!self.is_empty_entry(entry)).into(),
+            Test::Text(_) | Test::Like(_) | Test::Has(_) | Test::Json(_) if is_nothing => Outcome::No,
+            Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) if is_nothing => Outcome::Yes,
+            Test::Text(texts) => self.on_text(entry, |_, text| texts.iter().any(|one| one == text)),
+            Test::NotText(other) => self.on_text(entry, |_, text| other != text),
+            Test::Like(pattern) => self.on_text(entry, |folded, text| pattern.fits_forms(folded, text)),
+            Test::Has(elements) => has(entry, elements),
+            Test::HasNot(element) => !has(entry, std::slice::from_ref(element)),
+            Test::Json(other) => same(entry, other),
+            Test::NotJson(other) => !same(entry, other),
+        }
+    }
+
+    fn is_empty_entry(&self, entry: &[u8]) -> bool {
+        // An empty text has two empty forms, each with its end.
+        entry == [key::NOTHING] || (self.family == Family::Text && entry == [key::VALUE, 0, 0])
+    }
+
+    fn on_text(&self, entry: &[u8], test: impl FnOnce(&str, &str) -> bool) -> Outcome {
+        let forms = if self.family == Family::Text { text_of(entry) } else { None };
+        forms.map_or(Outcome::Maybe, |(folded, text)| test(folded, text).into())
+    }
+}
+
+/// The folded and the composed form of the text that has this key; `None` where the key does not hold all of it.
+fn text_of(entry: &[u8]) -> Option<(&str, &str)> {
+    let forms = entry.strip_prefix(&[key::VALUE])?.strip_suffix(&[0])?;
+    if forms.len() >= key::MOST_TEXT {
+        return None;
+    }
+    let (folded, text) = std::str::from_utf8(forms).ok()?.split_once('\0')?;
+    (!text.contains('\0')).then_some((folded, text))
+}
+
+fn json(entry: &[u8]) -> Option<Value> {
+    serde_json::from_slice(entry.strip_prefix(&[key::VALUE])?).ok()
+}
+
+fn has(entry: &[u8], elements: &[Value]) -> Outcome {
+    let Some(value) = json(entry) else { return Outcome::Maybe };
+    value.as_array().is_some_and(|values| values.iter().any(|value| elements.contains(value))).into()
+}
+
+fn same(entry: &[u8], other: &Value) -> Outcome {
+    json(entry).map_or(Outcome::Maybe, |value| value::same_json(&value, other).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Filter, Node};
+    use crate::record::{ColumnValue, Columns, Data};
+    use crate::sample::{choices, field};
+    use model::Timestamp;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    struct Bare {
+        cut: bool,
+    }
+
+    impl Columns for Bare {
+        fn id(&self) -> i64 {
+            7
+        }
+        fn column(&self, column: SystemColumn) -> ColumnValue<'_> {
+            match column {
+                SystemColumn::CreatedBy => ColumnValue::Text("key:Ü".into()),
+                SystemColumn::ExternalKey => ColumnValue::Empty,
+                _ => ColumnValue::Integer(5),
+            }
+        }
+        fn has_cut_relations(&self) -> bool {
+            self.cut
+        }
+    }
+
+    fn fields() -> FieldSet {
+        let plain = crate::FieldOptions::default;
+        FieldSet::from_iter([
+            field(1, "name", FieldType::Text, plain()),
+            field(2, "price", FieldType::Number, plain()),
+            field(3, "tags", FieldType::MultiSelect, choices(&["a", "b", "c"])),
+            field(4, "parts", FieldType::Relation, plain()),
+            field(5, "more", FieldType::Json, plain()),
+            field(6, "kind", FieldType::Select, choices(&["x", "y"])),
+        ])
+    }
+
+    fn conditions(fields: &FieldSet, text: &str, number: i64) -> Vec<Condition> {
+        let mut all = Vec::new();
+        let operands =
+            [json!(text), json!(number), json!(number.to_string()), json!("a"), json!("x"), json!(null)];
+        for name in
+            ["name", "price", "tags", "parts", "more", "kind", "created_by", "external_key", "version"]
+        {
+            for op in ["eq", "neq", "gt", "gte", "lt", "lte", "like", "ilike", "in"] {
+                for value in &operands {
+                    let value = if op == "in" { json!([value]) } else { value.clone() };
+                    let tree = json!({ "field": name, "op": op, "value": value });
+                    let Ok(node) = Node::from_api(fields, &tree, "x") else { continue };
+                    let now = Timestamp::from_millis(0);
+                    if let Ok(Filter::One(condition)) = Filter::of(fields, &node, now) {
+                        all.push(condition);
+                    }
+                }
+            }
+        }
+        assert!(all.len() > 50);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn what_an_entry_tells_the_record_tells(
+            name in prop::option::of("[aAßé%\u{301} ]{0,4}|[a-c]{120,130}|[é]{60,70}"),
+            price in prop::option::of(-3_i64..3),
+            tags in prop::option::of(prop::collection::vec("[abc]", 1..3)),
+            parts in prop::option::of(prop::collection::vec(1_i64..4, 1..80)),
+            more in prop::option::of("[a]{0,300}"),
+            kind in prop::option::of("[xyz]"),
+            cut: bool,
+            text in "[aAß%_]{0,3}",
+            number in -3_i64..4,
+        ) {
+            let fields = fields();
+            let mut data = Data::new();
+            let mut put = |key: &str, value: Option<Value>| data.extend(value.map(|value| (key.to_owned(), value)));
+            put("name", name.map(Value::from));
+            put("price", price.map(Value::from));
+            put("tags", tags.map(Value::from));
+            put("parts", parts.map(Value::from));
+            put("more", more.map(Value::from));
+            put("kind", kind.map(Value::from));
+            let columns = Bare { cut };
+            let record = Record { columns: &columns, data: &data };
+            for condition in conditions(&fields, &text, number) {
+                let mut entry = Vec::new();
+                push_entry(&fields, record, condition.subject, &mut entry);
+                let filter = Filter::One(condition.clone());
+                let holds = filter.fits(&fields, record, &mut |_, _| Ok(false)).unwrap();
+                match condition.on_entry(&entry) {
+                    Outcome::Maybe => {}
+                    known => prop_assert_eq!(known, Outcome::from(holds), "{:?} {:?}", condition, entry),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_values_leave_no_doubt() {
+        let fields = fields();
+        let data = json!({ "name": "Große", "price": 5, "tags": ["a"], "parts": [1], "more": { "a": 1 }, "kind": "x" });
+        let columns = Bare { cut: false };
+        let record = Record { columns: &columns, data: data.as_object().unwrap() };
+        for condition in conditions(&fields, "große", 1) {
+            let mut entry = Vec::new();
+            push_entry(&fields, record, condition.subject, &mut entry);
+            assert_ne!(condition.on_entry(&entry), Outcome::Maybe, "{condition:?}");
+        }
+    }
+}

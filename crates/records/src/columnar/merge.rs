@@ -1,0 +1,218 @@
+//! Writing changed items into their segments.
+//!
+//! A note of a change is only taken away with the transaction that has read its item, so an item that changes meanwhile
+//! keeps a note.
+
+use super::ROWS;
+use super::segment::{self, Column};
+use super::table::{self, ColumnRow, Place, StoredSegment, column_id, columns_of};
+use crate::query::rows;
+use crate::rows::ItemRow;
+use crate::schema::{collection_indexes, item_changes};
+use crate::shape::{self, Index, IndexRow, IndexStatus, Shape, Shapes};
+use ::jobs::Job;
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use model::{Error, IndexId, Result};
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Db, Read, Tx};
+
+/// Fewer changes are left to the queries.
+const LEAST_CHANGES: i64 = 500;
+/// And in a large index so many for each segment: writing a segment costs the same for one change and for many.
+const CHANGES_PER_SEGMENT: i64 = 4;
+/// Changes that are looked at in one transaction.
+const NOTES: i64 = 10_000;
+/// Segments that are written in one transaction, which others wait for.
+const SEGMENTS: usize = 8;
+/// A statement names at most so many rows.
+const DELETED: usize = 5_000;
+
+/// The job of columnar indexes.
+pub(crate) fn job(shapes: &Arc<Shapes>) -> Job {
+    let shapes = shapes.clone();
+    Job::every(
+        "data.columnar.merge",
+        Duration::from_secs(5),
+        "writes changed items into columnar indexes",
+        move |job| {
+            let shapes = shapes.clone();
+            async move { Ok(merge_all(&job.db, &shapes).await?) }
+        },
+    )
+}
+
+/// Brings all indexes up to date that have many changes.
+///
+/// # Errors
+/// When the database fails. What was written stays so.
+pub(crate) async fn merge_all(db: &Db, shapes: &Arc<Shapes>) -> Result<()> {
+    for index in db.read(due).await? {
+        loop {
+            let shapes = shapes.clone();
+            if !db.write(move |tx| merge(tx, &shapes, index, ROWS)).await? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The indexes with many changes.
+fn due(read: &mut Read) -> Result<Vec<IndexId>> {
+    let counts: Vec<(IndexId, i64)> = item_changes::table
+        .group_by(item_changes::index_id)
+        .select((item_changes::index_id, count_star()))
+        .load(read.connection())?;
+    let mut due = Vec::new();
+    for (index, changes) in counts {
+        let segments = table::count(read, index)?;
+        if changes >= LEAST_CHANGES.max(segments * CHANGES_PER_SEGMENT) {
+            due.push(index);
+        }
+    }
+    Ok(due)
+}
+
+/// Writes the next changed items into their segments; whether there are more. New segments get `size` items each, and one
+/// that has grown to more than twice as many is divided.
+///
+/// # Errors
+/// When the database fails.
+pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<bool> {
+    let Some((index, shape)) = ready(tx, shapes, id)? else { return Ok(false) };
+    let notes: Vec<(i64, i64)> = item_changes::table
+        .filter(item_changes::index_id.eq(id))
+        .order(item_changes::id)
+        .limit(NOTES)
+        .select((item_changes::id, item_changes::item_id))
+        .load(tx.connection())?;
+    let mut changed: Vec<i64> = notes.iter().map(|(_, item)| *item).collect();
+    changed.sort_unstable();
+    changed.dedup();
+    let mut rest = changed.as_slice();
+    for _ in 0..SEGMENTS {
+        let Some(first) = rest.first() else { break };
+        let end = table::end_of(tx, id, *first)?;
+        let until = match end {
+            Some(end) => rest.partition_point(|item| *item <= end),
+            None => rest.len().min(size),
+        };
+        let (some, others) = rest.split_at(until);
+        let segment = Target { shape: &shape, index: &index, end, size };
+        segment.write(tx, some)?;
+        rest = others;
+    }
+    let until = rest.first().copied().unwrap_or(i64::MAX);
+    let written: Vec<i64> = notes.iter().filter(|(_, item)| *item < until).map(|(note, _)| *note).collect();
+    for some in written.chunks(DELETED) {
+        diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some))).execute(tx.connection())?;
+    }
+    Ok(!rest.is_empty())
+}
+
+/// An index that is filled, of a collection that is there, kept from others who would write its segments.
+fn ready(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Option<(Index, Arc<Shape>)>> {
+    let row = collection_indexes::table.find(id).select(IndexRow::as_select());
+    let Some(row) = row.get_result(tx.connection()).optional()? else { return Ok(None) };
+    let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
+        Ok(shape) => shape,
+        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    tx.lock(&format!("columnar {id}"))?;
+    let index = shape.indexes.iter().find(|index| index.id == id && index.status == IndexStatus::Ready);
+    Ok(index.cloned().map(|index| (index, shape)))
+}
+
+/// Where changed items go.
+struct Target<'a> {
+    shape: &'a Shape,
+    index: &'a Index,
+    /// Where their segment ends; `None` where they are behind all segments.
+    end: Option<i64>,
+    /// Items of a new segment.
+    size: usize,
+}
+
+impl Target<'_> {
+    /// Writes the segment anew, with what has become of some of its items.
+    fn write(&self, tx: &mut Tx, changed: &[i64]) -> Result<()> {
+        let Self { shape, index, end, size } = *self;
+        let columns: Vec<i64> = index.parts.iter().map(|part| column_id(part.subject)).collect();
+        let place = end.map_or(Place::Before(i64::MAX), |end| Place::Behind(end.saturating_sub(1)));
+        let stored = table::segments(tx, index.id, &columns, place, 1)?.pop();
+        // Items behind all segments go into the last one, unless it is full.
+        let stored = stored.filter(|stored| end.is_some() || stored.ids.len() < size);
+        let fresh = rows(tx, shape, changed)?;
+        let end = end.or(changed.last().copied()).unwrap_or_default();
+        let rows = Merged::of(stored.as_ref(), changed, &fresh);
+        let columns = rows.columns(stored.as_ref(), columns_of(shape, index, &fresh)?)?;
+        if let Some(stored) = &stored {
+            table::delete(tx, index.id, stored.last_id)?;
+        }
+        let size = if rows.ids.len() > 2 * size { size } else { rows.ids.len().max(1) };
+        let count = rows.ids.len().div_ceil(size);
+        for (place, ids) in rows.ids.chunks(size).enumerate() {
+            let slice = |(column, entries): &(i64, Vec<Vec<u8>>)| -> ColumnRow {
+                let some = entries.iter().skip(place * size).take(ids.len()).map(Vec::as_slice);
+                (*column, segment::encode(some.collect::<Vec<_>>().into_iter()))
+            };
+            // The last one ends where the segment did, so that nothing lies between two.
+            let last = if place + 1 == count { end } else { ids.last().copied().unwrap_or(end) };
+            table::insert(tx, index.id, last, ids, columns.iter().map(slice).collect())?;
+        }
+        Ok(())
+    }
+}
+
+/// The items of a segment after a change.
+struct Merged {
+    ids: Vec<i64>,
+    /// Where the entries of each are found.
+    sources: Vec<Source>,
+}
+
+/// Where an item's entries are found.
+enum Source {
+    /// In this row of the stored segment.
+    Stored(usize),
+    /// In this one of the rows that were read.
+    Fresh(usize),
+}
+
+impl Merged {
+    fn of(stored: Option<&StoredSegment>, changed: &[i64], fresh: &[ItemRow]) -> Self {
+        let old = stored.map(|stored| stored.ids.as_slice()).unwrap_or_default();
+        let kept = old.iter().enumerate().filter(|(_, id)| changed.binary_search(id).is_err());
+        let mut all: Vec<(i64, Source)> = kept.map(|(row, id)| (*id, Source::Stored(row))).collect();
+        all.extend(fresh.iter().enumerate().map(|(row, item)| (item.id.0, Source::Fresh(row))));
+        all.sort_unstable_by_key(|(id, _)| *id);
+        let (ids, sources) = all.into_iter().unzip();
+        Self { ids, sources }
+    }
+
+    /// The entries of each column.
+    fn columns(
+        &self,
+        stored: Option<&StoredSegment>,
+        fresh: Vec<ColumnRow>,
+    ) -> Result<Vec<(i64, Vec<Vec<u8>>)>> {
+        let damaged = || Error::internal("a columnar index is damaged");
+        let mut columns = Vec::with_capacity(fresh.len());
+        for (slot, (column, bytes)) in fresh.iter().enumerate() {
+            let new = Column::of(bytes).ok_or_else(damaged)?;
+            let old = stored.and_then(|stored| stored.columns.get(slot));
+            let old = old.map(|bytes| Column::of(bytes).ok_or_else(damaged)).transpose()?;
+            let entry = |source: &Source| match (source, &old) {
+                (Source::Fresh(row), _) => Some(new.entry(new.code(*row)).to_vec()),
+                (Source::Stored(row), Some(old)) => Some(old.entry(old.code(*row)).to_vec()),
+                (Source::Stored(_), None) => None,
+            };
+            let entries: Option<Vec<_>> = self.sources.iter().map(entry).collect();
+            columns.push((*column, entries.ok_or_else(damaged)?));
+        }
+        Ok(columns)
+    }
+}

@@ -1,0 +1,472 @@
+//! Testing conditions on the columns of a segment, and finding the first items in an order.
+
+use super::segment::{Codes, Column};
+use super::table::{self, Place, StoredSegment, column_id};
+use crate::shape::{Index, IndexStatus, Shape};
+use fields::filter::{Condition, Range, Test};
+use fields::sort::Sort;
+use fields::{Filter, Outcome, Part, Subject, SystemColumn, key};
+use model::{Error, Result};
+use std::collections::BinaryHeap;
+use store::Read;
+
+/// Segments that are read at a time.
+const SEGMENTS: usize = 32;
+/// Of a scan that may soon have enough, the first few.
+const FIRST_SEGMENTS: usize = 2;
+/// A query looks at so many changed items itself; with more it does without the index.
+pub(crate) const MOST_CHANGED: usize = 20_000;
+
+/// What is known of a row: it may fit, and then perhaps it surely does.
+const CAN: u8 = 0b01;
+const SURE: u8 = 0b10;
+
+/// A query over a columnar index.
+pub(crate) struct Columnar<'a> {
+    /// The index.
+    pub index: &'a Index,
+    test: Step<'a>,
+    /// The parts of the order, each with the place of its column.
+    sort: Vec<(Part, usize)>,
+    newest_first: bool,
+    /// The columns that are read.
+    columns: Vec<Subject>,
+    /// The first and the last id that may be found.
+    ids: (i64, i64),
+}
+
+/// A filter over columns.
+enum Step<'a> {
+    All(Vec<Step<'a>>),
+    Any(Vec<Step<'a>>),
+    Not(Box<Step<'a>>),
+    /// A condition on a column. The keys of all values that fit lie in `ranges`.
+    Column {
+        slot: usize,
+        condition: &'a Condition,
+        ranges: Option<Vec<Range>>,
+    },
+    /// A condition on the id.
+    Id(&'a Condition),
+    /// What only the record tells.
+    Record,
+}
+
+/// Items that may fit, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// Their places in the order, and their ids.
+    pub found: Vec<(Vec<u8>, i64)>,
+    /// Whether there are no more.
+    pub is_last: bool,
+    /// Items that were looked at.
+    pub visited: usize,
+}
+
+/// Items that were changed since their segment was written.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    /// Their ids, in order.
+    pub ids: Vec<i64>,
+    /// Those of them that fit, by their places in the order.
+    pub places: Vec<(Vec<u8>, i64)>,
+}
+
+/// A segment whose columns can be read.
+struct Segment<'s> {
+    ids: &'s [i64],
+    columns: Vec<Column<'s>>,
+}
+
+impl<'a> Columnar<'a> {
+    /// The query over the collection's columnar index; `None` where there is none that is ready and knows the order.
+    pub fn of(shape: &'a Shape, filter: &'a Filter, sort: Option<&'a Sort>, ids: (i64, i64)) -> Option<Self> {
+        let index = super::of(shape).filter(|index| index.status == IndexStatus::Ready)?;
+        let mut columns = Vec::new();
+        let parts = sort.map(|sort| sort.parts.as_slice()).unwrap_or_default();
+        let mut placed = |part: &Part| Some((*part, slot(index, &mut columns, part.subject)?));
+        let sort_columns = parts.iter().map(&mut placed).collect::<Option<_>>()?;
+        let test = Step::of(index, &mut columns, filter);
+        let newest_first = sort.is_some_and(|sort| sort.newest_first);
+        Some(Self { index, test, sort: sort_columns, newest_first, columns, ids })
+    }
+
+    /// Whether items come by id, so that a scan can end early.
+    pub fn is_by_id(&self) -> bool {
+        self.sort.is_empty()
+    }
+
+    fn read(&self, read: &mut Read, place: Place, most: usize) -> Result<Vec<StoredSegment>> {
+        let columns: Vec<i64> = self.columns.iter().map(|subject| column_id(*subject)).collect();
+        table::segments(read, self.index.id, &columns, place, most)
+    }
+
+    /// The items that were changed since their segment was written; `None` where there are too many.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn changed(&self, read: &mut Read) -> Result<Option<Vec<i64>>> {
+        let most = i64::try_from(MOST_CHANGED).unwrap_or(i64::MAX);
+        let changed = table::changed(read, self.index.id, most)?;
+        Ok((changed.len() < MOST_CHANGED).then_some(changed))
+    }
+
+    /// The first `count` items of the order behind a place. Of the changed ones the places are known.
+    ///
+    /// # Errors
+    /// When the database fails. `None` where the index is gone.
+    pub fn top(
+        &self,
+        read: &mut Read,
+        changed: &Changed,
+        after: Option<&[u8]>,
+        count: usize,
+    ) -> Result<Option<Batch>> {
+        let (parts, newest_first) = (self.sort.as_slice(), self.newest_first);
+        let mut top = Top { parts, newest_first, after, count, best: BinaryHeap::new() };
+        for (place, id) in &changed.places {
+            top.offer(place, *id);
+        }
+        let (mut visited, mut behind) = (0, i64::MIN);
+        loop {
+            let stored = self.read(read, Place::Behind(behind), SEGMENTS)?;
+            for stored in &stored {
+                let segment = Segment::of(stored)?;
+                visited += segment.ids.len();
+                let fitting = self.select(&segment, behind, &changed.ids);
+                top.collect(&segment, &fitting);
+                behind = stored.last_id;
+            }
+            if stored.len() < SEGMENTS {
+                break;
+            }
+        }
+        if !table::is_ready(read, self.index.id)? {
+            return Ok(None);
+        }
+        let found = top.best.into_sorted_vec();
+        Ok(Some(Batch { is_last: found.len() < count, found, visited }))
+    }
+
+    /// The next items by id behind one, `count` at least if there are so many.
+    ///
+    /// # Errors
+    /// When the database fails. `None` where the index is gone.
+    pub fn by_id(
+        &self,
+        read: &mut Read,
+        changed: &[i64],
+        after: Option<i64>,
+        count: usize,
+    ) -> Result<Option<Batch>> {
+        let mut batch = Batch::default();
+        let mut emit = |mut ids: Vec<i64>, newest_first: bool| {
+            ids.sort_unstable();
+            if newest_first {
+                ids.reverse();
+            }
+            ids.dedup();
+            batch.found.extend(ids.into_iter().map(|id| {
+                let mut place = Vec::with_capacity(8);
+                key::push_id(&mut place, id, newest_first);
+                (place, id)
+            }));
+            batch.found.len() >= count
+        };
+        let (first, last) = self.ids;
+        // Ids outside of these bounds were dealt with.
+        let (mut above, mut below) = (first.saturating_sub(1), last.saturating_add(1));
+        if let Some(after) = after {
+            if self.newest_first { below = below.min(after) } else { above = above.max(after) }
+        }
+        let mut place = if self.newest_first {
+            let end = table::end_of(read, self.index.id, below)?;
+            Place::Before(end.map_or(i64::MAX, |end| end.saturating_add(1)))
+        } else {
+            Place::Behind(above)
+        };
+        let (mut visited, mut most, mut is_enough) = (0, FIRST_SEGMENTS, false);
+        'segments: loop {
+            let stored = self.read(read, place, most)?;
+            for stored in &stored {
+                let segment = Segment::of(stored)?;
+                visited += segment.ids.len();
+                let fitting = self.select(&segment, above, changed);
+                let fits = |(id, mask): (&i64, &u8)| (mask & CAN != 0 && *id < below).then_some(*id);
+                let mut ids: Vec<i64> = segment.ids.iter().zip(&fitting).filter_map(fits).collect();
+                let (from, to) = if self.newest_first {
+                    (segment.ids.first().copied().unwrap_or(below).max(above + 1), below)
+                } else {
+                    (above + 1, stored.last_id.saturating_add(1).min(below))
+                };
+                ids.extend(between(changed, from, to));
+                is_enough = emit(ids, self.newest_first);
+                if self.newest_first {
+                    below = below.min(from);
+                    place = Place::Before(stored.last_id);
+                } else {
+                    above = above.max(stored.last_id);
+                    place = Place::Behind(stored.last_id);
+                }
+                if is_enough {
+                    break 'segments;
+                }
+            }
+            if stored.len() < most || above + 1 >= below {
+                break;
+            }
+            most = SEGMENTS;
+        }
+        if !is_enough {
+            emit(between(changed, above.saturating_add(1), below).collect(), self.newest_first);
+        }
+        if !table::is_ready(read, self.index.id)? {
+            return Ok(None);
+        }
+        batch.visited = visited;
+        batch.is_last = !is_enough;
+        Ok(Some(batch))
+    }
+
+    /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
+    /// ones, whose columns are old.
+    fn select(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
+        let mut rows = self.test.test(segment);
+        let (first, last) = self.ids;
+        let passed = segment.ids.partition_point(|id| *id <= behind || *id < first);
+        let until = segment.ids.partition_point(|id| *id <= last);
+        rows.iter_mut().take(passed).for_each(|row| *row = 0);
+        rows.iter_mut().skip(until).for_each(|row| *row = 0);
+        if let (Some(from), Some(to)) = (segment.ids.first(), segment.ids.last()) {
+            for id in between(changed, *from, to.saturating_add(1)) {
+                if let Ok(place) = segment.ids.binary_search(&id)
+                    && let Some(row) = rows.get_mut(place)
+                {
+                    *row = 0;
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// Those of some ids in order that lie from one up to, and without, another.
+fn between(ids: &[i64], from: i64, to: i64) -> impl Iterator<Item = i64> {
+    let start = ids.partition_point(|id| *id < from);
+    ids.get(start..).unwrap_or_default().iter().copied().take_while(move |id| *id < to)
+}
+
+/// The place of a column among those that are read; `None` where the index does not hold it.
+fn slot(index: &Index, columns: &mut Vec<Subject>, subject: Subject) -> Option<usize> {
+    if let Some(slot) = columns.iter().position(|other| *other == subject) {
+        return Some(slot);
+    }
+    index.parts.iter().find(|part| part.subject == subject)?;
+    columns.push(subject);
+    Some(columns.len() - 1)
+}
+
+impl<'a> Step<'a> {
+    fn of(index: &Index, columns: &mut Vec<Subject>, filter: &'a Filter) -> Self {
+        let mut all =
+            |filters: &'a [Filter]| filters.iter().map(|one| Self::of(index, columns, one)).collect();
+        match filter {
+            Filter::All(filters) => Self::All(all(filters)),
+            Filter::Any(filters) => Self::Any(all(filters)),
+            Filter::Not(filter) => Self::Not(Box::new(Self::of(index, columns, filter))),
+            Filter::Finds(_) => Self::Record,
+            Filter::One(condition) if condition.subject == Subject::System(SystemColumn::Id) => {
+                Self::Id(condition)
+            }
+            Filter::One(condition) => match slot(index, columns, condition.subject) {
+                Some(slot) => Self::Column { slot, condition, ranges: condition.ranges() },
+                None => Self::Record,
+            },
+        }
+    }
+
+    /// What is known of each row.
+    fn test(&self, segment: &Segment<'_>) -> Vec<u8> {
+        let each = |steps: &[Self], start: u8, join: fn(u8, u8) -> u8| {
+            let mut rows = vec![start; segment.ids.len()];
+            for step in steps {
+                for (row, other) in rows.iter_mut().zip(step.test(segment)) {
+                    *row = join(*row, other);
+                }
+            }
+            rows
+        };
+        match self {
+            Self::All(steps) => each(steps, CAN | SURE, |one, other| one & other),
+            Self::Any(steps) => each(steps, 0, |one, other| one | other),
+            Self::Not(step) => {
+                let turned = |row: u8| mask(!outcome(row));
+                step.test(segment).into_iter().map(turned).collect()
+            }
+            Self::Record => vec![CAN; segment.ids.len()],
+            Self::Id(condition) => {
+                let test = |id: &i64| {
+                    let mut entry = Vec::with_capacity(9);
+                    key::push_integer(&mut entry, *id, false);
+                    mask(condition.on_entry(&entry))
+                };
+                segment.ids.iter().map(test).collect()
+            }
+            Self::Column { slot, condition, ranges } => match segment.columns.get(*slot) {
+                Some(column) => on_rows(column, &on_entries(column, condition, ranges.as_deref())),
+                None => vec![CAN; segment.ids.len()],
+            },
+        }
+    }
+}
+
+fn mask(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::No => 0,
+        Outcome::Maybe => CAN,
+        Outcome::Yes => CAN | SURE,
+    }
+}
+
+fn outcome(mask: u8) -> Outcome {
+    match (mask & CAN != 0, mask & SURE != 0) {
+        (_, true) => Outcome::Yes,
+        (true, false) => Outcome::Maybe,
+        (false, false) => Outcome::No,
+    }
+}
+
+/// What a condition says of each distinct entry.
+fn on_entries(column: &Column<'_>, condition: &Condition, ranges: Option<&[Range]>) -> Vec<u8> {
+    let test = |code: usize| mask(condition.on_entry(column.entry(code)));
+    // Where only entries within ranges can fit, the others are not looked at.
+    let Some(ranges) = ranges.filter(|_| condition.family.is_ordered()) else {
+        return (0..column.distinct()).map(test).collect();
+    };
+    let mut masks = vec![0; column.distinct()];
+    let is_range = matches!(condition.test, Test::Within(_));
+    for range in ranges {
+        let from = column.partition(|entry| entry < range.from.as_slice());
+        let to = column.partition(|entry| entry < range.to.as_slice());
+        for (code, entry) in masks.iter_mut().enumerate().take(to).skip(from) {
+            *entry = if is_range { CAN | SURE } else { test(code) };
+        }
+    }
+    if column.ends_in_nothing()
+        && let Some(last) = masks.last_mut()
+    {
+        *last = test(column.distinct() - 1);
+    }
+    masks
+}
+
+/// What is known of each row, from what is known of each entry.
+fn on_rows(column: &Column<'_>, masks: &[u8]) -> Vec<u8> {
+    let mask = |code: usize| masks.get(code).copied().unwrap_or_default();
+    match column.codes {
+        Codes::Narrow(codes) => codes.iter().map(|code| mask(usize::from(*code))).collect(),
+        Codes::Wide(codes) => codes.iter().map(|code| mask(usize::from(u16::from_le_bytes(*code)))).collect(),
+    }
+}
+
+impl<'s> Segment<'s> {
+    fn of(stored: &'s StoredSegment) -> Result<Self> {
+        let ids = stored.ids.as_slice();
+        let column = |bytes: &'s Vec<u8>| Column::of(bytes).filter(|column| column.rows() == ids.len());
+        let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
+        let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
+        Ok(Self { ids, columns })
+    }
+}
+
+/// The first items of an order.
+struct Top<'a> {
+    parts: &'a [(Part, usize)],
+    newest_first: bool,
+    after: Option<&'a [u8]>,
+    count: usize,
+    best: BinaryHeap<(Vec<u8>, i64)>,
+}
+
+impl Top<'_> {
+    /// Takes an item in that is among the first so far.
+    fn offer(&mut self, place: &[u8], id: i64) {
+        if self.after.is_some_and(|after| place <= after) {
+            return;
+        }
+        if self.best.len() < self.count {
+            self.best.push((place.to_vec(), id));
+        } else if let Some(mut last) = self.best.peek_mut()
+            && place < last.0.as_slice()
+        {
+            last.0.clear();
+            last.0.extend_from_slice(place);
+            last.1 = id;
+        }
+    }
+
+    /// Takes in what fits of a segment.
+    fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
+        let hopeful = self.hopeful(segment);
+        let mut place = Vec::with_capacity(64);
+        for (row, id) in segment.ids.iter().enumerate() {
+            if fitting.get(row).is_none_or(|mask| mask & CAN == 0) {
+                continue;
+            }
+            if hopeful.as_ref().is_some_and(|hopeful| !hopeful.has(row)) {
+                continue;
+            }
+            place.clear();
+            for (part, slot) in self.parts {
+                let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
+                push_part(entry.unwrap_or_default(), part.desc, &mut place);
+            }
+            key::push_id(&mut place, *id, self.newest_first);
+            self.offer(&place, *id);
+        }
+    }
+
+    /// The entries of the first part that are not behind the last item so far; `None` while there is room for any.
+    fn hopeful<'s>(&self, segment: &Segment<'s>) -> Option<Hopeful<'s>> {
+        let (part, slot) = self.parts.first()?;
+        let column = *segment.columns.get(*slot)?;
+        let (last, _) = self.best.peek().filter(|_| self.best.len() >= self.count)?;
+        let is_behind = |entry: &[u8]| {
+            let mut key = Vec::with_capacity(entry.len());
+            push_part(entry, part.desc, &mut key);
+            key.as_slice() > last.as_slice()
+        };
+        let values = column.distinct() - usize::from(column.ends_in_nothing());
+        let (from, to) = if part.desc {
+            (column.partition(is_behind), values)
+        } else {
+            (0, column.partition(|entry| !is_behind(entry)))
+        };
+        let nothing = (column.ends_in_nothing() && !is_behind(&[key::NOTHING])).then_some(values);
+        Some(Hopeful { column, from, to, nothing })
+    }
+}
+
+/// Entries of a column: those from one place up to another, and perhaps that of items without a value.
+struct Hopeful<'s> {
+    column: Column<'s>,
+    from: usize,
+    to: usize,
+    nothing: Option<usize>,
+}
+
+impl Hopeful<'_> {
+    fn has(&self, row: usize) -> bool {
+        let code = self.column.code(row);
+        (self.from..self.to).contains(&code) || self.nothing == Some(code)
+    }
+}
+
+/// Appends an entry as a part of a place.
+fn push_part(entry: &[u8], desc: bool, place: &mut Vec<u8>) {
+    let start = place.len();
+    place.extend_from_slice(entry);
+    if desc && entry.first() == Some(&key::VALUE) {
+        key::invert(place, start + 1);
+    }
+}

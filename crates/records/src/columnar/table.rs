@@ -1,0 +1,239 @@
+//! The stored rows of columnar indexes.
+
+use super::segment::{self, decode_ids, encode_ids};
+use crate::schema::{collection_indexes, item_changes, item_columns};
+use crate::shape::{Index, IndexStatus, Shape};
+use diesel::prelude::*;
+use fields::{Data, Record, Subject, SystemColumn, push_entry};
+use model::{IndexId, ItemId, Result};
+use store::{Read, Tx};
+
+use crate::rows::ItemRow;
+
+/// The column that holds the ids.
+const IDS: i64 = 0;
+
+/// Under which number a column is stored: fields under their ids, system columns below zero.
+pub(super) fn column_id(subject: Subject) -> i64 {
+    match subject {
+        Subject::Field(id) => id.0,
+        Subject::System(column) => {
+            let place = SystemColumn::ALL.iter().position(|other| *other == column);
+            -1 - place.and_then(|place| i64::try_from(place).ok()).unwrap_or_default()
+        }
+    }
+}
+
+/// A segment as it is stored, with the columns that were asked for.
+#[derive(Debug)]
+pub(super) struct StoredSegment {
+    /// No item of it has a greater id.
+    pub last_id: i64,
+    /// The ids of its items.
+    pub ids: Vec<i64>,
+    /// By place in what was asked for; empty for a column that is not there.
+    pub columns: Vec<Vec<u8>>,
+}
+
+/// Which segments are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// Those that end behind this id, ascending.
+    Behind(i64),
+    /// Those that end before this id, descending.
+    Before(i64),
+}
+
+/// The next segments, at most `most`, with some columns. It is one statement, so that the columns of a segment are of one
+/// moment.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn segments(
+    read: &mut Read,
+    index: IndexId,
+    columns: &[i64],
+    place: Place,
+    most: usize,
+) -> Result<Vec<StoredSegment>> {
+    let wanted: Vec<i64> = std::iter::once(IDS).chain(columns.iter().copied()).collect();
+    let limit = i64::try_from(most.saturating_mul(wanted.len())).unwrap_or(i64::MAX);
+    let all = item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .filter(item_columns::column_id.eq_any(&wanted))
+        .select((item_columns::last_id, item_columns::column_id, item_columns::data))
+        .limit(limit);
+    let rows: Vec<(i64, i64, Vec<u8>)> = match place {
+        Place::Behind(id) => all
+            .filter(item_columns::last_id.gt(id))
+            .order((item_columns::last_id, item_columns::column_id))
+            .load(read.connection())?,
+        Place::Before(id) => all
+            .filter(item_columns::last_id.lt(id))
+            .order((item_columns::last_id.desc(), item_columns::column_id))
+            .load(read.connection())?,
+    };
+    let mut segments: Vec<StoredSegment> = Vec::with_capacity(most.min(rows.len()));
+    for (last_id, column, data) in rows {
+        if segments.last().is_none_or(|last| last.last_id != last_id) {
+            segments.push(StoredSegment {
+                last_id,
+                ids: Vec::new(),
+                columns: vec![Vec::new(); columns.len()],
+            });
+        }
+        let Some(segment) = segments.last_mut() else { continue };
+        if column == IDS {
+            segment.ids = decode_ids(&data);
+        } else if let Some(place) = columns.iter().position(|other| *other == column)
+            && let Some(slot) = segment.columns.get_mut(place)
+        {
+            *slot = data;
+        }
+    }
+    Ok(segments)
+}
+
+/// Where the segment ends that an id belongs to; `None` behind the last one.
+pub(super) fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<i64>> {
+    let end = item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .filter(item_columns::column_id.eq(IDS))
+        .filter(item_columns::last_id.ge(id))
+        .order(item_columns::last_id)
+        .select(item_columns::last_id)
+        .first(read.connection());
+    Ok(end.optional()?)
+}
+
+/// How many segments an index has.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn count(read: &mut Read, index: IndexId) -> Result<i64> {
+    Ok(item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .filter(item_columns::column_id.eq(IDS))
+        .count()
+        .get_result(read.connection())?)
+}
+
+/// A column of a segment: its number and its bytes.
+pub(super) type ColumnRow = (i64, Vec<u8>);
+
+/// Writes a segment, which must not be there.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn insert(
+    tx: &mut Tx,
+    index: IndexId,
+    last_id: i64,
+    ids: &[i64],
+    columns: Vec<ColumnRow>,
+) -> Result<()> {
+    let ids = std::iter::once((IDS, encode_ids(ids)));
+    let row = |(column, data): ColumnRow| {
+        (
+            item_columns::index_id.eq(index),
+            item_columns::last_id.eq(last_id),
+            item_columns::column_id.eq(column),
+            item_columns::data.eq(data),
+        )
+    };
+    let rows: Vec<_> = ids.chain(columns).map(row).collect();
+    match tx.connection() {
+        store::AnyConnection::Sqlite(connection) => {
+            for row in rows {
+                diesel::insert_into(item_columns::table).values(row).execute(connection)?;
+            }
+        }
+        store::AnyConnection::Postgres(connection) => {
+            diesel::insert_into(item_columns::table).values(rows).execute(connection)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a segment away.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn delete(tx: &mut Tx, index: IndexId, last_id: i64) -> Result<()> {
+    let segment = item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .filter(item_columns::last_id.eq(last_id));
+    diesel::delete(segment).execute(tx.connection())?;
+    Ok(())
+}
+
+/// The columns of some items.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(super) fn columns_of(shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<Vec<ColumnRow>> {
+    let data: Vec<Data> = rows.iter().map(ItemRow::values).collect::<Result<_>>()?;
+    let entry = |subject: Subject, record: Record<'_>| {
+        let mut entry = Vec::new();
+        push_entry(shape, record, subject, &mut entry);
+        entry
+    };
+    let column = |subject: Subject| {
+        let records = rows.iter().zip(&data).map(|(row, data)| row.record(data));
+        let entries: Vec<Vec<u8>> = records.map(|record| entry(subject, record)).collect();
+        (column_id(subject), segment::encode(entries.iter().map(Vec::as_slice)))
+    };
+    Ok(index.parts.iter().map(|part| column(part.subject)).collect())
+}
+
+/// Puts items into an index that holds none with greater ids, as a segment of their own.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn append(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<()> {
+    let Some(last) = rows.last() else { return Ok(()) };
+    let ids: Vec<i64> = rows.iter().map(|row| row.id.0).collect();
+    insert(tx, index.id, last.id.0, &ids, columns_of(shape, index, rows)?)
+}
+
+/// Notes that an item changed.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn note_change(tx: &mut Tx, index: IndexId, item: ItemId) -> Result<()> {
+    diesel::insert_into(item_changes::table)
+        .values((item_changes::index_id.eq(index), item_changes::item_id.eq(item.0)))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The items that were changed since their segment was written, in the order of their ids, as far as the first `most`
+/// notes tell.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Vec<i64>> {
+    let mut ids: Vec<i64> = item_changes::table
+        .filter(item_changes::index_id.eq(index))
+        .order(item_changes::id)
+        .select(item_changes::item_id)
+        .limit(most)
+        .load(read.connection())?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Whether an index is still there and filled. Asked after a scan: the rows of one that was dropped meanwhile may have
+/// been missing.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn is_ready(read: &mut Read, index: IndexId) -> Result<bool> {
+    let status: Option<IndexStatus> = collection_indexes::table
+        .find(index)
+        .select(collection_indexes::status)
+        .get_result(read.connection())
+        .optional()?;
+    Ok(status == Some(IndexStatus::Ready))
+}
