@@ -42,6 +42,15 @@ struct Plan {
     /// Only these parts.
     #[arg(long, value_delimiter = ',', value_enum)]
     only: Vec<measure::Part>,
+    /// Items that the part `queries` draws, 100000 if not given; for several sizes, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    items: Vec<u32>,
+    /// The seed of its items and queries.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many queries it draws.
+    #[arg(long, default_value_t = 40)]
+    queries: usize,
     /// The document whose generated part is written anew.
     #[arg(long, value_name = "FILE")]
     document: Option<PathBuf>,

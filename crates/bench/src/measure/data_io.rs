@@ -189,7 +189,7 @@ fn csv(first: u64, rows: u64) -> String {
 }
 
 /// Imports a file into a collection; gives the rows a second that the import itself tells.
-fn import(server: &Server, collection: &str, file: &str, rows: u64) -> Result<f64> {
+pub fn import(server: &Server, collection: &str, file: &str, rows: u64) -> Result<f64> {
     let made =
         server.ask("POST", &format!("{collection}/items/import"), Some(&json!({ "content": file })))?;
     let id = text(made.get("data").context("no data")?, "id")?;

@@ -136,7 +136,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let (items, seeded) = seed(&service, rows)?;
     let peer = match peer::program() {
         Some(program) => {
-            Some(PocketBase::with_rows(&program, &bench.folder.path().join("pocketbase"), rows)?)
+            Some(PocketBase::with_products(&program, &bench.folder.path().join("pocketbase"), rows)?)
         }
         None => None,
     };

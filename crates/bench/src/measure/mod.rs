@@ -10,6 +10,7 @@ mod model;
 mod neighbours;
 mod peer;
 mod pending;
+mod queries;
 mod real;
 mod runs;
 
@@ -48,6 +49,8 @@ pub enum Part {
     DataIo,
     /// Indexes built beside another workspace's requests.
     Neighbours,
+    /// Random queries of items against PocketBase.
+    Queries,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -74,7 +77,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 11] = [
+    let parts: [(Part, Measure); 12] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -86,6 +89,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Deliveries, deliveries::measure),
         (Part::DataIo, data_io::measure),
         (Part::Neighbours, neighbours::measure),
+        (Part::Queries, queries::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {

@@ -5,7 +5,7 @@ use crate::http::Server;
 use anyhow::{Context, Result, ensure};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,7 +27,17 @@ pub fn program() -> Option<PathBuf> {
 
 impl PocketBase {
     /// Starts PocketBase with `rows` products in a folder of its own.
-    pub fn with_rows(program: &Path, folder: &Path, rows: u64) -> Result<Self> {
+    pub fn with_products(program: &Path, folder: &Path, rows: u64) -> Result<Self> {
+        Self::with_rows(program, folder, &products(), |connection| fill(connection, rows))
+    }
+
+    /// Starts PocketBase with a collection in a folder of its own, whose rows `fill` writes while it is not running.
+    pub fn with_rows(
+        program: &Path,
+        folder: &Path,
+        collection: &Value,
+        fill: impl FnOnce(&mut SqliteConnection) -> Result<()>,
+    ) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let dir = format!("--dir={}", folder.display());
         let made = Command::new(program)
@@ -36,9 +46,9 @@ impl PocketBase {
             .status()?;
         ensure!(made.success(), "PocketBase made no superuser");
         let fresh = Self::start(program, &dir)?;
-        fresh.make_collection()?;
+        fresh.server.ask("POST", "/api/collections", Some(collection))?;
         drop(fresh);
-        fill(&folder.join("data.db"), rows)?;
+        fill(&mut SqliteConnection::establish(&folder.join("data.db").display().to_string())?)?;
         Self::start(program, &dir)
     }
 
@@ -69,29 +79,43 @@ impl PocketBase {
         Ok(running)
     }
 
-    fn make_collection(&self) -> Result<()> {
-        let field = |name: &str, kind: &str| json!({ "name": name, "type": kind });
-        let index = |column: &str| format!("CREATE INDEX by_{column} ON products ({column})");
-        let body = json!({
-            "name": "products",
-            "type": "base",
-            "fields": [
-                field("name", "text"),
-                field("sku", "text"),
-                { "name": "category", "type": "select", "maxSelect": 1, "values": CATEGORIES },
-                field("price", "number"),
-                field("stock", "number"),
-                field("active", "bool"),
-                { "name": "description", "type": "text", "max": 10_000 },
-                field("released_on", "date"),
-                { "name": "created", "type": "autodate", "onCreate": true },
-                { "name": "updated", "type": "autodate", "onCreate": true, "onUpdate": true },
-            ],
-            "indexes": [index("price"), index("category"), index("created"), index("updated")],
-        });
-        self.server.ask("POST", "/api/collections", Some(&body))?;
+    /// Gives a collection these single-field indexes in place of those that it has.
+    pub fn set_indexes(&self, collection: &str, fields: &[&str]) -> Result<()> {
+        let indexes: Vec<String> = fields.iter().map(|field| index(collection, field)).collect();
+        let path = format!("/api/collections/{collection}");
+        self.server.ask("PATCH", &path, Some(&json!({ "indexes": indexes })))?;
         Ok(())
     }
+}
+
+fn index(collection: &str, field: &str) -> String {
+    format!("CREATE INDEX by_{field} ON {collection} ({field})")
+}
+
+/// The fields of when a row was made and changed, which no collection has by itself.
+pub fn autodates() -> [Value; 2] {
+    [
+        json!({ "name": "created", "type": "autodate", "onCreate": true }),
+        json!({ "name": "updated", "type": "autodate", "onCreate": true, "onUpdate": true }),
+    ]
+}
+
+/// The collection of the products.
+fn products() -> Value {
+    let field = |name: &str, kind: &str| json!({ "name": name, "type": kind });
+    let mut fields = vec![
+        field("name", "text"),
+        field("sku", "text"),
+        json!({ "name": "category", "type": "select", "maxSelect": 1, "values": CATEGORIES }),
+        field("price", "number"),
+        field("stock", "number"),
+        field("active", "bool"),
+        json!({ "name": "description", "type": "text", "max": 10_000 }),
+        field("released_on", "date"),
+    ];
+    fields.extend(autodates());
+    let indexes = ["price", "category", "created", "updated"].map(|field| index("products", field));
+    json!({ "name": "products", "type": "base", "fields": fields, "indexes": indexes })
 }
 
 impl Drop for PocketBase {
@@ -101,9 +125,8 @@ impl Drop for PocketBase {
     }
 }
 
-/// Writes the rows while PocketBase is not running: the same as [`super::items::row`] makes.
-fn fill(database: &Path, rows: u64) -> Result<()> {
-    let mut connection = SqliteConnection::establish(&database.display().to_string())?;
+/// Writes the products: the same as [`super::items::row`] makes.
+fn fill(connection: &mut SqliteConnection, rows: u64) -> Result<()> {
     let choose = |list: &[&str], number: &str| {
         let cases: Vec<String> =
             list.iter().enumerate().map(|(place, word)| format!("WHEN {place} THEN '{word}'")).collect();

@@ -1,0 +1,77 @@
+//! What an item costs that a query looks at, where no index fits.
+
+use super::ours::Ours;
+use super::rows::Table;
+use crate::measure::{Bench, postgres};
+use crate::report::Section;
+use anyhow::Result;
+use serde_json::json;
+use std::time::Duration;
+use url::form_urlencoded::Serializer;
+
+/// Requests that are measured: with those before, fewer than make the service create an index by itself.
+const REQUESTS: u64 = 10;
+/// Requests before, until the plan stays the same.
+const BEFORE: usize = 6;
+/// Rows on PostgreSQL, at the most.
+const MOST_ROWS: u32 = 100_000;
+
+/// On a service without an index.
+pub fn state(bench: &Bench<'_>, section: &mut Section, name: &str, most: f64, ours: &Ours) -> Result<()> {
+    // No name and no city has such a text, and hardly a row such a score, so that all rows are looked at.
+    for (what, field, op, value) in [
+        ("a text", "name", "ilike", json!("%zzq%")),
+        ("a text of few", "city", "ilike", json!("%zzq%")),
+        ("a number", "score", "lt", json!(3)),
+    ] {
+        let tree = json!({ "field": field, "op": op, "value": value }).to_string();
+        let query = Serializer::new(String::new())
+            .append_pair("limit", "20")
+            .append_pair("filter_tree", &tree)
+            .finish();
+        let path = ours.path(&query);
+        let mut answer = ours.answer(&path)?;
+        for _ in 1..BEFORE {
+            std::thread::sleep(Duration::from_secs(u64::from(!bench.plan.quick)));
+            let before = std::mem::replace(&mut answer, ours.answer(&path)?);
+            if before.plan == answer.plan {
+                break;
+            }
+        }
+        let Some(visited) = answer.visited().filter(|visited| *visited > 0.0) else {
+            section.state(
+                format!("{name}: an item looked at for {what}"),
+                format!("none was: `{}`", answer.plan),
+            );
+            continue;
+        };
+        let mut load = bench.load(&ours.service, &format!("GET {path}"), "", 1)?;
+        load.requests = Some(REQUESTS);
+        let outcome = load.spawn()?;
+        let latency = outcome.p50 * 1000.0 / visited;
+        section.against(
+            format!("{name}: an item looked at for {what}, µs (processor time of the service; plan)"),
+            format!("{latency:.2} ({:.2}; `{}`)", outcome.server_micros() / visited, answer.plan),
+            &format!("≤ {most}"),
+            latency <= most,
+        );
+    }
+    Ok(())
+}
+
+/// On PostgreSQL.
+pub fn state_postgres(bench: &Bench<'_>, section: &mut Section, table: &Table) -> Result<()> {
+    match postgres("svc_bench_queries")? {
+        Some(_) if table.len() > MOST_ROWS => Ok(()),
+        Some(url) => {
+            let mut ours = Ours::start(&url, table)?;
+            state(bench, section, "PostgreSQL", 3.0, &ours)?;
+            ours.service.ask("stop")?;
+            Ok(())
+        }
+        None => {
+            section.note("PostgreSQL was not there: run by `scripts/with-services`.");
+            Ok(())
+        }
+    }
+}

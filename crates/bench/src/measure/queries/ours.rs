@@ -1,0 +1,159 @@
+//! Our side: a service with the rows and the indexes, and what it answers.
+
+use super::family::Query;
+use super::rows::{CHANGED_AT_ONCE, Field, Table};
+use super::spelling;
+use crate::child::{Child, text};
+use crate::http::Server;
+use crate::measure::data_io::import;
+use crate::measure::items::until_indexed;
+use crate::measure::keys;
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Rows of one import.
+const IMPORTED_AT_ONCE: u32 = 50_000;
+/// Expensive queries that make the service create an index by itself, and some more.
+const OFTEN: usize = 25;
+/// Rounds of the same plans after which they are taken for settled.
+const STEADY: usize = 3;
+
+/// How long is waited for plans to settle.
+#[derive(Clone, Copy)]
+pub struct Patience {
+    /// Repeating one query, at the most.
+    pub query: Duration,
+    /// Between two rounds of all queries.
+    pub pause: Duration,
+    /// All of it, at the most.
+    pub whole: Duration,
+}
+
+/// A service with the rows in a collection.
+pub struct Ours {
+    pub service: Child,
+    server: Server,
+    collection: String,
+}
+
+/// What a query was answered with.
+pub struct Answer {
+    /// The rows; `None` where the answer was no success.
+    pub rows: Option<Vec<u32>>,
+    /// The header `X-Svc-Query-Plan`, or the body of an error.
+    pub plan: String,
+}
+
+impl Answer {
+    /// The plan without what it cost.
+    fn name(&self) -> &str {
+        self.plan.split(';').next().unwrap_or_default()
+    }
+
+    /// How many items were looked at.
+    pub fn visited(&self) -> Option<f64> {
+        let (_, number) = self.plan.split_once("visited=")?;
+        number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    }
+}
+
+impl Ours {
+    /// A service on an empty database, and the rows as they are made.
+    pub fn start(database: &str, table: &Table) -> Result<Self> {
+        let service = Child::start(&["serve-svc", "--database", database])?;
+        let token = keys(&service).into_iter().next().context("the service made no key")?;
+        let server = Server { address: text(&service.hello, "address")?.to_owned(), token };
+        let made = server.ask("POST", "/api/v1/collections", Some(&spelling::our_collection(table)))?;
+        let id = made.pointer("/data/id").and_then(Value::as_i64).context("no collection")?;
+        let ours = Self { service, server, collection: format!("/api/v1/collections/{id}") };
+        for first in (0..table.len()).step_by(IMPORTED_AT_ONCE as usize) {
+            let end = table.len().min(first + IMPORTED_AT_ONCE);
+            import(
+                &ours.server,
+                &ours.collection,
+                &spelling::csv(table, first, end),
+                u64::from(end - first),
+            )?;
+        }
+        Ok(ours)
+    }
+
+    /// Changes the rows that are changed after all are made.
+    pub fn change(&self, table: &Table) -> Result<()> {
+        let end = |sort: &str| -> Result<i64> {
+            let listed = self.server.ask("GET", &self.path(&format!("limit=1&sort={sort}")), None)?;
+            listed.pointer("/data/0/id").and_then(Value::as_i64).context("no items")
+        };
+        let (first, last) = (end("id")?, end("-id")?);
+        ensure!(last - first + 1 == i64::from(table.len()), "the ids of the items have gaps");
+        for places in table.changed.chunks(CHANGED_AT_ONCE) {
+            let rows: Vec<Value> = places
+                .iter()
+                .map(|place| json!({ "id": first + i64::from(*place), "data": spelling::change(table, *place) }))
+                .collect();
+            let path = format!("{}/items/bulk-update", self.collection);
+            self.server.ask("POST", &path, Some(&json!({ "rows": rows })))?;
+        }
+        Ok(())
+    }
+
+    /// Makes indexes on single fields and waits until they are ready.
+    pub fn index(&self, fields: &[Field]) -> Result<()> {
+        for field in fields {
+            let body = json!({ "fields": [{ "field": spelling::our_name(*field) }] });
+            self.server.ask("POST", &format!("{}/indexes", self.collection), Some(&body))?;
+        }
+        until_indexed(&self.server, &self.collection, fields.len())
+    }
+
+    /// The path of a list with this query string.
+    pub fn path(&self, query: &str) -> String {
+        format!("{}/items?{query}", self.collection)
+    }
+
+    /// The path of the page of a query.
+    pub fn page(&self, query: &Query<'_>) -> String {
+        self.path(&spelling::our_query(query))
+    }
+
+    /// Sends a request.
+    pub fn answer(&self, path: &str) -> Result<Answer> {
+        let (head, body) = self.server.exchange("GET", path, "")?;
+        if head.get(9..12) != Some("200") {
+            return Ok(Answer { rows: None, plan: body });
+        }
+        let header = head.lines().filter_map(|line| line.split_once(": "));
+        let mut header = header.filter(|(name, _)| name.eq_ignore_ascii_case("x-svc-query-plan"));
+        let plan = header.next().map(|(_, plan)| plan.to_owned()).unwrap_or_default();
+        Ok(Answer { rows: spelling::rows(&serde_json::from_str(&body)?, "data", "/data/name"), plan })
+    }
+
+    /// Sends queries until the service has made the indexes that they call for, and their plans stay the same; gives
+    /// whether that came about in time.
+    pub fn settle(&self, paths: &[String], patience: Patience) -> Result<bool> {
+        let began = Instant::now();
+        for path in paths {
+            let first = Instant::now();
+            for _ in 0..OFTEN {
+                self.answer(path)?;
+                if first.elapsed() > patience.query {
+                    break;
+                }
+            }
+        }
+        let (mut before, mut steady) = (Vec::new(), 0);
+        while steady < STEADY {
+            if began.elapsed() > patience.whole {
+                return Ok(false);
+            }
+            std::thread::sleep(patience.pause);
+            until_indexed(&self.server, &self.collection, 0)?;
+            let answers = paths.iter().map(|path| self.answer(path)).collect::<Result<Vec<_>>>()?;
+            let plans: Vec<String> = answers.iter().map(|answer| answer.name().to_owned()).collect();
+            steady = if plans == before { steady + 1 } else { 0 };
+            before = plans;
+        }
+        Ok(true)
+    }
+}
