@@ -1,14 +1,13 @@
 //! The stored rows of columnar indexes.
 
 use super::segment::{self, decode_ids, encode_ids};
+use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes, item_columns};
 use crate::shape::{Index, IndexStatus, Shape};
 use diesel::prelude::*;
 use fields::{Data, Record, Subject, SystemColumn, push_entry};
 use model::{IndexId, ItemId, Result};
 use store::{Read, Tx};
-
-use crate::rows::ItemRow;
 
 /// The column that holds the ids.
 const IDS: i64 = 0;
@@ -70,7 +69,7 @@ pub(super) fn segments(
             .load(read.connection())?,
         Place::Before(id) => all
             .filter(item_columns::last_id.lt(id))
-            .order((item_columns::last_id.desc(), item_columns::column_id))
+            .order((item_columns::last_id.desc(), item_columns::column_id.desc()))
             .load(read.connection())?,
     };
     let mut segments: Vec<StoredSegment> = Vec::with_capacity(most.min(rows.len()));

@@ -1,4 +1,4 @@
-//! What the databases make of the statements of walks: each seeks, and none sorts.
+//! What the databases make of the statements of scans: each seeks, and none sorts.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -16,8 +16,8 @@ struct PostgresStep {
     step: String,
 }
 
-/// The statements of `query/walk.rs`, with values for what is bound, and the index that each must seek in.
-const STATEMENTS: [(&str, &str, &str); 8] = [
+/// The statements of `query/scan.rs` and `columnar/table.rs`, with values for what is bound, and the index that each must seek in.
+const STATEMENTS: [(&str, &str, &str); 12] = [
     (
         "SELECT k, item_id FROM item_keys WHERE index_id = 7 AND k >= X1 AND k < X2 ORDER BY k, item_id",
         "item_keys USING PRIMARY KEY (index_id=? AND k>? AND k<?)",
@@ -60,6 +60,28 @@ const STATEMENTS: [(&str, &str, &str); 8] = [
         "items USING INDEX items_by_external_key (collection_id=? AND external_key=?)",
         "items_by_external_key",
     ),
+    (
+        "SELECT last_id, column_id, data FROM item_columns WHERE index_id = 7 AND column_id IN (0, 5) AND last_id > 9 \
+         ORDER BY last_id, column_id",
+        "item_columns USING INDEX sqlite_autoindex_item_columns_1 (index_id=? AND last_id>?)",
+        "item_columns_pkey",
+    ),
+    (
+        "SELECT last_id, column_id, data FROM item_columns WHERE index_id = 7 AND column_id IN (0, 5) AND last_id < 900 \
+         ORDER BY last_id DESC, column_id DESC",
+        "item_columns USING INDEX sqlite_autoindex_item_columns_1 (index_id=? AND last_id<?)",
+        "item_columns_pkey",
+    ),
+    (
+        "SELECT last_id FROM item_columns WHERE index_id = 7 AND column_id = 0 AND last_id >= 9 ORDER BY last_id",
+        "item_columns USING COVERING INDEX sqlite_autoindex_item_columns_1 (index_id=? AND last_id>?)",
+        "item_columns_pkey",
+    ),
+    (
+        "SELECT item_id FROM item_changes WHERE index_id = 7 ORDER BY id",
+        "item_changes USING INDEX item_changes_by_index (index_id=?)",
+        "item_changes_by_index",
+    ),
 ];
 
 #[tokio::test]
@@ -78,6 +100,8 @@ async fn sqlite_seeks() {
 async fn postgres_seeks() {
     let data = TestDb::new(Kind::Postgres);
     let fill = "INSERT INTO item_keys SELECT i % 5, int8send(i), i FROM generate_series(1, 20000) AS i; \
+        INSERT INTO item_columns SELECT i % 5, i, i % 9, int8send(i) FROM generate_series(1, 20000) AS i; \
+        INSERT INTO item_changes (index_id, item_id) SELECT i % 20, i FROM generate_series(1, 20000) AS i; ANALYZE; \
         INSERT INTO items (workspace_id, collection_id, data, title, external_key, comment_count, version, created_by, \
         updated_by, created_at, updated_at, trashed_at) SELECT 1, i % 9, '{}', '', i::text, 0, 1, '{}', '{}', now(), now(), \
         CASE WHEN i % 2 = 0 THEN now() END FROM generate_series(1, 20000) AS i; \
