@@ -12,6 +12,7 @@ mod peer;
 mod pending;
 mod real;
 mod runs;
+mod svix;
 
 use crate::child::{Child, text};
 use crate::load::{self, Outcome};
