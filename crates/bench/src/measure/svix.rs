@@ -56,7 +56,7 @@ impl Svix {
             .env("SVIX_JWT_SECRET", "x1234567890abcdef1234567890abcdef")
             .env("SVIX_WHITELIST_SUBNETS", r#"["127.0.0.0/8"]"#)
             .env("SVIX_LISTEN_ADDRESS", format!("127.0.0.1:{port}"))
-            .env("SVIX_LOG_LEVEL", "error")
+            .env("SVIX_LOG_LEVEL", "info")
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command
