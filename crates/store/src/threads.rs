@@ -80,3 +80,49 @@ impl Threads {
         answer.await.map_err(Error::internal)?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus::HistogramOpts;
+    use std::sync::{Arc, Mutex, mpsc};
+
+    #[tokio::test]
+    async fn high_priority_goes_first_when_all_threads_are_busy() {
+        let waits = Histogram::with_opts(HistogramOpts::new("waits", "How long jobs wait.")).unwrap();
+        let threads = Threads::start(1, waits).unwrap();
+        let (go_on, stopped) = mpsc::channel::<()>();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let job = |name: &'static str| {
+            let order = order.clone();
+            move || {
+                order.lock().unwrap().push(name);
+                Ok(())
+            }
+        };
+        let busy = threads.run(Priority::Normal, false, move || stopped.recv().map_err(Error::internal));
+        let others = async {
+            // The thread has taken up what keeps it busy.
+            while threads.waiting() > 0 {
+                tokio::task::yield_now().await;
+            }
+            let queued = async {
+                while threads.waiting() < 3 {
+                    tokio::task::yield_now().await;
+                }
+                go_on.send(()).unwrap();
+            };
+            tokio::join!(
+                threads.run(Priority::Normal, false, job("first")),
+                threads.run(Priority::Normal, false, job("second")),
+                threads.run(Priority::High, false, job("urgent")),
+                queued
+            )
+        };
+        let (busy, (first, second, urgent, ())) = tokio::join!(busy, others);
+        for done in [busy, first, second, urgent] {
+            done.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), ["urgent", "first", "second"]);
+    }
+}
