@@ -23,7 +23,7 @@ struct Arrival {
 
 type Arrivals = Rc<RefCell<Vec<Arrival>>>;
 
-/// Told what to do by lines: `count` tells how many deliveries there are and when the last one came, `take` also how late
+/// Told what to do by lines: `count` tells how many deliveries there are and when the first and the last one came, `take` also how late
 /// they were, and forgets them.
 pub async fn serve() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -51,6 +51,7 @@ fn report(arrivals: &[Arrival]) -> Value {
     late.sort_unstable();
     json!({
         "count": arrivals.len(),
+        "first": arrivals.first().map_or(0, |arrival| arrival.at),
         "last": arrivals.last().map_or(0, |arrival| arrival.at),
         "p50": quantile(&late, 0.5),
         "p99": quantile(&late, 0.99),

@@ -72,8 +72,9 @@ impl EventsParts {
     pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Result<Self> {
         let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
         let wake = Arc::new(tokio::sync::Notify::new());
-        let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
-        let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
+        let engine_db = db.with_priority();
+        let sequencer = Sequencer::new(engine_db.clone(), catalogue.clone(), feed.clone(), wake.clone());
+        let parts = outbound::Parts { db: engine_db, catalogue: catalogue.clone(), connector, seal, wake };
         Ok(Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer)? })
     }
 

@@ -3,7 +3,7 @@
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
-use crate::threads::Threads;
+use crate::threads::{Priority, Threads};
 use crate::tx::{EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
 use crate::{AnyConnection, Backend, each, migrations};
@@ -45,6 +45,7 @@ pub struct Db {
     inner: Arc<Inner>,
     /// What bounds the connections of background work; `None` for requests.
     background: Option<Arc<Semaphore>>,
+    priority: Priority,
 }
 
 struct Inner {
@@ -124,14 +125,21 @@ impl Db {
             metrics,
             background: Arc::new(Semaphore::new(background)),
         });
-        Ok(Self { inner, background: None })
+        Ok(Self { inner, background: None, priority: Priority::Normal })
     }
 
     /// The same database for work that no request waits for: all of it together holds at most half of the connections,
     /// at least one, so that requests always find one.
     #[must_use]
     pub fn background(&self) -> Self {
-        Self { inner: self.inner.clone(), background: Some(self.inner.background.clone()) }
+        Self { background: Some(self.inner.background.clone()), ..self.clone() }
+    }
+
+    /// The same database for a task that works for all requests at once, such as the sequencer: it does not wait behind
+    /// requests for a connection of PostgreSQL.
+    #[must_use]
+    pub fn with_priority(&self) -> Self {
+        Self { priority: Priority::High, ..self.clone() }
     }
 
     /// Which database it is.
@@ -213,7 +221,7 @@ impl Db {
             let _held_to_the_end = permit;
             work(&mut inner.reader()?)
         };
-        self.inner.threads.run(true, reading).await
+        self.inner.threads.run(self.priority, true, reading).await
     }
 
     /// Waits for a connection's turn where this is background work. Whoever works keeps the permit, because work goes on
@@ -246,7 +254,7 @@ impl Db {
             let _held_to_the_end = permit;
             inner.transaction(&work)
         };
-        self.inner.threads.run(false, writing).await
+        self.inner.threads.run(self.priority, false, writing).await
     }
 
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.

@@ -1,9 +1,9 @@
 //! The threads that ask the database: as many as there are connections.
 //!
-//! They share one queue. Under load each goes on with the next question without having slept, where a pool that grows
+//! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without having slept, where a pool that grows
 //! and shrinks by itself would wake a thread for each.
 
-use crossbeam_channel::{Sender, unbounded};
+use crossbeam_channel::{Sender, select_biased, unbounded};
 use model::{Error, Result};
 use prometheus::Histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,28 +13,38 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The queue. The threads end when it is dropped and empty.
+/// What goes first when all threads are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    High,
+    Normal,
+}
+
+/// The queues. The threads end when they are dropped.
 pub(crate) struct Threads {
-    queue: Sender<Job>,
-    /// How long jobs were in the queue.
+    high: Sender<Job>,
+    normal: Sender<Job>,
+    /// How long jobs were in a queue.
     waits: Histogram,
 }
 
 impl Threads {
     /// Starts `number` threads.
     pub(crate) fn start(number: u32, waits: Histogram) -> Result<Self> {
-        let (queue, receiver) = unbounded::<Job>();
+        let (high, first) = unbounded::<Job>();
+        let (normal, then) = unbounded::<Job>();
         for _ in 0..number.max(1) {
-            let receiver = receiver.clone();
-            let work = move || receiver.into_iter().for_each(|job| job());
+            let (first, then) = (first.clone(), then.clone());
+            let next = move || select_biased! { recv(first) -> job => job, recv(then) -> job => job }.ok();
+            let work = move || std::iter::from_fn(&next).for_each(|job| job());
             std::thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
-        Ok(Self { queue, waits })
+        Ok(Self { high, normal, waits })
     }
 
     /// How many jobs are waiting for a thread.
     pub(crate) fn waiting(&self) -> usize {
-        self.queue.len()
+        self.high.len() + self.normal.len()
     }
 
     /// Does something on one of the threads. What is `only_for_the_answer` is not begun once nobody waits for it.
@@ -43,6 +53,7 @@ impl Threads {
     /// What `work` fails with; an internal error where it panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        priority: Priority,
         only_for_the_answer: bool,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -61,7 +72,57 @@ impl Threads {
             // Nobody waits any more where the request was cancelled.
             let _ = reply.send(result);
         };
-        self.queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
+        let queue = match priority {
+            Priority::High => &self.high,
+            Priority::Normal => &self.normal,
+        };
+        queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
         answer.await.map_err(Error::internal)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus::HistogramOpts;
+    use std::sync::{Arc, Mutex, mpsc};
+
+    #[tokio::test]
+    async fn high_priority_goes_first_when_all_threads_are_busy() {
+        let waits = Histogram::with_opts(HistogramOpts::new("waits", "How long jobs wait.")).unwrap();
+        let threads = Threads::start(1, waits).unwrap();
+        let (go_on, stopped) = mpsc::channel::<()>();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let job = |name: &'static str| {
+            let order = order.clone();
+            move || {
+                order.lock().unwrap().push(name);
+                Ok(())
+            }
+        };
+        let busy = threads.run(Priority::Normal, false, move || stopped.recv().map_err(Error::internal));
+        let others = async {
+            // The thread has taken up what keeps it busy.
+            while threads.waiting() > 0 {
+                tokio::task::yield_now().await;
+            }
+            let queued = async {
+                while threads.waiting() < 3 {
+                    tokio::task::yield_now().await;
+                }
+                go_on.send(()).unwrap();
+            };
+            tokio::join!(
+                threads.run(Priority::Normal, false, job("first")),
+                threads.run(Priority::Normal, false, job("second")),
+                threads.run(Priority::High, false, job("urgent")),
+                queued
+            )
+        };
+        let (busy, (first, second, urgent, ())) = tokio::join!(busy, others);
+        for done in [busy, first, second, urgent] {
+            done.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), ["urgent", "first", "second"]);
     }
 }

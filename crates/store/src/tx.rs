@@ -357,6 +357,20 @@ impl Tx {
         self.locks.created(level, id);
     }
 
+    /// Lets PostgreSQL answer the commit before it is on the disk. A crash of the database may undo the transaction, with
+    /// what was committed after it and not waited for: for notes of what is then done once more. SQLite's writer syncs
+    /// once for a group of transactions.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn commit_before_sync(&mut self) -> Result<()> {
+        use diesel::connection::SimpleConnection;
+        if let AnyConnection::Postgres(connection) = self.connection() {
+            connection.batch_execute("SET LOCAL synchronous_commit = off")?;
+        }
+        Ok(())
+    }
+
     /// Which database it is.
     pub fn is_postgres(&mut self) -> bool {
         matches!(self.connection(), AnyConnection::Postgres(_))

@@ -1,6 +1,7 @@
 //! Webhooks out: how many deliveries there are in a second, how soon one follows its change, and what many that wait
 //! change about that.
 
+use super::svix::{self, Svix};
 use super::{Bench, keys, pending, postgres, spread, whole};
 use crate::child::{Child, number, text};
 use crate::http::Server;
@@ -25,6 +26,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
         for endpoints in [1, 8] {
             drain(bench, &mut section, name, kind, endpoints)?;
         }
+        flow(bench, &mut section, name, kind)?;
         latency(bench, &mut section, name, kind)?;
         pending::measure(bench, &mut section, name, kind)?;
     }
@@ -35,8 +37,10 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
          and cut to a millisecond, so the true time is a little less.",
     );
     section.note(
-        "Svix's server, the peer for deliveries, could not be had where this was written: it is in no package registry \
-         (crates.io, PyPI, npm, Debian), and GitHub, where its source is, could not be reached.",
+        "Accepted and delivered at once: 64 connections make items, each request one item with its event, and what reaches the \
+         receiver until the last of them is answered is counted. Svix's server has the same PostgreSQL, Redis, receiver and \
+         loads, with one message for each event; its backlog is counted from the first arrival to the last, ours from the \
+         command to deliver. Without `SVIX_SERVER`, the path of its program, its rows are left out.",
     );
     Ok(section)
 }
@@ -54,6 +58,14 @@ impl Kind {
         match self {
             Self::Sqlite => Ok(Some(bench.sqlite(&format!("{name}.db")))),
             Self::Postgres => postgres(&format!("svc_bench_{}", name.replace('-', "_"))),
+        }
+    }
+
+    /// The peer on the same database, with nothing in it; `None` where it is not there.
+    fn svix(self) -> Result<Option<Svix>> {
+        match self {
+            Self::Sqlite => Ok(None),
+            Self::Postgres => Svix::prepare(),
         }
     }
 }
@@ -143,20 +155,26 @@ impl Stage {
 fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpoints: usize) -> Result<()> {
     let events = if bench.plan.quick { 800 } else { 20_000 } / endpoints;
     let total = i64::try_from(events * endpoints)?;
-    let (mut rates, mut micros) = (Vec::new(), Vec::new());
+    let (mut rates, mut micros, mut shared, mut peer) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..bench.plan.rounds {
         let database =
             kind.database(bench, &format!("deliveries-{endpoints}-{round}"))?.context("no database")?;
         let mut stage = Stage::new(&database, endpoints, &["--hold-deliveries"])?;
         stage.make_items(events)?;
+        let transactions = number(&stage.service.ask("stats")?, "writes")?;
         let before = processor_seconds(stage.service.id())?;
         let began = number(&stage.service.ask("deliver")?, "began")?;
         let reported = stage.take(total)?;
         let used = processor_seconds(stage.service.id())? - before;
+        let transactions = number(&stage.service.ask("stats")?, "writes")? - transactions;
         ensure!(number(&reported, "count")? == total, "{total} deliveries, but {reported}");
         stage.end(total)?;
         rates.push(total as f64 * 1e6 / (number(&reported, "last")? - began) as f64);
         micros.push(used * 1e6 / total as f64);
+        shared.push(total as f64 / transactions as f64);
+        if let Some(svix) = kind.svix()? {
+            peer.push(svix::drain(&svix, events, endpoints)?);
+        }
     }
     let to = if endpoints == 1 { "one endpoint".to_owned() } else { format!("{endpoints} endpoints") };
     section.state(
@@ -167,7 +185,54 @@ fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpo
         format!("{name}, to {to}: processor time of the service per delivery, µs"),
         format!("{:.0}", median(&micros)),
     );
+    section.state(
+        format!("{name}, to {to}: deliveries that share a transaction, on average"),
+        format!("{:.0}", median(&shared)),
+    );
+    against_svix(section, &format!("{name}, to {to}: deliveries/s"), &rates, &peer);
     Ok(())
+}
+
+/// How many changes are accepted while what they cause is delivered, and how much of that.
+fn flow(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Result<()> {
+    let mut rates: [Vec<f64>; 4] = Default::default();
+    for round in 0..bench.plan.rounds {
+        let database = kind.database(bench, &format!("deliveries-flow-{round}"))?.context("no database")?;
+        let mut stage = Stage::new(&database, 1, &[])?;
+        let body = r#"{"data":{"name":"A thing"}}"#;
+        let load = bench.load(&stage.service, &format!("POST {}", stage.items), body, 64)?;
+        let began = Instant::now();
+        let outcome = load.spawn()?;
+        let came = number(&stage.receiver.ask("count")?, "count")?;
+        let delivered = came as f64 / began.elapsed().as_secs_f64();
+        ensure!(outcome.done() == outcome.total(), "not every answer was 201: {:?}", outcome.statuses);
+        let done = i64::try_from(outcome.done())?;
+        stage.take(done)?;
+        stage.end(done)?;
+        let svix = kind.svix()?.map(|svix| svix::flow(&svix, bench.plan.seconds)).transpose()?;
+        let own =
+            [Some(outcome.rate()), Some(delivered), svix.map(|rates| rates.0), svix.map(|rates| rates.1)];
+        for (rates, rate) in rates.iter_mut().zip(own) {
+            rates.extend(rate);
+        }
+    }
+    let [accepted, delivered, svix_accepted, svix_delivered] = rates;
+    for (what, own, peer) in [("accepted", accepted, svix_accepted), ("delivered", delivered, svix_delivered)]
+    {
+        let what = format!("{name}, messages in and delivered at once: {what}/s");
+        section.state(&what, spread(&own, whole));
+        against_svix(section, &what, &own, &peer);
+    }
+    Ok(())
+}
+
+/// States how Svix did the same, where it was measured.
+fn against_svix(section: &mut Section, what: &str, own: &[f64], peer: &[f64]) {
+    if !peer.is_empty() {
+        let ratio = median(own) / median(peer);
+        section.state(format!("{what}, Svix"), spread(peer, whole));
+        section.against(format!("{what}, ours ÷ Svix"), format!("{ratio:.2}"), "≥ 2", ratio >= 2.0);
+    }
 }
 
 /// How soon a delivery follows its change, while changes come at a rate.

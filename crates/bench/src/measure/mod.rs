@@ -13,6 +13,7 @@ mod pending;
 mod queries;
 mod real;
 mod runs;
+mod svix;
 
 use crate::child::{Child, text};
 use crate::load::{self, Outcome};

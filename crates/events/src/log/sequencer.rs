@@ -25,8 +25,9 @@ use store::{AnyConnection, Db, Tx};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The most events that are placed in one transaction.
-const BATCH: i64 = 500;
+/// The most events that are placed in one transaction, and about how many deliveries it makes where there are more of
+/// them: it holds the queues of their endpoints until it ends.
+const BATCH: usize = 500;
 /// How often to look for events that nobody was woken for: those of a process that died, or of a command.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -49,22 +50,23 @@ impl Sequencer {
     /// # Errors
     /// When the database fails.
     pub async fn run_due(&self) -> Result<usize> {
-        let mut placed = 0;
+        let (mut placed, mut limit) = (0, BATCH);
         loop {
-            let batch = self.batch().await?;
-            placed += batch;
-            if i64::try_from(batch).is_ok_and(|batch| batch < BATCH) {
+            let batch = self.batch(limit).await?;
+            placed += batch.events;
+            if batch.events < limit {
                 return Ok(placed);
             }
+            limit = (BATCH * batch.events / batch.deliveries.max(batch.events)).max(1);
         }
     }
 
-    async fn batch(&self) -> Result<usize> {
+    async fn batch(&self, limit: usize) -> Result<Batch> {
         let (catalogue, feed, deliver) = (self.catalogue.clone(), self.feed.clone(), self.deliver.clone());
         let placed = self.db.write(move |tx| {
-            let places = place(tx)?;
+            let places = place(tx, limit)?;
             if places.is_empty() {
-                return Ok(0);
+                return Ok(Batch::default());
             }
             count(tx, &places)?;
             size::count_in(tx, &places);
@@ -72,11 +74,12 @@ impl Sequencer {
                 (feed.clone(), places.iter().map(|place| (place.position, place.workspace_id)));
             let news: Vec<_> = news.collect();
             tx.after_commit(move || feed.publish(&news));
-            if fan_out(tx, &catalogue, &places)? {
+            let deliveries = fan_out(tx, &catalogue, &places)?;
+            if deliveries > 0 {
                 let deliver = deliver.clone();
                 tx.after_commit(move || deliver.notify_one());
             }
-            Ok(places.len())
+            Ok(Batch { events: places.len(), deliveries })
         });
         placed.await
     }
@@ -99,15 +102,22 @@ impl Sequencer {
     }
 }
 
+/// What one transaction placed.
+#[derive(Default)]
+struct Batch {
+    events: usize,
+    deliveries: usize,
+}
+
 /// Gives the next places to what has none, in the order in which it was written.
-fn place(tx: &mut Tx) -> Result<Vec<NewPosition>> {
+fn place(tx: &mut Tx, limit: usize) -> Result<Vec<NewPosition>> {
     tx.lock("places of events")?;
     let last = last_place(tx)?;
     let bytes = size::size_of_row(tx);
     let mut placed: Vec<NewPosition> = diesel::sql_query(format!(
         "UPDATE events SET position = {} + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
-            WHERE position IS NULL ORDER BY sequence LIMIT {BATCH}
+            WHERE position IS NULL ORDER BY sequence LIMIT {limit}
         ) AS waiting WHERE sequence = waiting.written
         RETURNING position, workspace_id, kind, created_at, {bytes} AS bytes",
         last.unwrap_or(0)

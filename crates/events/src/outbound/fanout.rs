@@ -7,15 +7,16 @@ use super::envelope;
 use super::filter::Filter;
 use super::model::{Ordering, Payload, StoredStatus};
 use super::queues::enqueue;
-use super::rows::{NewDelivery, Origin, Status};
+use super::rows::{NewDelivery, Origin, Status, column};
 use super::size;
 use crate::log::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
 use crate::schema::{webhook_bodies, webhook_endpoints};
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{AnyConnection, Read, Tx};
+use store::{AnyConnection, Cached, Read, Tx};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
 const STRICT_LANE: &str = "*";
@@ -128,13 +129,13 @@ impl Subscriber {
     }
 }
 
-/// Makes the deliveries of the events at these places, which are in their order and have no others between them. `true`
-/// where there are any.
-pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[NewPosition]) -> Result<bool> {
+/// Makes the deliveries of the events at these places, which are in their order and have no others between them; gives
+/// how many those are.
+pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[NewPosition]) -> Result<usize> {
     let workspaces: BTreeSet<i64> = places.iter().map(|place| place.workspace_id.0).collect();
     let subscribers = subscribers(tx, catalogue, &workspaces)?;
     let (Some(first), Some(last), false) = (places.first(), places.last(), subscribers.is_empty()) else {
-        return Ok(false);
+        return Ok(0);
     };
     let listening: BTreeSet<WorkspaceId> = subscribers.iter().map(|sub| sub.workspace_id).collect();
     let events = placed_between(tx, &listening, first.position, last.position)?;
@@ -151,12 +152,12 @@ pub(crate) fn fan_out(tx: &mut Tx, catalogue: &Catalogue, places: &[NewPosition]
             }
         }
     }
-    if rows.is_empty() {
-        return Ok(false);
+    let deliveries = rows.len();
+    if deliveries > 0 {
+        store_bodies(tx, bodies.into_values())?;
+        enqueue(tx, rows)?;
     }
-    store_bodies(tx, bodies.into_values())?;
-    enqueue(tx, rows)?;
-    Ok(true)
+    Ok(deliveries)
 }
 
 fn subscribers(tx: &mut Tx, catalogue: &Catalogue, workspaces: &BTreeSet<i64>) -> Result<Vec<Subscriber>> {
@@ -185,6 +186,15 @@ struct NewBody {
     traceparent: Option<String>,
 }
 
+/// The key of a body that was not there before.
+#[derive(QueryableByName)]
+struct StoredBody {
+    #[diesel(sql_type = Text)]
+    event_id: String,
+    #[diesel(sql_type = Text)]
+    form: String,
+}
+
 /// Stores the bodies of events in the forms that they are sent in. One that is there stays as it is.
 pub(crate) fn store_bodies<'a>(
     tx: &mut Tx,
@@ -204,10 +214,19 @@ pub(crate) fn store_bodies<'a>(
         .collect();
     let new: Vec<&NewBody> = match tx.connection() {
         AnyConnection::Postgres(connection) => {
-            let key = (webhook_bodies::event_id, webhook_bodies::form);
-            let insert = diesel::insert_into(webhook_bodies::table).values(&rows).on_conflict_do_nothing();
+            let insert = diesel::sql_query(
+                "INSERT INTO webhook_bodies (event_id, form, workspace_id, body, created_at, traceparent)
+                SELECT * FROM unnest($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING event_id, form",
+            )
+            .bind::<Array<Text>, _>(column(&rows, |row| &row.event_id))
+            .bind::<Array<Text>, _>(column(&rows, |row| row.form))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.workspace_id))
+            .bind::<Array<Text>, _>(column(&rows, |row| &row.body))
+            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.created_at))
+            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.traceparent.as_deref()));
+            let stored: Vec<StoredBody> = Cached(insert).load(connection)?;
             let stored: HashSet<(String, String)> =
-                insert.returning(key).load(connection)?.into_iter().collect();
+                stored.into_iter().map(|body| (body.event_id, body.form)).collect();
             let is_new = |row: &&NewBody| stored.contains(&(row.event_id.clone(), row.form.to_owned()));
             rows.iter().filter(is_new).collect()
         }

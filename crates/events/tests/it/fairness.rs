@@ -73,8 +73,9 @@ testkit::on_both! {
             clock.advance(Duration::milliseconds(1));
             Answering::status(200)
         });
-        let key = workspace(&app, &receiver, "/", 8).await;
-        emit(&app, &key, 120).await;
+        // More than are held at once.
+        let key = workspace(&app, &receiver, "/", 20).await;
+        emit(&app, &key, 100).await;
         let began = app.db().now();
         let behind = async || due(&app, &key).await.into_iter().flatten().any(|due| due > began);
         let (_, ()) = tokio::join!(
@@ -83,7 +84,7 @@ testkit::on_both! {
                 behind().await.then_some(())
             })
         );
-        assert_eq!(receiver.count(), 8 * 120);
-        assert_eq!(due(&app, &key).await, [None; 8], "nothing waits any more");
+        assert_eq!(receiver.count(), 20 * 100);
+        assert_eq!(due(&app, &key).await, [None; 20], "nothing waits any more");
     }
 }

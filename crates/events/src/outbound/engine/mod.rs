@@ -1,7 +1,8 @@
 //! Delivery engine: every process runs one, and they share the endpoints by leases.
 //!
-//! One task holds what is ours in memory and takes turns ([`turn`]): between two of them it sends what is loaded, up to
-//! its limits, and collects what comes of it. The transactions of turns thus carry many deliveries when there are many.
+//! One task holds what is ours in memory and takes turns ([`turn`]). While one is under way it sends what is loaded, up to
+//! its limits, and collects what comes of it for the next. The transactions of turns thus carry many deliveries when there
+//! are many.
 //!
 //! Fairness: endpoints are claimed by how long they have waited since they were last served; wires and loaded deliveries of
 //! a workspace are bounded; of an endpoint as many are loaded ahead as it has answered; and while others wait, one is given
@@ -25,8 +26,11 @@ pub(crate) use state::Parts;
 use super::closing;
 use super::metrics::DeliveryMetrics;
 use crate::log::Sequencer;
+use futures::FutureExt;
+use futures::future::{Fuse, FusedFuture};
 use model::{Result, WebhookEndpointId, WorkspaceId};
 use prometheus::core::Collector;
+use rows::{TurnInput, TurnResult};
 use state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,9 +102,18 @@ impl Deliveries {
     }
 
     async fn take_turn(&self, state: &mut State) -> Result<()> {
-        let input = Arc::new(state.input());
+        let written = self.write_turn(state.input()).await;
+        self.end_turn(state, written).await
+    }
+
+    async fn write_turn(&self, input: TurnInput) -> Written {
+        let input = Arc::new(input);
         let (given, catalogue) = (input.clone(), self.parts.catalogue.clone());
         let result = self.parts.db.write(move |tx| turn(tx, &catalogue, &given)).await;
+        Written { input, result }
+    }
+
+    async fn end_turn(&self, state: &mut State, Written { input, result }: Written) -> Result<()> {
         match result {
             Ok(mut result) => {
                 self.metrics.count(&input.finished);
@@ -130,12 +143,11 @@ impl Deliveries {
     async fn serve(self, stop: CancellationToken) {
         let mut state = State::new(self.parts.clone());
         let mut due = true;
+        let writing = Fuse::terminated();
+        tokio::pin!(writing);
         while !stop.is_cancelled() {
-            if due {
-                if let Err(error) = self.take_turn(&mut state).await {
-                    tracing::error!(?error, "deliveries could not be written down");
-                    tokio::time::sleep(POLL).await;
-                }
+            if due && writing.is_terminated() {
+                writing.set(self.write_turn(state.input()).fuse());
                 due = false;
             }
             state.dispatch();
@@ -143,13 +155,24 @@ impl Deliveries {
             let pause = state.next_pace().map_or(poll, |pace| pace.min(poll));
             tokio::select! {
                 () = stop.cancelled() => {}
+                written = &mut writing => {
+                    if let Err(error) = self.end_turn(&mut state, written).await {
+                        tracing::error!(?error, "deliveries could not be written down");
+                        tokio::time::sleep(POLL).await;
+                    }
+                }
                 () = self.parts.wake.notified() => due = true,
                 true = state.collect() => {
                     state.collect_ready();
                     due = true;
                 }
-                () = tokio::time::sleep(pause) => due = pause == poll,
+                () = tokio::time::sleep(pause) => due |= pause == poll,
             }
+        }
+        if !writing.is_terminated()
+            && let Err(error) = self.end_turn(&mut state, writing.await).await
+        {
+            tracing::warn!(?error, "deliveries could not be written down");
         }
         state.stop();
         while state.collect().await {}
@@ -157,6 +180,12 @@ impl Deliveries {
             tracing::warn!(?error, "the last deliveries could not be written down: they are made again");
         }
     }
+}
+
+/// A turn that was written down, or could not be.
+struct Written {
+    input: Arc<TurnInput>,
+    result: Result<TurnResult>,
 }
 
 /// Deliveries at work. Dropped, they end where they stand, and whoever takes over makes them again.

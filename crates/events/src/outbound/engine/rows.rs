@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 /// How long a queue stays ours without a sign of life, in seconds.
 pub(crate) const LEASE_SECONDS: i64 = 30;
-/// Deliveries that are loaded for a quick endpoint beyond those on their way.
-pub(crate) const AHEAD: usize = 40;
+/// Deliveries that are loaded for a quick endpoint beyond those on their way: so many that it does not run out of them
+/// while a turn is under way.
+pub(crate) const AHEAD: usize = 150;
 /// The most deliveries in memory, over all endpoints and for one workspace. With bodies of up to 64 KB, 32 MB.
 pub(crate) const LOADED: usize = 512;
 pub(crate) const WORKSPACE_LOADED: usize = 192;
@@ -23,6 +24,8 @@ pub(crate) struct LoadedDelivery {
     pub(crate) id: DeliveryId,
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) endpoint_id: WebhookEndpointId,
+    /// The epoch of the lease under which it was loaded.
+    pub(crate) epoch: i64,
     pub(crate) event_id: EventId,
     pub(crate) livemode: bool,
     pub(crate) lane: Option<String>,
@@ -73,8 +76,8 @@ pub(crate) struct Held {
     pub(crate) warn: bool,
     /// How many deliveries to load.
     pub(crate) want: usize,
-    /// Nothing of it is loaded or on its way.
-    pub(crate) idle: bool,
+    /// Numbers of deliveries that are loaded or on their way.
+    pub(crate) in_hand: Vec<i64>,
     /// Until when its pace keeps the next delivery back.
     pub(crate) paced_until: Option<Timestamp>,
 }
@@ -83,8 +86,8 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct TurnInput {
     pub(crate) finished: Vec<Finished>,
-    /// Numbers of deliveries that were loaded and will not be sent.
-    pub(crate) unsent: Vec<i64>,
+    /// Deliveries that were loaded and will not be sent.
+    pub(crate) unsent: Vec<LoadedDelivery>,
     pub(crate) held: Vec<Held>,
     /// Deliveries that are loaded or on their way, by workspace.
     pub(crate) in_hand: BTreeMap<WorkspaceId, usize>,

@@ -1,17 +1,18 @@
 //! Results of attempts, written to the database.
 
-use super::super::queues::release_lane;
-use super::super::rows::Status;
+use super::super::queues::release_lanes;
+use super::super::rows::{Status, column};
 use super::super::size::count_attempts;
 use super::rows::{Finished, Verdict};
 use super::send::Attempt;
 use crate::log::hour;
 use crate::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp};
 use diesel::upsert::excluded;
 use model::{DeliveryId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
-use std::collections::{BTreeMap, BTreeSet};
-use store::{AnyConnection, Tx, each};
+use std::collections::BTreeMap;
+use store::{AnyConnection, CachedChange, Tx};
 
 #[derive(Insertable)]
 #[diesel(table_name = webhook_attempts)]
@@ -65,65 +66,36 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
         return Ok(());
     }
     keep_attempts(tx, finished)?;
-    let now = tx.now();
-    let succeeded: Vec<i64> = finished
-        .iter()
-        .filter(|done| done.verdict == Verdict::Succeeded)
-        .map(|done| done.delivery.number)
-        .collect();
-    if !succeeded.is_empty() {
-        each!(tx.connection(), |connection| diesel::update(
-            webhook_deliveries::table.filter(webhook_deliveries::number.eq_any(&succeeded))
-        )
-        .set((
-            webhook_deliveries::status.eq(Status::Succeeded),
-            webhook_deliveries::due_at.eq(None::<Timestamp>),
-            webhook_deliveries::attempts.eq(webhook_deliveries::attempts + 1),
-            webhook_deliveries::ended_at.eq(now),
-        ))
-        .execute(connection))?;
-    }
-    for done in finished.iter().filter(|done| done.verdict != Verdict::Succeeded) {
-        let (status, due, ended) = match done.verdict {
-            Verdict::Retry(at) => (Status::Pending, Some(at), None),
-            _ => (Status::Failed, None, Some(now)),
-        };
-        diesel::update(webhook_deliveries::table.find(done.delivery.number))
-            .set((
-                webhook_deliveries::status.eq(status),
-                webhook_deliveries::due_at.eq(due),
-                webhook_deliveries::attempts.eq(done.delivery.attempts + 1),
-                webhook_deliveries::first_attempt_at
-                    .eq(Some(done.delivery.first_attempt_at.unwrap_or(done.attempt.at))),
-                webhook_deliveries::ended_at.eq(ended),
-            ))
-            .execute(tx.connection())?;
-    }
-    let lanes: BTreeSet<(&WebhookEndpointId, &str)> = finished
-        .iter()
-        .filter(|done| !matches!(done.verdict, Verdict::Retry(_)))
-        .filter_map(|done| Some((&done.delivery.endpoint_id, done.delivery.lane.as_deref()?)))
-        .collect();
-    for (endpoint, lane) in lanes {
-        release_lane(tx, endpoint, lane)?;
-    }
+    keep_outcomes(tx, finished)?;
+    let ended = finished.iter().filter(|done| !matches!(done.verdict, Verdict::Retry(_)));
+    let lanes = ended.filter_map(|done| Some((&done.delivery.endpoint_id, done.delivery.lane.as_deref()?)));
+    release_lanes(tx, &lanes.collect())?;
     count(tx, finished)
 }
 
 fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
-    let rows: Vec<NewAttempt<'_>> = finished
-        .iter()
-        .map(|done| {
-            let delivery = &done.delivery;
-            NewAttempt::new(&delivery.id, delivery.attempts + 1, delivery.workspace_id, &done.attempt)
-        })
-        .collect();
+    let rows = column(finished, |done| {
+        let delivery = &done.delivery;
+        NewAttempt::new(&delivery.id, delivery.attempts + 1, delivery.workspace_id, &done.attempt)
+    });
     match tx.connection() {
         AnyConnection::Postgres(connection) => {
-            diesel::insert_into(webhook_attempts::table)
-                .values(&rows)
-                .on_conflict_do_nothing()
-                .execute(connection)?;
+            let insert = diesel::sql_query(
+                "INSERT INTO webhook_attempts (delivery_id, n, workspace_id, attempted_at, duration_ms, status_code, error,
+                    request_headers, response_headers, response_body)
+                SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
+            )
+            .bind::<Array<Text>, _>(column(&rows, |row| row.delivery_id))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.n))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.workspace_id))
+            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.attempted_at))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.duration_ms))
+            .bind::<Array<Nullable<BigInt>>, _>(column(&rows, |row| row.status_code))
+            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.error))
+            .bind::<Array<Text>, _>(column(&rows, |row| row.request_headers))
+            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.response_headers))
+            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.response_body));
+            CachedChange(insert).run(connection)?;
         }
         AnyConnection::Sqlite(connection) => {
             for row in &rows {
@@ -138,6 +110,75 @@ fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     Ok(())
 }
 
+/// What becomes of a delivery.
+struct Outcome {
+    number: i64,
+    status: Status,
+    due_at: Option<Timestamp>,
+    attempts: i64,
+    first_attempt_at: Timestamp,
+    ended_at: Option<Timestamp>,
+}
+
+impl Outcome {
+    fn of(done: &Finished, now: Timestamp) -> Self {
+        let (status, due_at, ended_at) = match done.verdict {
+            Verdict::Succeeded => (Status::Succeeded, None, Some(now)),
+            Verdict::Retry(at) => (Status::Pending, Some(at), None),
+            Verdict::Failed => (Status::Failed, None, Some(now)),
+        };
+        let delivery = &done.delivery;
+        let first_attempt_at = delivery.first_attempt_at.unwrap_or(done.attempt.at);
+        let attempts = delivery.attempts + 1;
+        Self { number: delivery.number, status, due_at, attempts, first_attempt_at, ended_at }
+    }
+}
+
+fn keep_outcomes(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
+    use webhook_deliveries as d;
+    let now = tx.now();
+    let rows = column(finished, |done| Outcome::of(done, now));
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            let update = diesel::sql_query(
+                "UPDATE webhook_deliveries AS one SET status = outcome.status, due_at = outcome.due_at,
+                    attempts = outcome.attempts, first_attempt_at = outcome.first_attempt_at, ended_at = outcome.ended_at
+                FROM unnest($1, $2, $3, $4, $5, $6)
+                    AS outcome (number, status, due_at, attempts, first_attempt_at, ended_at)
+                WHERE one.number = outcome.number",
+            )
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.number))
+            .bind::<Array<Text>, _>(column(&rows, |row| row.status))
+            .bind::<Array<Nullable<SqlTimestamp>>, _>(column(&rows, |row| row.due_at))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.attempts))
+            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.first_attempt_at))
+            .bind::<Array<Nullable<SqlTimestamp>>, _>(column(&rows, |row| row.ended_at));
+            CachedChange(update).run(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            for row in rows {
+                CachedChange(diesel::update(d::table.find(row.number)).set((
+                    d::status.eq(row.status),
+                    d::due_at.eq(row.due_at),
+                    d::attempts.eq(row.attempts),
+                    d::first_attempt_at.eq(Some(row.first_attempt_at)),
+                    d::ended_at.eq(row.ended_at),
+                )))
+                .run(connection)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Attempts of an endpoint in an hour.
+struct HourCount<'a> {
+    endpoint: &'a WebhookEndpointId,
+    hour: Timestamp,
+    succeeded: i64,
+    failed: i64,
+}
+
 /// Adds to the counts by endpoint and hour.
 fn count(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     let mut counts: BTreeMap<(&WebhookEndpointId, i64), (i64, i64)> = BTreeMap::new();
@@ -146,21 +187,45 @@ fn count(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
         let count = counts.entry(key).or_default();
         if done.attempt.succeeded() { count.0 += 1 } else { count.1 += 1 }
     }
-    for ((endpoint, hour), (succeeded, failed)) in counts {
-        each!(tx.connection(), |connection| diesel::insert_into(webhook_hours::table)
-            .values((
-                webhook_hours::endpoint_id.eq(endpoint.as_str()),
-                webhook_hours::hour.eq(Timestamp::from_millis(hour)),
-                webhook_hours::succeeded.eq(succeeded),
-                webhook_hours::failed.eq(failed),
-            ))
-            .on_conflict((webhook_hours::endpoint_id, webhook_hours::hour))
-            .do_update()
-            .set((
-                webhook_hours::succeeded.eq(webhook_hours::succeeded + excluded(webhook_hours::succeeded)),
-                webhook_hours::failed.eq(webhook_hours::failed + excluded(webhook_hours::failed)),
-            ))
-            .execute(connection))?;
+    let rows: Vec<HourCount<'_>> = counts
+        .into_iter()
+        .map(|((endpoint, hour), (succeeded, failed))| HourCount {
+            endpoint,
+            hour: Timestamp::from_millis(hour),
+            succeeded,
+            failed,
+        })
+        .collect();
+    match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            let upsert = diesel::sql_query(
+                "INSERT INTO webhook_hours AS sum (endpoint_id, hour, succeeded, failed)
+                SELECT * FROM unnest($1, $2, $3, $4) ON CONFLICT (endpoint_id, hour) DO UPDATE
+                SET succeeded = sum.succeeded + excluded.succeeded, failed = sum.failed + excluded.failed",
+            )
+            .bind::<Array<Text>, _>(column(&rows, |row| row.endpoint))
+            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.hour))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.succeeded))
+            .bind::<Array<BigInt>, _>(column(&rows, |row| row.failed));
+            CachedChange(upsert).run(connection)?;
+        }
+        AnyConnection::Sqlite(connection) => {
+            for row in rows {
+                let insert = diesel::insert_into(webhook_hours::table).values((
+                    webhook_hours::endpoint_id.eq(row.endpoint),
+                    webhook_hours::hour.eq(row.hour),
+                    webhook_hours::succeeded.eq(row.succeeded),
+                    webhook_hours::failed.eq(row.failed),
+                ));
+                let sums = (
+                    webhook_hours::succeeded
+                        .eq(webhook_hours::succeeded + excluded(webhook_hours::succeeded)),
+                    webhook_hours::failed.eq(webhook_hours::failed + excluded(webhook_hours::failed)),
+                );
+                let key = (webhook_hours::endpoint_id, webhook_hours::hour);
+                insert.on_conflict(key).do_update().set(sums).execute(connection)?;
+            }
+        }
     }
     Ok(())
 }

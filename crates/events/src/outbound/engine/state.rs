@@ -13,7 +13,7 @@ use auth::Seal;
 use egress::Connector;
 use futures::FutureExt;
 use model::{Timestamp, WebhookEndpointId, WorkspaceId};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,8 @@ struct Hold {
     /// One order for all of it, so nothing steps aside.
     strict: bool,
     loaded: VecDeque<LoadedDelivery>,
-    on_wire: usize,
+    /// Numbers of deliveries that are on their way.
+    on_wire: BTreeSet<i64>,
     claimed_at: Timestamp,
     /// Loaded since then.
     taken: usize,
@@ -59,8 +60,9 @@ struct Hold {
 }
 
 impl Hold {
-    fn is_idle(&self) -> bool {
-        self.loaded.is_empty() && self.on_wire == 0
+    /// How many deliveries are loaded or on their way.
+    fn in_hand(&self) -> usize {
+        self.loaded.len() + self.on_wire.len()
     }
 }
 
@@ -68,8 +70,6 @@ impl Hold {
 struct Completed {
     delivery: LoadedDelivery,
     attempt: Attempt,
-    /// The epoch of the endpoint when it was sent.
-    epoch: i64,
 }
 
 pub(super) struct State {
@@ -77,7 +77,7 @@ pub(super) struct State {
     holds: BTreeMap<WebhookEndpointId, Hold>,
     sending: JoinSet<Completed>,
     finished: Vec<Finished>,
-    unsent: Vec<i64>,
+    unsent: Vec<LoadedDelivery>,
     /// When an endpoint with a pace may be sent to again, in milliseconds.
     pace: HashMap<WebhookEndpointId, i64>,
     contended: bool,
@@ -110,7 +110,7 @@ impl State {
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         for hold in self.holds.values_mut() {
-            self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
+            self.unsent.extend(hold.loaded.drain(..));
         }
     }
 
@@ -118,14 +118,17 @@ impl State {
     pub(super) fn input(&mut self) -> TurnInput {
         let now = self.parts.db.now();
         let mut in_hand: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
+        let mut sharing: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
         for hold in self.holds.values() {
-            *in_hand.entry(hold.target.workspace_id).or_default() += hold.loaded.len() + hold.on_wire;
+            *in_hand.entry(hold.target.workspace_id).or_default() += hold.in_hand();
+            *sharing.entry(hold.target.workspace_id).or_default() += 1;
         }
         let mut room = LOADED.saturating_sub(in_hand.values().sum());
         let mut by_workspace = in_hand.clone();
         let mut held = Vec::with_capacity(self.holds.len());
         for (id, hold) in &mut self.holds {
-            let of_workspace = by_workspace.entry(hold.target.workspace_id).or_default();
+            let workspace = hold.target.workspace_id;
+            let of_workspace = by_workspace.entry(workspace).or_default();
             let is_over = hold.taken >= SLICE || now.millis() - hold.claimed_at.millis() >= SLICE_MS;
             let makes_room = self.contended && is_over;
             let want = if hold.closed || makes_room {
@@ -135,13 +138,17 @@ impl State {
                     ABREAST => ABREAST + pace_limit(hold.target.rate, hold.returned.min(AHEAD)),
                     probes => probes,
                 };
+                // The endpoints of a workspace have equal shares of its room.
+                let share = WORKSPACE_LOADED / sharing.get(&workspace).copied().unwrap_or(1).max(1);
                 limit
-                    .saturating_sub(hold.loaded.len() + hold.on_wire)
+                    .min(share.max(1))
+                    .saturating_sub(hold.in_hand())
                     .min(room)
                     .min(WORKSPACE_LOADED.saturating_sub(*of_workspace))
             };
             room -= want;
             *of_workspace += want;
+            let loaded = hold.loaded.iter().map(|delivery| delivery.number);
             held.push(Held {
                 id: id.clone(),
                 epoch: hold.epoch,
@@ -150,7 +157,7 @@ impl State {
                 off: hold.off,
                 warn: std::mem::take(&mut hold.warn),
                 want,
-                idle: hold.is_idle(),
+                in_hand: loaded.chain(hold.on_wire.iter().copied()).collect(),
                 paced_until: self.pace.get(id).map(|at| Timestamp::from_millis(*at)),
             });
         }
@@ -192,7 +199,7 @@ impl State {
             if let Some(hold) = self.holds.get_mut(id) {
                 hold.closed = true;
                 hold.off = None;
-                self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
+                self.unsent.extend(hold.loaded.drain(..));
             }
         }
         for id in &result.dropped {
@@ -227,7 +234,7 @@ impl State {
                 taken: claimed.deliveries.len(),
                 returned: 0,
                 loaded: claimed.deliveries.into(),
-                on_wire: 0,
+                on_wire: BTreeSet::new(),
                 target,
             };
             self.holds.insert(row.id.clone(), hold);
@@ -256,7 +263,7 @@ impl State {
         let now = self.parts.db.now();
         let mut wires: BTreeMap<WorkspaceId, usize> = BTreeMap::new();
         for hold in self.holds.values() {
-            *wires.entry(hold.target.workspace_id).or_default() += hold.on_wire;
+            *wires.entry(hold.target.workspace_id).or_default() += hold.on_wire.len();
         }
         loop {
             let mut sent = false;
@@ -265,20 +272,20 @@ impl State {
                 let paced = self.pace.get(id).is_some_and(|at| *at > now.millis());
                 if self.sending.len() >= WIRES
                     || *of_workspace >= WORKSPACE_WIRES
-                    || hold.on_wire >= hold.health.abreast(now)
+                    || hold.on_wire.len() >= hold.health.abreast(now)
                     || paced
                     || hold.closed
                 {
                     continue;
                 }
                 let Some(delivery) = hold.loaded.pop_front() else { continue };
-                hold.on_wire += 1;
+                hold.on_wire.insert(delivery.number);
                 *of_workspace += 1;
                 sent = true;
                 if let Some(rate) = hold.target.rate {
                     self.pace.insert(id.clone(), now.millis() + 1000 / rate.max(1));
                 }
-                let (parts, target, epoch) = (self.parts.clone(), hold.target.clone(), hold.epoch);
+                let (parts, target) = (self.parts.clone(), hold.target.clone());
                 self.sending.spawn(async move {
                     let message = Message {
                         delivery: delivery.id.clone(),
@@ -290,7 +297,7 @@ impl State {
                     let now = parts.db.now();
                     let sent =
                         AssertUnwindSafe(send(&parts.connector, &target, message, now)).catch_unwind().await;
-                    Completed { delivery, attempt: sent.unwrap_or_else(|_| Attempt::broken(now)), epoch }
+                    Completed { delivery, attempt: sent.unwrap_or_else(|_| Attempt::broken(now)) }
                 });
             }
             if !sent {
@@ -326,7 +333,7 @@ impl State {
     }
 
     fn note(&mut self, back: Result<Completed, tokio::task::JoinError>) {
-        let Completed { mut delivery, attempt, epoch } = match back {
+        let Completed { mut delivery, attempt } = match back {
             Ok(back) => back,
             Err(error) => {
                 tracing::error!(?error, "an attempt was cut off");
@@ -336,9 +343,9 @@ impl State {
         delivery.body = String::new();
         let (now, random) = (self.parts.db.now(), self.parts.db.random());
         // What was sent before the endpoint was lost was made due again by whoever took it up, be it ourselves.
-        let hold = self.holds.get_mut(&delivery.endpoint_id).filter(|hold| hold.epoch == epoch);
+        let hold = self.holds.get_mut(&delivery.endpoint_id).filter(|hold| hold.epoch == delivery.epoch);
         let Some(hold) = hold else { return };
-        hold.on_wire = hold.on_wire.saturating_sub(1);
+        hold.on_wire.remove(&delivery.number);
         hold.returned += 1;
         let verdict = if attempt.succeeded() {
             hold.changed |= hold.health != Health::default();
@@ -366,7 +373,7 @@ impl State {
             }
         };
         if hold.health.abreast(now) == 0 || hold.off.is_some() {
-            self.unsent.extend(hold.loaded.drain(..).map(|delivery| delivery.number));
+            self.unsent.extend(hold.loaded.drain(..));
         }
         self.finished.push(Finished { delivery, attempt, verdict });
     }

@@ -7,12 +7,13 @@
 
 use super::super::model::EndpointRow;
 use super::super::queues::lock_queues;
-use super::super::rows::Status;
+use super::super::rows::{Status, column};
 use super::super::{EndpointEvent, closing, endpoints};
 use super::health::ABREAST;
-use super::load::{load, next_due};
+use super::load::{Source, load, next_due, recover};
 use super::rows::{
-    Claimed, Finished, Held, LEASE_SECONDS, LOADED, QueueRow, TurnInput, TurnResult, WORKSPACE_LOADED,
+    Claimed, Finished, Held, LEASE_SECONDS, LOADED, LoadedDelivery, QueueRow, TurnInput, TurnResult,
+    WORKSPACE_LOADED,
 };
 use super::schedule::pace_limit;
 use super::settle::settle;
@@ -32,23 +33,33 @@ pub(crate) fn turn(tx: &mut Tx, catalogue: &Catalogue, input: &TurnInput) -> Res
     let off = input.held.iter().filter(|held| held.off.is_some());
     endpoints::lock(tx, &off.map(|held| &held.id).collect())?;
     let ours = still_ours(tx, input, &mut result)?;
-    give_up_unsent(tx, &input.unsent)?;
-    let finished: Vec<&Finished> =
-        input.finished.iter().filter(|done| ours.contains_key(&done.delivery.endpoint_id)).collect();
+    give_up_unsent(tx, &ours, &input.unsent)?;
+    let finished: Vec<&Finished> = input.finished.iter().filter(|done| ours.loaded(&done.delivery)).collect();
     settle(tx, &finished)?;
+    let mut sources = Vec::with_capacity(ours.0.len());
     for held in &input.held {
-        let Some(own) = ours.get(&held.id) else { continue };
-        go_on(tx, catalogue, input, held, own, &mut result)?;
+        let Some(own) = ours.0.get(&held.id) else { continue };
+        if go_on(tx, catalogue, held, own, &mut result)? {
+            let limit = if input.stopping { 0 } else { held.want };
+            sources.push((held, Source { queue: &own.queue, scopes: own.scopes, limit }));
+        }
     }
-    result.rows = ours.into_values().map(|own| own.row).collect();
+    load_held(tx, catalogue, sources, &mut result)?;
+    result.rows = ours.0.into_values().map(|own| own.row).collect();
     if !input.stopping {
         claim(tx, catalogue, input, &mut result)?;
+    }
+    if result.claimed.is_empty() {
+        // What a crash of the database undoes of it is sent and written down once more. An epoch must never be given twice.
+        tx.commit_before_sync()?;
     }
     Ok(result)
 }
 
 /// Puts back what was loaded and not sent. No attempt is counted.
-fn give_up_unsent(tx: &mut Tx, numbers: &[i64]) -> Result<()> {
+fn give_up_unsent(tx: &mut Tx, ours: &Ours, unsent: &[LoadedDelivery]) -> Result<()> {
+    let unsent = unsent.iter().filter(|delivery| ours.loaded(delivery));
+    let numbers: Vec<i64> = unsent.map(|delivery| delivery.number).collect();
     if numbers.is_empty() {
         return Ok(());
     }
@@ -70,12 +81,21 @@ struct Own {
     scopes: ScopeSet,
 }
 
-type Ours = BTreeMap<WebhookEndpointId, Own>;
+/// The endpoints that are ours.
+#[derive(Default)]
+struct Ours(BTreeMap<WebhookEndpointId, Own>);
+
+impl Ours {
+    /// Whether the delivery was loaded under the lease that we hold.
+    fn loaded(&self, delivery: &LoadedDelivery) -> bool {
+        self.0.get(&delivery.endpoint_id).is_some_and(|own| own.queue.epoch == delivery.epoch)
+    }
+}
 
 /// The held endpoints whose leases nobody has taken over, locked, with their rows.
 fn still_ours(tx: &mut Tx, input: &TurnInput, result: &mut TurnResult) -> Result<Ours> {
     if input.held.is_empty() {
-        return Ok(Ours::new());
+        return Ok(Ours::default());
     }
     let ids: BTreeSet<&WebhookEndpointId> = input.held.iter().map(|held| &held.id).collect();
     lock_queues(tx, &ids)?;
@@ -90,26 +110,25 @@ fn still_ours(tx: &mut Tx, input: &TurnInput, result: &mut TurnResult) -> Result
         let scopes = standing.get(&(row.key_id.clone(), row.workspace_id)).copied().unwrap_or_default();
         (row.id.clone(), Own { queue, row, scopes })
     };
-    let mut ours: Ours = rows.into_iter().map(own).collect();
+    let mut ours = Ours(rows.into_iter().map(own).collect());
     for held in &input.held {
-        if ours.get(&held.id).is_none_or(|own| own.queue.epoch != held.epoch) {
-            ours.remove(&held.id);
+        if ours.0.get(&held.id).is_none_or(|own| own.queue.epoch != held.epoch) {
+            ours.0.remove(&held.id);
             result.dropped.push(held.id.clone());
         }
     }
     Ok(ours)
 }
 
-/// Goes on with an endpoint that is ours: health, switching off, loading, giving back.
+/// Goes on with an endpoint that is ours: health, switching off. Gives whether more of it may be sent or is on its way.
 fn go_on(
     tx: &mut Tx,
     catalogue: &Catalogue,
-    input: &TurnInput,
     held: &Held,
     own: &Own,
     result: &mut TurnResult,
-) -> Result<()> {
-    let (Own { queue, row, scopes }, now) = (own, tx.now());
+) -> Result<bool> {
+    let Own { row, scopes, .. } = own;
     if held.changed {
         diesel::update(webhook_queues::table.find(&held.id)).set(&held.health).execute(tx.connection())?;
     }
@@ -127,33 +146,51 @@ fn go_on(
     if lapsed {
         result.lapsed.push((row.workspace_id, held.id.clone()));
     }
-    if is_off && held.idle {
+    if is_off && held.in_hand.is_empty() {
         // What came back since it was switched off is not sent any more either.
         endpoints::skip_backlog(tx, row)?;
         result.dropped.push(held.id.clone());
-        return release(tx, &held.id, None);
+        release(tx, &held.id, None)?;
+        return Ok(false);
     }
-    let room = if input.stopping || is_off || lapsed { 0 } else { held.want };
-    let deliveries = load(tx, catalogue, queue, *scopes, room)?;
-    if deliveries.is_empty() && held.idle {
-        result.dropped.push(held.id.clone());
-        let due = next_due(tx, queue, [held.health.breaker_until, held.paced_until])?;
-        return release(tx, &held.id, due);
-    }
-    renew(tx, queue, now)?;
-    if !deliveries.is_empty() {
-        result.loaded.insert(held.id.clone(), deliveries);
+    Ok(true)
+}
+
+/// Loads more of endpoints that are ours, and gives back those that have nothing to do.
+fn load_held(
+    tx: &mut Tx,
+    catalogue: &Catalogue,
+    sources: Vec<(&Held, Source<'_>)>,
+    result: &mut TurnResult,
+) -> Result<()> {
+    let held: Vec<(&Held, &QueueRow)> = sources.iter().map(|(held, source)| (*held, source.queue)).collect();
+    let closed = |source: &Source<'_>| result.closed.contains(&source.queue.endpoint_id);
+    let open = sources.into_iter().map(|(_, source)| source).filter(|source| !closed(source));
+    result.loaded = load(tx, catalogue, open.collect())?;
+    for (held, queue) in held {
+        if held.in_hand.is_empty() && !result.loaded.contains_key(&held.id) {
+            result.dropped.push(held.id.clone());
+            recover(tx, queue, &[])?;
+            let due = next_due(tx, queue, [held.health.breaker_until, held.paced_until])?;
+            release(tx, &held.id, due)?;
+        } else {
+            renew(tx, queue, held, result.loaded.get(&held.id))?;
+        }
     }
     Ok(())
 }
 
 /// Holds on to a queue, written as rarely as the lease allows.
-fn renew(tx: &mut Tx, queue: &QueueRow, now: Timestamp) -> Result<()> {
+fn renew(tx: &mut Tx, queue: &QueueRow, held: &Held, loaded: Option<&Vec<LoadedDelivery>>) -> Result<()> {
+    let now = tx.now();
     let renew_at = queue.lease_until.map(|until| until.plus_seconds(-LEASE_SECONDS * 2 / 3));
     if renew_at.is_none_or(|at| at <= now) {
         diesel::update(webhook_queues::table.find(&queue.endpoint_id))
             .set(webhook_queues::lease_until.eq(now.plus_seconds(LEASE_SECONDS)))
             .execute(tx.connection())?;
+        let loaded = loaded.into_iter().flatten().map(|delivery| delivery.number);
+        let in_hand: Vec<i64> = held.in_hand.iter().copied().chain(loaded).collect();
+        recover(tx, queue, &in_hand)?;
     }
     Ok(())
 }
@@ -168,119 +205,121 @@ fn release(tx: &mut Tx, id: &WebhookEndpointId, due: Option<Timestamp>) -> Resul
 /// Takes up queues that are due and nobody's, those that have waited longest first, as far as their workspaces have not
 /// had their share.
 fn claim(tx: &mut Tx, catalogue: &Catalogue, input: &TurnInput, result: &mut TurnResult) -> Result<()> {
-    let now = tx.now();
     let mut in_hand = input.in_hand.clone();
     for delivery in result.loaded.values().flatten() {
         *in_hand.entry(delivery.workspace_id).or_default() += 1;
     }
     let room = LOADED.saturating_sub(in_hand.values().sum());
     let limit = CLAIM.min(room / ABREAST);
-    let sated = in_hand.iter().filter(|(_, count)| **count >= WORKSPACE_LOADED).map(|(id, _)| *id);
-    let sated: Vec<WorkspaceId> = sated.collect();
-    result.contended = limit == 0 || !sated.is_empty();
-    if limit == 0 {
-        return Ok(());
-    }
-    let mut due = webhook_queues::table
-        .filter(webhook_queues::due_at.le(now))
-        .filter(webhook_queues::lease_until.is_null().or(webhook_queues::lease_until.le(now)))
-        .order(webhook_queues::due_at)
-        .limit(i64::try_from(limit).unwrap_or(1))
-        .select(QueueRow::as_select())
-        .into_boxed();
-    if !sated.is_empty() {
-        due = due.filter(webhook_queues::workspace_id.ne_all(sated));
-    }
-    let queues: Vec<QueueRow> = due.load(tx.connection())?;
-    for queue in queues {
+    let fits = |in_hand: usize| in_hand + ABREAST <= WORKSPACE_LOADED;
+    let sated: Vec<WorkspaceId> =
+        in_hand.iter().filter(|(_, count)| !fits(**count)).map(|(id, _)| *id).collect();
+    let mut is_full = limit == 0 || !sated.is_empty();
+    let mut queues = if limit == 0 { Vec::new() } else { lock_due(tx, &sated, limit)? };
+    is_full |= queues.len() >= limit;
+    queues.retain(|queue| {
         let of_workspace = in_hand.entry(queue.workspace_id).or_default();
-        let room = WORKSPACE_LOADED.saturating_sub(*of_workspace);
-        if room == 0 {
-            result.contended = true;
-        } else if lock_free(tx, &queue, now)? {
-            *of_workspace += claim_one(tx, catalogue, &queue, room, result)?;
-        }
+        let claimed = fits(*of_workspace);
+        is_full |= !claimed;
+        *of_workspace += ABREAST;
+        claimed
+    });
+    if !queues.is_empty() {
+        take_leases(tx, &mut queues)?;
+        claim_all(tx, catalogue, queues, result)?;
     }
-    result.contended |= result.claimed.len() >= limit;
+    result.contended = is_full && any_due(tx)?;
     Ok(())
 }
 
-/// Takes the queue's lease, unless somebody was faster.
-fn lock_free(tx: &mut Tx, queue: &QueueRow, now: Timestamp) -> Result<bool> {
+/// Queues that are due and nobody's, locked. Those that somebody else has locked are passed.
+fn lock_due(tx: &mut Tx, sated: &[WorkspaceId], limit: usize) -> Result<Vec<QueueRow>> {
     tx.expect_lock_order(LockLevel::WebhookQueues, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        let locked: Option<i64> = webhook_queues::table
-            .find(&queue.endpoint_id)
-            .filter(webhook_queues::epoch.eq(queue.epoch))
-            .select(webhook_queues::epoch)
-            .for_update()
-            .skip_locked()
-            .get_result(connection)
-            .optional()?;
-        if locked.is_none() {
-            return Ok(false);
+    let now = tx.now();
+    let due = webhook_queues::table
+        .filter(webhook_queues::due_at.le(now))
+        .filter(webhook_queues::lease_until.is_null().or(webhook_queues::lease_until.le(now)))
+        .filter(webhook_queues::workspace_id.ne_all(sated))
+        .order(webhook_queues::due_at)
+        .limit(i64::try_from(limit).unwrap_or(1));
+    Ok(match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            due.select(QueueRow::as_select()).for_update().skip_locked().load(connection)?
         }
-    }
-    let taken = diesel::update(
-        webhook_queues::table.find(&queue.endpoint_id).filter(webhook_queues::epoch.eq(queue.epoch)),
+        AnyConnection::Sqlite(connection) => due.select(QueueRow::as_select()).load(connection)?,
+    })
+}
+
+/// Whether a queue is due and nobody's.
+fn any_due(tx: &mut Tx) -> Result<bool> {
+    let now = tx.now();
+    let due = webhook_queues::table
+        .filter(webhook_queues::due_at.le(now))
+        .filter(webhook_queues::lease_until.is_null().or(webhook_queues::lease_until.le(now)));
+    Ok(diesel::select(diesel::dsl::exists(due)).get_result(tx.connection())?)
+}
+
+/// Takes the leases of queues that are locked.
+fn take_leases(tx: &mut Tx, queues: &mut [QueueRow]) -> Result<()> {
+    let (now, ids) = (tx.now(), column(queues, |queue| queue.endpoint_id.clone()));
+    each!(tx.connection(), |connection| diesel::update(
+        webhook_queues::table.filter(webhook_queues::endpoint_id.eq_any(ids))
     )
     .set((
-        webhook_queues::epoch.eq(queue.epoch + 1),
+        webhook_queues::epoch.eq(webhook_queues::epoch + 1),
         webhook_queues::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
     ))
-    .execute(tx.connection())?;
-    Ok(taken == 1)
+    .execute(connection))?;
+    for queue in queues {
+        queue.epoch += 1;
+    }
+    Ok(())
 }
 
-/// Takes up a queue that is ours now, with at most `room` deliveries; says how many those are.
-fn claim_one(
+/// Takes up queues that are ours now.
+fn claim_all(
     tx: &mut Tx,
     catalogue: &Catalogue,
-    queue: &QueueRow,
-    room: usize,
+    queues: Vec<QueueRow>,
     result: &mut TurnResult,
-) -> Result<usize> {
+) -> Result<()> {
     let now = tx.now();
-    let row: EndpointRow = webhook_endpoints::table.find(&queue.endpoint_id).get_result(tx.connection())?;
-    if queue.lease_until.is_some() {
-        take_over(tx, queue)?;
+    let ids = column(&queues, |queue| &queue.endpoint_id);
+    let rows: Vec<EndpointRow> =
+        webhook_endpoints::table.filter(webhook_endpoints::id.eq_any(ids)).load(tx.connection())?;
+    let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let standing = auth::keys::standing(tx, rows.values().map(|row| (&row.key_id, row.workspace_id)))?;
+    let mut sources = Vec::with_capacity(queues.len());
+    for queue in &queues {
+        let Some(row) = rows.get(&queue.endpoint_id) else { continue };
+        if queue.lease_until.is_some() {
+            recover(tx, queue, &[])?;
+        }
+        if !row.is_enabled() {
+            // Added while it was switched off, or on its way when a worker vanished.
+            endpoints::skip_backlog(tx, row)?;
+            release(tx, &queue.endpoint_id, None)?;
+            continue;
+        }
+        let scopes = standing.get(&(row.key_id.clone(), row.workspace_id)).copied().unwrap_or_default();
+        let stands = closing::stands(catalogue, &row.enabled_events()?, scopes);
+        if !stands {
+            result.lapsed.push((row.workspace_id, row.id.clone()));
+        }
+        let want = pace_limit(row.rate_limit_per_second, queue.health.abreast(now));
+        sources.push(Source { queue, scopes, limit: if stands { want } else { 0 } });
     }
-    if !row.is_enabled() {
-        // Added while it was switched off, or on its way when a worker vanished.
-        endpoints::skip_backlog(tx, &row)?;
-        release(tx, &queue.endpoint_id, None)?;
-        return Ok(0);
+    let enabled = column(&sources, |source| source.queue);
+    let mut loaded = load(tx, catalogue, sources)?;
+    for queue in enabled {
+        let claimed = loaded.remove(&queue.endpoint_id).zip(rows.remove(&queue.endpoint_id));
+        let Some((deliveries, endpoint)) = claimed else {
+            let due = next_due(tx, queue, [queue.health.breaker_until, None])?;
+            release(tx, &queue.endpoint_id, due)?;
+            continue;
+        };
+        let (epoch, health) = (queue.epoch, queue.health.clone());
+        result.claimed.push(Claimed { endpoint, epoch, health, deliveries });
     }
-    let scopes = auth::keys::standing_scopes(tx, &row.key_id, row.workspace_id)?;
-    let stands = closing::stands(catalogue, &row.enabled_events()?, scopes);
-    if !stands {
-        result.lapsed.push((row.workspace_id, row.id.clone()));
-    }
-    let health = queue.health.clone();
-    let most = if stands { room } else { 0 };
-    let want = pace_limit(row.rate_limit_per_second, health.abreast(now)).min(most);
-    let deliveries = load(tx, catalogue, queue, scopes, want)?;
-    if deliveries.is_empty() {
-        let due = next_due(tx, queue, [health.breaker_until, None])?;
-        release(tx, &queue.endpoint_id, due)?;
-        return Ok(0);
-    }
-    let loaded = deliveries.len();
-    result.claimed.push(Claimed { endpoint: row, epoch: queue.epoch + 1, health, deliveries });
-    Ok(loaded)
-}
-
-/// Makes due again what was on its way when the worker before vanished. It may have arrived: at least once.
-fn take_over(tx: &mut Tx, queue: &QueueRow) -> Result<()> {
-    let now = tx.now();
-    // The word stands in the statement, so that the index of what is on its way serves it.
-    let in_flight = diesel::dsl::sql::<diesel::sql_types::Bool>("status = 'delivering'");
-    each!(tx.connection(), |connection| diesel::update(
-        webhook_deliveries::table
-            .filter(webhook_deliveries::endpoint_id.eq(&queue.endpoint_id))
-            .filter(in_flight)
-    )
-    .set((webhook_deliveries::status.eq(Status::Pending), webhook_deliveries::due_at.eq(now)))
-    .execute(connection))?;
     Ok(())
 }
