@@ -14,6 +14,7 @@ pub mod logs;
 mod metrics;
 mod migrations;
 mod one_row;
+mod outbox;
 mod pages;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;

@@ -2,12 +2,13 @@
 
 use crate::lock_order::{LockLevel, LockMode, LockOrder};
 use crate::logs::Changes;
-use crate::schema::{events, jobs};
+use crate::outbox::{EventRow, Origin, Outbox};
+use crate::schema::jobs;
 use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{ActorType, Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
+use model::{Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -93,6 +94,7 @@ pub struct Tx {
     after_commit: Vec<AfterCommit>,
     locks: LockOrder,
     log_changes: Changes,
+    outbox: Outbox,
 }
 
 impl Deref for Tx {
@@ -108,27 +110,6 @@ impl DerefMut for Tx {
     }
 }
 
-// `NULL` is written as such, so that diesel can keep the statement.
-#[derive(Insertable)]
-#[diesel(table_name = events, treat_none_as_default_value = false)]
-struct EventRow<'a> {
-    id: EventId,
-    workspace_id: WorkspaceId,
-    kind: &'a str,
-    livemode: bool,
-    data: &'a JsonText,
-    request_id: Option<&'a str>,
-    created_at: Timestamp,
-    contact_id: Option<i64>,
-    key_id: Option<&'a str>,
-    idempotency_key: Option<&'a str>,
-    /// `NULL` where it is the key.
-    actor: Option<&'a JsonText>,
-    root_event_id: Option<&'a str>,
-    depth: i64,
-    traceparent: Option<String>,
-}
-
 #[derive(Insertable)]
 #[diesel(table_name = jobs)]
 struct JobRow<'a> {
@@ -142,36 +123,27 @@ struct JobRow<'a> {
     created_at: Timestamp,
 }
 
-/// The actor, unless it is the key of the request, whose id stands beside it.
-fn other_actor(cause: &Cause) -> Option<&JsonText> {
-    let key = cause.request.as_ref().map(|request| Cause::actor(ActorType::ApiKey, &request.key_id).actor);
-    (key.as_ref() != Some(&cause.actor)).then_some(&cause.actor)
-}
-
-/// An event as it is written.
-struct Emitted<'a> {
-    kind: &'a str,
-    livemode: bool,
-    data: JsonText,
-    contact_id: Option<i64>,
-}
-
 impl Tx {
     pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
-        let (after_commit, locks, log_changes) = Default::default();
-        Self { read, random, events, after_commit, locks, log_changes }
+        let (after_commit, locks, log_changes, outbox) = Default::default();
+        Self { read, random, events, after_commit, locks, log_changes, outbox }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
     pub(crate) fn take_after_commit(&mut self) -> Vec<AfterCommit> {
         self.locks = LockOrder::default();
         self.log_changes = Changes::default();
+        self.outbox = Outbox::default();
         std::mem::take(&mut self.after_commit)
     }
 
-    /// Does the work of a transaction, and at last writes what it changed of the sizes of logs.
+    /// Does the work of a transaction, then writes its events, and at last what it changed of the sizes of logs.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let value = work(self)?;
+        if std::mem::take(&mut self.outbox).write(self.connection())? {
+            let events = self.events.clone();
+            self.after_commit(move || events.emitted.notify_one());
+        }
         std::mem::take(&mut self.log_changes).write(self.connection())?;
         Ok(value)
     }
@@ -191,11 +163,11 @@ impl Tx {
     }
 
     /// Records an event with the change that caused it, and wakes whoever waits for [`crate::Db::emitted`] once it is
-    /// durable. Its place in the log is given then, in the order of commits. `livemode` says whether the effects were
-    /// real: `false` for whatever a test key's run caused.
+    /// durable. It is written at the end of the transaction, and its place in the log is given after the commit, in the
+    /// order of commits. `livemode` says whether the effects were real: `false` for whatever a test key's run caused.
     ///
     /// # Errors
-    /// When the database fails.
+    /// When its data cannot be JSON.
     pub fn emit(
         &mut self,
         workspace: WorkspaceId,
@@ -203,37 +175,24 @@ impl Tx {
         livemode: bool,
         event: &impl Event,
     ) -> Result<EventId> {
-        let (kind, data, contact_id) = (event.meta().name, event.data()?, event.contact_id());
-        self.insert_event(workspace, cause, Emitted { kind, livemode, data, contact_id })
+        let now = self.now();
+        Ok(self.publish(EventRow {
+            id: EventId::new(now, &*self.random),
+            workspace_id: workspace,
+            kind: event.meta().name,
+            livemode,
+            data: event.data()?,
+            created_at: now,
+            contact_id: event.contact_id(),
+            origin: Origin::of(cause),
+        }))
     }
 
-    fn insert_event(&mut self, workspace: WorkspaceId, cause: &Cause, event: Emitted<'_>) -> Result<EventId> {
-        self.events.observe(event.kind, &event.data);
-        let now = self.now();
-        let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref());
-        let id = EventId::new(now, &*self.random);
-        let row = EventRow {
-            id: id.clone(),
-            workspace_id: workspace,
-            kind: event.kind,
-            livemode: event.livemode,
-            data: &event.data,
-            request_id: request.map(|request| request.id.as_str()),
-            created_at: now,
-            contact_id: event.contact_id,
-            key_id: request.map(|request| request.key_id.as_str()),
-            idempotency_key: request.and_then(|request| request.idempotency_key.as_deref()),
-            actor: other_actor(cause),
-            root_event_id: chain.map(|chain| chain.root.as_str()),
-            depth: chain.map_or(0, |chain| i64::from(chain.depth)),
-            traceparent: request.and_then(|request| request.trace.as_ref()).map(model::Trace::parent),
-        };
-        each!(self.connection(), |connection| diesel::insert_into(events::table)
-            .values(row)
-            .execute(connection))?;
-        let events = self.events.clone();
-        self.after_commit(move || events.emitted.notify_one());
-        Ok(id)
+    fn publish(&mut self, row: EventRow) -> EventId {
+        self.events.observe(row.kind, &row.data);
+        let id = row.id.clone();
+        self.outbox.push(row);
+        id
     }
 
     /// Asks for background work at `run_at`: on behalf of a workspace, whose jobs then leave room for those of others,
@@ -290,7 +249,7 @@ impl Tx {
     /// What `work` fails with, or the database.
     pub fn savepoint<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
-        let (hooks, locks) = (self.after_commit.len(), self.locks.len());
+        let (hooks, locks, events) = (self.after_commit.len(), self.locks.len(), self.outbox.len());
         let log_changes = self.log_changes.clone();
         each!(self.connection(), |connection| Manager::begin_transaction(connection))?;
         // A panic passes through, but not past an open savepoint: the end of the transaction would end only that.
@@ -299,6 +258,7 @@ impl Tx {
             each!(self.connection(), |connection| Manager::commit_transaction(connection))?;
         } else {
             self.after_commit.truncate(hooks);
+            self.outbox.truncate(events);
             self.locks.release_to(locks);
             self.log_changes = log_changes;
             each!(self.connection(), |connection| Manager::rollback_transaction(connection))?;

@@ -10,7 +10,7 @@ use records::rows;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
 use records::rows::{Editor, ItemChange};
-use records::shape::{self, Shapes};
+use records::shape::Shapes;
 use store::{Read, Tx};
 
 /// Create an item
@@ -47,12 +47,9 @@ pub fn get_item(
     wanted: print::Selection,
     shapes: State<Shapes>,
 ) -> Result<ItemAnswer> {
-    let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let row = if query.trashed {
-        rows::find(read, &shape, item_id)?.ok_or_else(|| Error::not_found("item"))?
-    } else {
-        rows::live(read, &shape, item_id)?
-    };
+    let (shape, row) = rows::find_with_shape(read, &shapes.0, caller.workspace_id(), collection_id, item_id)?;
+    let row = row.filter(|row| query.trashed || row.trashed_at.is_none());
+    let row = row.ok_or_else(|| Error::not_found("item"))?;
     let mut text = String::with_capacity(row.data.as_str().len() + 512);
     wanted.printer(read, &shapes.0, &shape, None, &[&row])?.print(&row, &mut text)?;
     Ok(With::etag(row.version, RawJson::new(text)))

@@ -4,6 +4,7 @@ mod size;
 mod stored;
 
 pub use size::{BoundedActivity, delete};
+pub(crate) use stored::{short_actor, short_changes, short_source};
 
 use crate::schema::item_activity;
 use crate::{Author, Source};
@@ -90,9 +91,9 @@ pub fn record(
         collection_id: collection,
         item_id: item,
         action,
-        changed: stored::short_changes(changed),
-        actor: stored::short_actor(&author.cause.actor),
-        source: stored::short_source(&author.source),
+        changed: short_changes(changed),
+        actor: short_actor(&author.cause.actor),
+        source: short_source(&author.source),
         operation_id: author.operation.as_deref(),
         created_at: tx.now(),
     };

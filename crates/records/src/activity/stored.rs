@@ -15,13 +15,13 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
 }
 
 /// The id of an API key, or the JSON of another actor.
-pub(super) fn short_actor(actor: &JsonText) -> &str {
+pub(crate) fn short_actor(actor: &JsonText) -> &str {
     let actor = actor.as_str();
     between(actor, r#"{"type":"api_key","id":""#, r#""}"#).unwrap_or(actor)
 }
 
 /// The id of a request, or the JSON of another source.
-pub(super) fn short_source(source: &JsonText) -> &str {
+pub(crate) fn short_source(source: &JsonText) -> &str {
     let source = source.as_str();
     between(source, r#"{"request_id":""#, r#""}"#).unwrap_or(source)
 }
@@ -41,7 +41,7 @@ pub(super) fn source(stored: String) -> Result<Source> {
 }
 
 /// `[[name, old, new], …]`.
-pub(super) fn short_changes(changed: &Changes) -> JsonText {
+pub(crate) fn short_changes(changed: &Changes) -> JsonText {
     let parts = |(name, entry): (&'_ String, &'_ Value)| -> Option<(String, Value, Value)> {
         let entry = entry.as_object().filter(|entry| entry.len() == 2)?;
         Some((name.clone(), entry.get("old")?.clone(), entry.get("new")?.clone()))

@@ -9,11 +9,11 @@ pub use self::model::BulkSummary;
 pub use self::model::{BulkMode, BulkReport, BulkStatus};
 pub use upsert::upsert;
 
-use self::outcome::{Done, each_row};
+use self::outcome::{Done, each_row, together};
 use crate::links::{self, LockSet};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::{Draft, Written};
-use crate::rows::{self, Editor, ItemChange};
+use crate::rows::{self, Editor, ItemChange, ItemRow};
 use crate::shape::{IndexKind, Shapes};
 use ::model::{Error, ItemId, Patch, Result};
 use fields::Data;
@@ -54,10 +54,17 @@ pub fn create(
         }
         Ok(locks)
     })?;
-    each_row(tx, editor, bulk_mode, rows, |tx, _, row| {
-        let data = merge(row)?;
-        let draft = Draft { data, external_key: row.external_key.map(str::to_owned), position: None };
-        Ok((BulkStatus::Created, editor.writer().insert(tx, draft)?.id))
+    let draft = |row: &Row<'_>| {
+        let external_key = row.external_key.map(str::to_owned);
+        Ok(Draft { data: merge(row)?, external_key, position: None })
+    };
+    let created = |row: ItemRow| (BulkStatus::Created, row.id);
+    let all = |tx: &mut Tx| {
+        let drafts = rows.iter().map(draft).collect::<Result<Vec<_>>>()?;
+        Ok(editor.writer().insert_all(tx, drafts)?.into_iter().map(created).collect())
+    };
+    together(tx, editor, bulk_mode, rows, all, |tx, _, row| {
+        Ok(created(editor.writer().insert(tx, draft(row)?)?))
     })
 }
 

@@ -22,11 +22,22 @@ pub(super) fn each_row<R>(
     rows: &[R],
     work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
+    let all = |tx: &mut Tx| rows.iter().enumerate().map(|(index, row)| work(tx, index, row)).collect();
+    together(tx, editor, mode, rows, all, &work)
+}
+
+/// Does `rows` by `all`, which ends at the first mistake. Where there is one, each is done by `work` instead, as by
+/// [`each_row`].
+pub(super) fn together<R>(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    mode: BulkMode,
+    rows: &[R],
+    all: impl FnOnce(&mut Tx) -> Result<Vec<Done>>,
+    work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
+) -> Result<BulkReport> {
     // A savepoint for each row costs SQLite more than the row. Most requests have no mistake and do without.
-    let all_at_once = tx.savepoint(|tx| {
-        rows.iter().enumerate().map(|(index, row)| work(tx, index, row)).collect::<Result<Vec<Done>>>()
-    });
-    match all_at_once {
+    match tx.savepoint(all) {
         Ok(done) => {
             let mut outcomes = Outcomes::default();
             done.into_iter().enumerate().for_each(|(index, done)| outcomes.done(index, done));

@@ -25,18 +25,33 @@ use fields::ComputedErrors;
 use fields::Data;
 use fields::computed;
 use fields::{Field, FieldType};
-use model::{JsonText, Result};
+use model::{Error, JsonText, Result};
 use store::{Tx, each};
 
-/// Gives a new item its numbers.
+/// Gives new items their numbers, in order.
 ///
 /// # Errors
 /// The database's.
-pub fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
-    for field in shape.fields.iter().filter(|field| field.kind == FieldType::AutoNumber) {
-        data.remove(&field.key);
+pub fn number<'a>(
+    tx: &mut Tx,
+    shape: &Shape,
+    items: impl ExactSizeIterator<Item = &'a mut Data>,
+) -> Result<()> {
+    let fields: Vec<&Field> = numbered(shape).collect();
+    if fields.is_empty() {
+        return Ok(());
     }
-    number_missing(tx, shape, data)
+    let mut items: Vec<&mut Data> = items.collect();
+    let many = i64::try_from(items.len()).map_err(Error::internal)?;
+    for field in fields {
+        let first = take_numbers(tx, field, many)?;
+        for (number, data) in (first..).zip(&mut items) {
+            // Whatever it had is not in its place among the fields.
+            data.remove(&field.key);
+            data.insert(field.key.clone(), number.into());
+        }
+    }
+    Ok(())
 }
 
 /// Gives an item the numbers that it does not have yet.
@@ -44,18 +59,28 @@ pub fn number(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
 /// # Errors
 /// The database's.
 pub(crate) fn number_missing(tx: &mut Tx, shape: &Shape, data: &mut Data) -> Result<()> {
-    let missing = |field: &&Field| field.kind == FieldType::AutoNumber && !data.contains_key(&field.key);
-    let missing: Vec<&Field> = shape.fields.iter().filter(missing).collect();
-    for field in missing {
-        let taken = store::Cached(
-            diesel::update(collection_fields::table.find(field.id))
-                .set(collection_fields::next_number.eq(collection_fields::next_number + 1))
-                .returning(collection_fields::next_number),
-        );
-        let next: i64 = each!(tx.connection(), |connection| taken.get_result(connection))?;
-        data.insert(field.key.clone(), (next - 1).into());
+    for field in numbered(shape) {
+        if !data.contains_key(&field.key) {
+            let number = take_numbers(tx, field, 1)?;
+            data.insert(field.key.clone(), number.into());
+        }
     }
     Ok(())
+}
+
+fn numbered(shape: &Shape) -> impl Iterator<Item = &Field> {
+    shape.fields.iter().filter(|field| field.kind == FieldType::AutoNumber)
+}
+
+/// Takes the next numbers of a field, which nobody else gets unless the transaction fails; gives the first.
+fn take_numbers(tx: &mut Tx, field: &Field, many: i64) -> Result<i64> {
+    let taken = store::Cached(
+        diesel::update(collection_fields::table.find(field.id))
+            .set(collection_fields::next_number.eq(collection_fields::next_number + many))
+            .returning(collection_fields::next_number),
+    );
+    let next: i64 = each!(tx.connection(), |connection| taken.get_result(connection))?;
+    Ok(next - many)
 }
 
 /// The form in which a row holds them.

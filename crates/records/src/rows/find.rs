@@ -2,12 +2,13 @@
 
 use super::row::ItemRow;
 use crate::print::Printer;
-use crate::schema::items;
-use crate::shape::Shape;
+use crate::schema::{collections, items};
+use crate::shape::{self, Shape, Shapes, Stamp};
 use diesel::prelude::*;
-use model::{Code, Error, ItemId, Result};
+use model::{Code, CollectionId, Error, ItemId, Result, WorkspaceId};
 use operation::ExpectedVersion;
 use serde_json::json;
+use std::sync::Arc;
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
 /// A live item of the collection.
@@ -33,6 +34,33 @@ pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow
         .select(ItemRow::as_select())
         .get_result(connection));
     Ok(found.optional()?)
+}
+
+/// An item with the shape of its collection, by one query: each is a round trip to PostgreSQL.
+///
+/// # Errors
+/// `not_found` for the collection.
+pub fn find_with_shape(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    id: ItemId,
+) -> Result<(Arc<Shape>, Option<ItemRow>)> {
+    let of_the_collection = items::id
+        .eq(id)
+        .and(items::workspace_id.eq(collections::workspace_id))
+        .and(items::collection_id.eq(collections::id));
+    let found: Option<(Stamp, Option<ItemRow>)> = each!(read.connection(), |connection| collections::table
+        .left_join(items::table.on(of_the_collection))
+        .filter(collections::id.eq(collection))
+        .filter(collections::workspace_id.eq(workspace))
+        .filter(collections::trashed_at.is_null())
+        .select((Stamp::as_select(), Option::<ItemRow>::as_select()))
+        .get_result(connection)
+        .optional())?;
+    let (stamp, row) = found.ok_or_else(|| Error::not_found("collection"))?;
+    Ok((shape::stamped(read, shapes, workspace, collection, stamp)?, row))
 }
 
 /// A live item that nobody else changes until the transaction ends.

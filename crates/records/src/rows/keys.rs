@@ -165,7 +165,8 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
     Ok(found.optional()?)
 }
 
-fn duplicate(shape: &Shape, index: &Index, holder: Option<ItemId>) -> Error {
+/// The refusal of a value that another item has.
+pub(super) fn duplicate(shape: &Shape, index: &Index, holder: Option<ItemId>) -> Error {
     let names: Vec<&str> = index.parts.iter().filter_map(|part| part.subject.name(shape)).collect();
     let param = shape.param(names.first().copied().unwrap_or_default());
     let (noun, names_text) = (shape.kind.noun, names.join("`, `"));

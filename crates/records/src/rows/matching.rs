@@ -225,6 +225,14 @@ impl Matcher {
         }
     }
 
+    /// What a row says of its item as one text, the same for rows that are for the same item.
+    pub fn spelling(&self, shape: &Shape, wanted: &MatchKey) -> Option<String> {
+        match wanted {
+            MatchKey::Key(key) => Some(key.clone()),
+            MatchKey::Values(data) => spelled(shape, &self.fields, data),
+        }
+    }
+
     /// Tells it of an item that was created since.
     ///
     /// # Errors

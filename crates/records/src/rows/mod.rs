@@ -1,6 +1,7 @@
 //! Rows of records: reading, locking and writing them.
 
 mod change;
+mod create;
 mod editor;
 mod find;
 mod keys;
@@ -11,13 +12,14 @@ pub mod purge;
 mod removal;
 mod reshape;
 mod row;
+mod stored_together;
 pub mod values;
 pub mod write;
 
 pub use change::ItemChange;
 pub use editor::Editor;
 pub(crate) use find::holder_of_key;
-pub use find::{expect_version, find, find_locked, live, lock, locked, refuse_locked};
+pub use find::{expect_version, find, find_locked, find_with_shape, live, lock, locked, refuse_locked};
 pub(crate) use keys::index_keys;
 pub use keys::{digest, holder, reindex};
 pub use row::ItemRow;

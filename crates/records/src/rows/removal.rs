@@ -119,7 +119,7 @@ impl Writer<'_> {
         let now = tx.now();
         let mut data = draft.data;
         let references = links::take_references(tx, self, None, &mut data)?;
-        compute::number(tx, self.shape, &mut data)?;
+        compute::number(tx, self.shape, std::iter::once(&mut data))?;
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
         let mut errors = ComputedErrors::new();
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;

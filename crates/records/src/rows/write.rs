@@ -1,5 +1,6 @@
-//! Writing items. Every change of an item goes through here: its row, its keys, its terms, its activity entry and its
-//! event are one transaction, and a change that changes nothing leaves no trace.
+//! Writing items. Every change of an item goes through the writer: its row, its keys, its terms, its activity entry and
+//! its event are one transaction, and a change that changes nothing leaves no trace. Creating them is in
+//! [`create`](super::create).
 
 use super::find::{find, holder_of_key, live, lock, refuse_locked};
 use super::keys::{self};
@@ -11,16 +12,13 @@ use crate::compute::Extent;
 use crate::schema::items;
 use crate::shape::{RecordChange, Shape, Shapes};
 use crate::{compute, links, search};
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
-use fields::ComputedErrors;
 use fields::Data;
 use fields::FieldType;
 use fields::computed;
 use model::{Code, CollectionId, Error, ItemId, JsonText, Result, Timestamp};
 use serde_json::Value;
-use store::{AnyConnection, CachedChange, Tx, each};
+use store::{CachedChange, Tx, each};
 
 /// The most bytes of an item's values as JSON.
 const MOST_DATA: usize = 256 * 1024;
@@ -56,58 +54,6 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Creates an item.
-    ///
-    /// # Errors
-    /// `duplicate_value`, `validation_error`, or the database's.
-    pub fn insert(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
-        let now = tx.now();
-        let mut data = draft.data;
-        // Items are held before anything is written, and that includes the next number.
-        let references = links::take_references(tx, self, None, &mut data)?;
-        compute::number(tx, self.shape, &mut data)?;
-        values::stamp(self.shape, &mut data, now, now, &self.author.cause.actor);
-        let mut errors = ComputedErrors::new();
-        compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;
-        let mut row = ItemRow {
-            // The database gives it one.
-            id: ItemId(0),
-            workspace_id: self.author.workspace,
-            collection_id: self.shape.collection,
-            title: values::title(self.shape, &data),
-            data: sized(&data)?,
-            more: None,
-            computed_errors: compute::stored(&errors),
-            position: draft.position,
-            external_key: draft.external_key,
-            comment_count: 0,
-            locked_by: None,
-            locked_at: None,
-            version: 1,
-            created_by: self.author.cause.actor.clone(),
-            updated_by: self.author.cause.actor.clone(),
-            created_at: now,
-            updated_at: now,
-            trashed_at: None,
-        };
-        row.id = insert(tx, self.shape, &row)?;
-        let others = links::point(tx, self, &row, references)?;
-        if others.is_some() {
-            // The other ends may decide what rollups of this item hold.
-            row = self.refresh(tx, row, Extent::Bounded)?;
-            data = row.values()?;
-        }
-        let record = row.record(&data);
-        keys::reindex(tx, self.shape, None, Some(record))?;
-        search::reindex(tx, self.shape, None, Some(record))?;
-        let changed = data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect();
-        self.publish(tx, &row, Action::Created, &changed)?;
-        if self.renew_all(tx, others.unwrap_or_default(), Action::Updated)? {
-            row = live(tx, self.shape, row.id)?;
-        }
-        Ok(row)
-    }
-
     /// Changes a live, locked item.
     ///
     /// # Errors
@@ -313,53 +259,25 @@ impl Writer<'_> {
     /// The database's.
     pub fn publish(&self, tx: &mut Tx, row: &ItemRow, action: Action, changed: &Changes) -> Result<()> {
         activity::record(tx, self.author, row.collection_id, Some(row.id), action, changed)?;
+        self.announce(tx, row, action, changed)
+    }
+
+    /// Emits the event of a change.
+    ///
+    /// # Errors
+    /// When its data cannot be JSON.
+    pub(super) fn announce(
+        &self,
+        tx: &mut Tx,
+        row: &ItemRow,
+        action: Action,
+        changed: &Changes,
+    ) -> Result<()> {
         if !self.author.emits {
             return Ok(());
         }
         let change = RecordChange { shape: self.shape, row, action, changed };
         (self.shape.kind.publish)(tx, self.author, &change)
-    }
-}
-
-/// Stores a new row and gives its id.
-///
-/// # Errors
-/// `duplicate_value` where another live item has its external key.
-fn insert(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Result<ItemId> {
-    let statement = diesel::insert_into(items::table).values((
-        items::workspace_id.eq(row.workspace_id),
-        items::collection_id.eq(row.collection_id),
-        items::data.eq(&row.data),
-        items::title.eq(&row.title),
-        items::computed_errors.eq(&row.computed_errors),
-        items::position.eq(&row.position),
-        items::external_key.eq(&row.external_key),
-        items::comment_count.eq(row.comment_count),
-        items::version.eq(row.version),
-        items::created_by.eq(&row.created_by),
-        items::updated_by.eq(&row.updated_by),
-        items::created_at.eq(row.created_at),
-        items::updated_at.eq(row.updated_at),
-    ));
-    let id = match tx.connection() {
-        // With `RETURNING` SQLite journals the one statement, for which full-text search has to write out what it
-        // gathers from many. The plain one diesel knows by its type.
-        AnyConnection::Sqlite(connection) => {
-            let inserted = match row.external_key {
-                None => statement.execute(connection)?,
-                Some(_) => statement.on_conflict_do_nothing().execute(connection)?,
-            };
-            let id = diesel::select(sql::<BigInt>("last_insert_rowid()"));
-            if inserted == 1 { Some(id.get_result(connection)?) } else { None }
-        }
-        AnyConnection::Postgres(connection) => {
-            let statement = statement.on_conflict_do_nothing().returning(items::id);
-            statement.get_result(connection).optional()?
-        }
-    };
-    match (id, row.external_key.as_deref()) {
-        (Some(id), _) => Ok(id),
-        (None, key) => Err(taken_key(shape, holder_of_key(tx, shape, key.unwrap_or_default())?)),
     }
 }
 
@@ -422,6 +340,6 @@ pub(crate) fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Resul
     }
 }
 
-fn taken_key(shape: &Shape, holder: Option<ItemId>) -> Error {
+pub(super) fn taken_key(shape: &Shape, holder: Option<ItemId>) -> Error {
     Error::duplicate("external_key", format!("Another {} has this external key.", shape.kind.noun), holder)
 }

@@ -17,6 +17,11 @@ pub fn texts<'a>(shape: &'a Shape, record: Record<'a>) -> Vec<&'a str> {
     searchable(shape).flat_map(|field| field_texts(field, record)).collect()
 }
 
+/// The terms by which search finds an item; `None` for one that has none.
+pub(crate) fn terms(shape: &Shape, record: Record<'_>) -> Option<Terms> {
+    Some(Terms::of(shape.collection, &texts(shape, record))).filter(|terms| !terms.is_empty())
+}
+
 /// Makes search right after an item changed from `old` to `new`; `None` is an item that is not there or in the trash.
 ///
 /// # Errors
@@ -48,6 +53,5 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
 /// When the database fails.
 pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, record: Record<'_>) -> Result<()> {
     table::delete(tx, ItemId(record.id()))?;
-    let terms = Terms::of(shape.collection, &texts(shape, record));
-    if terms.is_empty() { Ok(()) } else { table::insert(tx, ItemId(record.id()), &terms) }
+    terms(shape, record).map_or(Ok(()), |terms| table::insert(tx, ItemId(record.id()), &terms))
 }

@@ -4,7 +4,7 @@ use super::Terms;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use model::{ItemId, Result};
-use store::{AnyConnection, Tx};
+use store::{AnyConnection, CachedChange, Tx};
 
 /// The FTS5 table, as far as diesel must know it for statements that are prepared once.
 mod fts5 {
@@ -19,16 +19,19 @@ use fts5::item_search;
 
 pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
     match tx.connection() {
-        AnyConnection::Sqlite(connection) => diesel::insert_into(item_search::table)
-            .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms.fts5())))
-            .execute(connection)?,
-        AnyConnection::Postgres(connection) => {
-            diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
-                .bind::<BigInt, _>(item.0)
-                .bind::<Text, _>(terms.tsvector())
-                .execute(connection)?
+        AnyConnection::Sqlite(connection) => {
+            diesel::insert_into(item_search::table)
+                .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms.fts5())))
+                .execute(connection)?;
         }
-    };
+        AnyConnection::Postgres(connection) => {
+            let insert =
+                diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
+                    .bind::<BigInt, _>(item.0)
+                    .bind::<Text, _>(terms.tsvector());
+            CachedChange(insert).run(connection)?;
+        }
+    }
     Ok(())
 }
 
@@ -39,13 +42,12 @@ pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
 pub fn delete(tx: &mut Tx, item: ItemId) -> Result<()> {
     match tx.connection() {
         AnyConnection::Sqlite(connection) => {
-            diesel::delete(item_search::table.find(item.0)).execute(connection)?
+            diesel::delete(item_search::table.find(item.0)).execute(connection)?;
         }
         AnyConnection::Postgres(connection) => {
-            diesel::sql_query("DELETE FROM item_search WHERE item_id = $1")
-                .bind::<BigInt, _>(item.0)
-                .execute(connection)?
+            let delete = diesel::sql_query("DELETE FROM item_search WHERE item_id = $1");
+            CachedChange(delete.bind::<BigInt, _>(item.0)).run(connection)?;
         }
-    };
+    }
     Ok(())
 }

@@ -22,10 +22,10 @@ pub struct Shapes {
 /// More than this many are not kept.
 const MOST_KEPT: usize = 1_000;
 
-/// What must be read each time.
+/// What must be read of a collection each time.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = collections)]
-struct Stamp {
+pub(crate) struct Stamp {
     shape_version: i64,
     status: CollectionStatus,
     settings: model::JsonText,
@@ -72,6 +72,20 @@ pub fn for_read(
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
     let stamp = stamp(read, workspace, collection)?;
+    stamped(read, shapes, workspace, collection, stamp)
+}
+
+/// The shape of a live collection of which this was read.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn stamped(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    collection: CollectionId,
+    stamp: Stamp,
+) -> Result<Arc<Shape>> {
     if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
         return Ok(shape);
     }

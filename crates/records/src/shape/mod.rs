@@ -16,6 +16,7 @@ pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
 pub use load::{
     Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
 };
+pub(crate) use load::{Stamp, stamped};
 
 use crate::Author;
 use crate::activity::{Action, Changes};

@@ -117,6 +117,16 @@ enum Halt {
     Service(Error),
 }
 
+impl Halt {
+    /// What a refusal that is not of a whole row means for the stretch.
+    fn of(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Service(error) => Self::Service(error),
+            Refusal::HalfWritten | Refusal::Row(_) => Self::HalfWritten,
+        }
+    }
+}
+
 /// Writes a stretch of records and how far that brings the import, or nothing. An attempt takes the table of the stretch
 /// before for good: what it learns is true only if it is committed.
 ///
@@ -147,11 +157,11 @@ pub(super) fn take(
         Ok(stretch) => stretch,
         Err(error) => return over(error),
     };
-    let mut written = stretch.write(tx, batch);
+    let mut written = stretch.write_all(tx, batch);
     if let Err(Halt::HalfWritten) = written {
         stretch = Stretch::new(task, &writer, row, seen, stretch.into_table())?;
         stretch.holds_apart = true;
-        written = stretch.write(tx, batch);
+        written = stretch.write_all(tx, batch);
     }
     let enough = match written {
         Ok(enough) => enough,
@@ -205,6 +215,14 @@ pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
     Ok((status, ImportError::new(code, error.message())))
 }
 
+/// Items of a stretch that are to be created, together with those that follow.
+#[derive(Default)]
+struct Waiting {
+    drafts: Vec<Draft>,
+    /// What they will be found by.
+    spellings: HashSet<String>,
+}
+
 struct Stretch<'a> {
     task: &'a Task,
     writer: &'a Writer<'a>,
@@ -213,6 +231,7 @@ struct Stretch<'a> {
     matcher: Option<Matcher>,
     /// Whether each row is written in a savepoint of its own.
     holds_apart: bool,
+    waiting: Waiting,
     fresh: Vec<Vec<u8>>,
     rejected: Vec<Rejected>,
 }
@@ -235,6 +254,7 @@ impl<'a> Stretch<'a> {
             seen,
             matcher: if on.is_empty() { None } else { Some(Matcher::with(writer.shape, on, table)?) },
             holds_apart: false,
+            waiting: Waiting::default(),
             fresh: Vec::new(),
             rejected: Vec::new(),
         })
@@ -245,7 +265,7 @@ impl<'a> Stretch<'a> {
     }
 
     /// Writes the records, or nothing; `true` where so many failed that the import is to end.
-    fn write(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+    fn write_all(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
         let mut done = Err(Halt::Service(Error::internal("no row was looked at")));
         let kept = tx.savepoint(|tx| {
             done = self.rows(tx, batch);
@@ -262,6 +282,12 @@ impl<'a> Stretch<'a> {
     }
 
     fn rows(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+        let enough = self.each_row(tx, batch)?;
+        self.create_waiting(tx).map_err(Halt::of)?;
+        Ok(enough)
+    }
+
+    fn each_row(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
         for (record, said) in &batch.records {
             self.row.rows_done += 1;
             match self.one(tx, record, said.as_ref()) {
@@ -269,13 +295,12 @@ impl<'a> Stretch<'a> {
                 Ok(Outcome::Updated) => self.row.updated_count += 1,
                 Ok(Outcome::Unchanged) => self.row.unchanged_count += 1,
                 Ok(Outcome::Skipped) => self.row.skipped_count += 1,
-                Err(Refusal::Service(error)) => return Err(Halt::Service(error)),
-                Err(Refusal::HalfWritten) => return Err(Halt::HalfWritten),
                 Err(Refusal::Row(wrong)) => {
                     if self.reject(record, wrong) {
                         return Ok(true);
                     }
                 }
+                Err(refusal) => return Err(Halt::of(refusal)),
             }
         }
         Ok(false)
@@ -308,63 +333,94 @@ impl<'a> Stretch<'a> {
     ) -> Result<Outcome, Refusal> {
         let said = said.map_err(RowProblem::clone)?;
         let shape = self.writer.shape;
-        let mut known = None;
-        let mut existing = None;
-        if let Some(matcher) = &mut self.matcher {
-            let wanted = matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
-            let wanted =
-                wanted.map_err(|error| refusal(self.writer.shape, &self.task.source, record, error))?;
-            if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
-                return self.matched_earlier();
+        let refused = |error| refusal(shape, &self.task.source, record, error);
+        let Some(matcher) = &self.matcher else { return self.put(tx, record, said, None, None) };
+        let wanted = matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
+        let wanted = wanted.map_err(refused)?;
+        if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
+            return self.matched_earlier();
+        }
+        // One that the row may be for has to be there to be found.
+        if matcher.spelling(shape, &wanted).is_some_and(|text| self.waiting.spellings.contains(&text)) {
+            self.create_waiting(tx)?;
+        }
+        let found =
+            self.matcher.as_mut().map_or(Ok(Match::None), |matcher| matcher.find(tx, shape, &wanted))?;
+        let existing = match (found, self.task.settings.on_match) {
+            (Match::None, _) => None,
+            (Match::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
+            (Match::One(_), OnMatch::Error) => return Err(already_there().into()),
+            (Match::One(id), OnMatch::Update) => Some(id),
+            (Match::Several(_), _) => {
+                return Err(RowProblem::row("ambiguous_match", "Several items have these values.").into());
             }
-            existing = match (matcher.find(tx, shape, &wanted)?, self.task.settings.on_match) {
-                (Match::None, _) => None,
-                (Match::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
-                (Match::One(_), OnMatch::Error) => return Err(already_there().into()),
-                (Match::One(id), OnMatch::Update) => Some(id),
-                (Match::Several(_), _) => {
-                    let message = "Several items have these values.";
-                    return Err(RowProblem::row("ambiguous_match", message).into());
-                }
-            };
-            known = Some(wanted);
-        }
-        let (outcome, row) = self.put(tx, record, said, existing)?;
-        if self.task.settings.dry_run {
-            self.remember(&row, known.as_ref())?;
-        }
-        if let (Some(matcher), Outcome::Created) = (&mut self.matcher, outcome) {
-            matcher.note(shape, &row)?;
-        }
-        Ok(outcome)
+        };
+        self.put(tx, record, said, existing, Some(wanted))
     }
 
     /// Creates an item, or changes the one that is there.
     fn put(
-        &self,
+        &mut self,
         tx: &mut Tx,
         record: &Record,
         said: &RowValues,
         existing: Option<ItemId>,
-    ) -> Result<(Outcome, ItemRow), Refusal> {
-        let writer = self.writer;
-        let refused = |error| refusal(self.writer.shape, &self.task.source, record, error);
+        wanted: Option<MatchKey>,
+    ) -> Result<Outcome, Refusal> {
+        let (writer, source) = (self.writer, &self.task.source);
+        let refused = |error| refusal(writer.shape, source, record, error);
+        if existing.is_some() {
+            // The change may clash with one of them, or make room for it: whoever comes first in the file is first.
+            self.create_waiting(tx)?;
+        }
         let old = existing.map(|id| locked(tx, writer.shape, id)).transpose().map_err(refused)?;
         let draft = draft(writer.shape, old.as_ref(), said).map_err(refused)?;
-        let write = |tx: &mut Tx| match old {
-            None => writer.insert(tx, draft).map(|row| (Outcome::Created, row)),
-            Some(old) => writer.update(tx, old, draft).map(|written| {
+        let (outcome, row) = match old {
+            None if !self.holds_apart && !self.task.settings.dry_run => {
+                let spelling = |matcher: &Matcher| matcher.spelling(writer.shape, wanted.as_ref()?);
+                self.waiting.spellings.extend(self.matcher.as_ref().and_then(spelling));
+                self.waiting.drafts.push(draft);
+                return Ok(Outcome::Created);
+            }
+            None => self.write(tx, refused, |tx| Ok((Outcome::Created, writer.insert(tx, draft)?)))?,
+            Some(old) => self.write(tx, refused, |tx| {
+                let written = writer.update(tx, old, draft)?;
                 let outcome = if written.changed { Outcome::Updated } else { Outcome::Unchanged };
-                (outcome, written.row)
-            }),
+                Ok((outcome, written.row))
+            })?,
         };
-        if self.holds_apart {
-            return tx.savepoint(write).map_err(refused);
+        if self.task.settings.dry_run {
+            self.remember(&row, wanted.as_ref())?;
         }
-        write(tx).map_err(|error| match refused(error) {
-            Refusal::Row(_) => Refusal::HalfWritten,
-            other => other,
-        })
+        if let (Some(matcher), Outcome::Created) = (&mut self.matcher, outcome) {
+            matcher.note(writer.shape, &row)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Writes one row.
+    fn write<T>(
+        &self,
+        tx: &mut Tx,
+        refused: impl Fn(Error) -> Refusal,
+        work: impl FnOnce(&mut Tx) -> Result<T>,
+    ) -> Result<T, Refusal> {
+        if self.holds_apart {
+            return tx.savepoint(work).map_err(refused);
+        }
+        work(tx).map_err(half_written)
+    }
+
+    /// Creates the items that wait for it.
+    fn create_waiting(&mut self, tx: &mut Tx) -> Result<(), Refusal> {
+        let Waiting { drafts, .. } = mem::take(&mut self.waiting);
+        let rows = self.writer.insert_all(tx, drafts).map_err(half_written)?;
+        if let Some(matcher) = &mut self.matcher {
+            for row in &rows {
+                matcher.note(self.writer.shape, row)?;
+            }
+        }
+        Ok(())
     }
 
     /// In a dry run, a row whose item an earlier stretch of the file would have made.
@@ -404,6 +460,11 @@ fn digest(wanted: &MatchKey) -> Vec<u8> {
 
 fn already_there() -> RowProblem {
     RowProblem::row("already_exists", "An item with these values already exists.")
+}
+
+/// The refusal of what may be written in part.
+fn half_written(error: Error) -> Refusal {
+    if error.code().status() < 500 { Refusal::HalfWritten } else { Refusal::Service(error) }
 }
 
 /// What the collection refuses is the row's fault, anything else is ours.

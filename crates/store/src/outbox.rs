@@ -1,0 +1,128 @@
+//! The outbox: the events of a transaction.
+//!
+//! They are written together at its end, which on PostgreSQL is one statement however many they are. Until the
+//! sequencer gives them a position nobody reads them, so no transaction misses its own.
+
+use crate::schema::events;
+use crate::{AnyConnection, CachedChange, PgConnection, each};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
+use model::{ActorType, Cause, EventId, JsonText, Result, Timestamp, WorkspaceId};
+
+/// An event as it is stored.
+// `NULL` is written as such, so that diesel can keep the statement.
+#[derive(Insertable)]
+#[diesel(table_name = events, treat_none_as_default_value = false)]
+pub(crate) struct EventRow {
+    pub(crate) id: EventId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) kind: &'static str,
+    pub(crate) livemode: bool,
+    pub(crate) data: JsonText,
+    pub(crate) created_at: Timestamp,
+    pub(crate) contact_id: Option<i64>,
+    #[diesel(embed)]
+    pub(crate) origin: Origin,
+}
+
+/// What an event comes from, as it is stored.
+#[derive(Insertable)]
+#[diesel(table_name = events, treat_none_as_default_value = false)]
+pub(crate) struct Origin {
+    request_id: Option<String>,
+    key_id: Option<String>,
+    idempotency_key: Option<String>,
+    /// `NULL` where it is the key.
+    actor: Option<JsonText>,
+    root_event_id: Option<String>,
+    depth: i64,
+    traceparent: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn of(cause: &Cause) -> Self {
+        let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref());
+        Self {
+            request_id: request.map(|request| request.id.to_string()),
+            key_id: request.map(|request| request.key_id.to_string()),
+            idempotency_key: request.and_then(|request| request.idempotency_key.clone()),
+            actor: other_actor(cause).cloned(),
+            root_event_id: chain.map(|chain| chain.root.to_string()),
+            depth: chain.map_or(0, |chain| i64::from(chain.depth)),
+            traceparent: request.and_then(|request| request.trace.as_ref()).map(model::Trace::parent),
+        }
+    }
+}
+
+/// The actor, unless it is the key of the request, whose id stands beside it.
+fn other_actor(cause: &Cause) -> Option<&JsonText> {
+    let key = cause.request.as_ref().map(|request| Cause::actor(ActorType::ApiKey, &request.key_id).actor);
+    (key.as_ref() != Some(&cause.actor)).then_some(&cause.actor)
+}
+
+/// The events that a transaction has emitted, in order.
+#[derive(Default)]
+pub(crate) struct Outbox(Vec<EventRow>);
+
+impl Outbox {
+    pub(crate) fn push(&mut self, row: EventRow) {
+        self.0.push(row);
+    }
+
+    /// How many there are, for [`Self::truncate`].
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets the events that were emitted since there were `len`: rolling back to a savepoint undoes them.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// Writes them. Gives whether there were any.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn write(self, connection: &mut AnyConnection) -> Result<bool> {
+        let any = !self.0.is_empty();
+        match connection {
+            AnyConnection::Postgres(connection) if self.0.len() > 1 => write_together(connection, &self.0)?,
+            _ => {
+                for row in self.0 {
+                    each!(connection, |connection| diesel::insert_into(events::table)
+                        .values(row)
+                        .execute(connection))?;
+                }
+            }
+        }
+        Ok(any)
+    }
+}
+
+/// Writes rows by one statement whose text is the same for any number of them, so that it is prepared once.
+fn write_together(connection: &mut PgConnection, rows: &[EventRow]) -> QueryResult<()> {
+    let insert = diesel::sql_query(
+        "INSERT INTO events (id, workspace_id, kind, livemode, data, created_at, contact_id, request_id, key_id, \
+         idempotency_key, actor, root_event_id, depth, traceparent) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+    )
+    .bind::<Array<Text>, _>(column(rows, |row| row.id.as_str()))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.workspace_id))
+    .bind::<Array<Text>, _>(column(rows, |row| row.kind))
+    .bind::<Array<Bool>, _>(column(rows, |row| row.livemode))
+    .bind::<Array<Text>, _>(column(rows, |row| row.data.as_str()))
+    .bind::<Array<SqlTimestamp>, _>(column(rows, |row| row.created_at))
+    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.contact_id))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.request_id.as_deref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.key_id.as_deref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.idempotency_key.as_deref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.actor.as_ref().map(JsonText::as_str)))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.root_event_id.as_deref()))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.origin.depth))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.traceparent.as_deref()));
+    CachedChange(insert).run(connection)
+}
+
+fn column<'a, T>(rows: &'a [EventRow], value: impl Fn(&'a EventRow) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
+}
