@@ -1,7 +1,7 @@
 //! A group of areas: what it adds to the service, declared once.
 
 use crate::log::purge_request_logs;
-use crate::metrics::TableGauge;
+use crate::metrics::{Counts, TableGauge};
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
@@ -10,7 +10,8 @@ use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use store::logs::{Logs, Retention};
+use store::Read;
+use store::logs::{Logs, Retention, Size, totals};
 
 /// Adds a group's areas to a registry, in the order of the published documents.
 pub type Areas = fn(Registry) -> Result<Registry>;
@@ -134,11 +135,29 @@ pub fn foundation(request_log: Retention, logs: Logs) -> Group {
             },
         ))
         .table_gauge(TableGauge::new("svc_jobs_due", "Jobs that are due and not running.", |read| {
-            Ok(vec![("", jobs::due_before(read, read.now())?)])
+            Ok(vec![("".into(), jobs::due_before(read, read.now())?)])
         }))
         .table_gauge(TableGauge::new(
             "svc_jobs_late",
             "Jobs that have been due for more than a minute and are not running.",
-            |read| Ok(vec![("", jobs::due_before(read, read.now().plus_seconds(-60))?)]),
+            |read| Ok(vec![("".into(), jobs::due_before(read, read.now().plus_seconds(-60))?)]),
         ))
+        .table_gauge(
+            TableGauge::new("svc_log_rows", "Rows of logs that are bounded by age and size, by log.", |read| {
+                sizes_of_logs(read, |size| size.rows)
+            })
+            .by("log"),
+        )
+        .table_gauge(
+            TableGauge::new(
+                "svc_log_size_bytes",
+                "Bytes of logs that are bounded by age and size, by log: an estimate that includes their indexes.",
+                |read| sizes_of_logs(read, |size| size.bytes),
+            )
+            .by("log"),
+        )
+}
+
+fn sizes_of_logs(read: &mut Read, figure: impl Fn(Size) -> i64) -> Result<Counts> {
+    Ok(totals(read)?.into_iter().map(|(log, size)| (log.into(), figure(size))).collect())
 }

@@ -88,5 +88,5 @@ fn open_by_status(read: &mut Read) -> Result<Counts> {
     let open: Vec<Open> = diesel::sql_query(sql).load(read.connection())?;
     let count = |status: RunStatus| open.iter().find(|row| row.status == status).map_or(0, |row| row.runs);
     let statuses = RunStatus::ALL.into_iter().filter(|status| !status.is_final());
-    Ok(statuses.map(|status| (status.as_str(), count(status))).collect())
+    Ok(statuses.map(|status| (status.as_str().into(), count(status))).collect())
 }
