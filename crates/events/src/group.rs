@@ -7,7 +7,7 @@ use crate::{Events, Webhooks};
 use auth::{Seal, SealedTable};
 use egress::Connector;
 use jobs::Job;
-use model::Result;
+use model::{Result, Tracer};
 use operation::{EventType, Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,11 +69,18 @@ impl EventsParts {
     ///
     /// # Errors
     /// Never: names and help texts of metrics are constants.
-    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Result<Self> {
+    pub fn new(
+        db: &Db,
+        types: Vec<EventType>,
+        connector: Arc<Connector>,
+        seal: Arc<Seal>,
+        tracer: Tracer,
+    ) -> Result<Self> {
         let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
         let wake = Arc::new(tokio::sync::Notify::new());
         let sequencer = Sequencer::new(db.clone(), catalogue.clone(), feed.clone(), wake.clone());
-        let parts = outbound::Parts { db: db.clone(), catalogue: catalogue.clone(), connector, seal, wake };
+        let (db, known) = (db.clone(), catalogue.clone());
+        let parts = outbound::Parts { db, catalogue: known, connector, seal, tracer, wake };
         Ok(Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer)? })
     }
 
