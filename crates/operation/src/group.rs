@@ -1,7 +1,7 @@
 //! A group of areas: what it adds to the service, declared once.
 
 use crate::log::purge_request_logs;
-use crate::metrics::{Counts, TableGauge};
+use crate::metrics::{TableGauge, logs};
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
@@ -10,8 +10,7 @@ use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Read;
-use store::logs::{Logs, Retention, Size, totals};
+use store::logs::{Logs, Retention};
 
 /// Adds a group's areas to a registry, in the order of the published documents.
 pub type Areas = fn(Registry) -> Result<Registry>;
@@ -91,8 +90,8 @@ impl Group {
     }
 }
 
-/// What the crates below the groups do in the background. `logs` are those of the whole service.
-pub fn foundation(request_log: Retention, logs: Logs) -> Group {
+/// What the crates below the groups do in the background. `bounded` are the logs of the whole service.
+pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
     let seconds = Duration::from_secs;
     Group::default()
         .job(Job::every(
@@ -118,7 +117,7 @@ pub fn foundation(request_log: Retention, logs: Logs) -> Group {
             seconds(10),
             "deletes the oldest rows of logs that are too large",
             move |job| {
-                let logs = logs.clone();
+                let logs = bounded.clone();
                 async move {
                     let done = logs.trim(&job.db, &job.soft).await?;
                     if done { Ok(()) } else { Err(JobError::hand_back()) }
@@ -142,22 +141,6 @@ pub fn foundation(request_log: Retention, logs: Logs) -> Group {
             "Jobs that have been due for more than a minute and are not running.",
             |read| Ok(vec![("".into(), jobs::due_before(read, read.now().plus_seconds(-60))?)]),
         ))
-        .table_gauge(
-            TableGauge::new("svc_log_rows", "Rows of logs that are bounded by age and size, by log.", |read| {
-                sizes_of_logs(read, |size| size.rows)
-            })
-            .by("log"),
-        )
-        .table_gauge(
-            TableGauge::new(
-                "svc_log_size_bytes",
-                "Bytes of logs that are bounded by age and size, by log: an estimate that includes their indexes.",
-                |read| sizes_of_logs(read, |size| size.bytes),
-            )
-            .by("log"),
-        )
-}
-
-fn sizes_of_logs(read: &mut Read, figure: impl Fn(Size) -> i64) -> Result<Counts> {
-    Ok(totals(read)?.into_iter().map(|(log, size)| (log.into(), figure(size))).collect())
+        .table_gauge(logs::ROWS)
+        .table_gauge(logs::BYTES)
 }

@@ -7,7 +7,6 @@ use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
-use crate::spans;
 use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
@@ -83,7 +82,10 @@ impl Pipeline {
         let request = RequestId::new(came_at, &*self.db.random());
         let trace = trace(head);
         let own = || Trace::of_id(request.as_str());
-        let span = self.tracer.serve(trace.as_ref(), spans::method(head.method), own);
+        let mut span = self.tracer.serve(trace.as_ref(), head.known_method(), own);
+        if let Some(span) = &mut span {
+            span.set("http.request.method", head.known_method());
+        }
         Progress {
             request,
             gate: Gate::Size,

@@ -11,7 +11,6 @@ pub(crate) fn describe(span: &mut Span, progress: &Progress, status: u16) {
     if !span.is_recorded() {
         return;
     }
-    span.set("http.request.method", method(&progress.method));
     if let Some(meta) = progress.operation {
         span.rename(format!("{} {}", meta.method.as_str(), meta.path));
         span.set("http.route", format!("{BASE}{}", meta.path));
@@ -32,12 +31,6 @@ pub(crate) fn describe(span: &mut Span, progress: &Progress, status: u16) {
             span.fail(code.as_str());
         }
     }
-}
-
-/// The method, if it is a known one: callers may send any word.
-pub(crate) fn method(sent: &str) -> &'static str {
-    let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-    known.into_iter().find(|method| *method == sent).unwrap_or("_OTHER")
 }
 
 /// Begins the span of an outbound HTTP request below `parent`. Its own place in the trace is what the request sends. Of the URL it

@@ -76,13 +76,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let seal = open_seal(&config, settings.keys, &db).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
     let followed = db.background();
-    let (traces, exporting) = match settings.collector {
-        Some(collector) => {
-            let (traces, exporting) = collector.start(db.clock(), db.random(), &runtime).map_err(cause)?;
-            (traces, Some(exporting))
-        }
-        None => (Traces::off(db.random()).map_err(cause)?, None),
-    };
+    let (traces, exporting) = Traces::start(settings.collector, &db, &runtime).map_err(cause)?;
     let service = Service::new(ServiceParts {
         db,
         tiers: settings.tiers,

@@ -81,7 +81,7 @@ pub async fn test_webhook_endpoint(
         body: body.clone(),
         trace: cx.caller.trace(),
     };
-    let attempt = send(&parts, &target, message, cx.db.now()).await;
+    let attempt = send(&parts.connector, &parts.tracer, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));
     let shown = cx.db.write(move |tx| {
         let (row, event, delivery, body, attempt) = &*kept;

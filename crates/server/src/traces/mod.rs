@@ -14,6 +14,8 @@ use model::{Error, Random, Result, Tracer};
 use prometheus::core::Collector as Metric;
 use prometheus::{IntCounterVec, Opts};
 use std::sync::Arc;
+use store::Db;
+use tokio::runtime::Handle;
 
 /// Records the spans of a service, and counts them.
 pub struct Traces {
@@ -28,6 +30,17 @@ impl Traces {
     /// Never: names and help texts of metrics are constants.
     pub fn off(random: Arc<dyn Random>) -> Result<Self> {
         Ok(Self { tracer: Tracer::off(random), spans: counter()? })
+    }
+
+    /// They are exported to `collector`, if there is one.
+    pub(crate) fn start(
+        collector: Option<Collector>,
+        db: &Db,
+        runtime: &Handle,
+    ) -> Result<(Self, Option<Exporting>)> {
+        let Some(collector) = collector else { return Ok((Self::off(db.random())?, None)) };
+        let (traces, exporting) = collector.start(db.clock(), db.random(), runtime)?;
+        Ok((traces, Some(exporting)))
     }
 
     /// What is exported.

@@ -69,6 +69,14 @@ impl Collector {
         Ok(Some(Self { exporter, sampler }))
     }
 
+    /// Sends an empty batch.
+    ///
+    /// # Errors
+    /// When the collector does not take it.
+    pub(crate) async fn probe(&self) -> anyhow::Result<()> {
+        Ok(self.exporter.export(Vec::new()).await?)
+    }
+
     /// Begins to export.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, Span};
 use prost::Message;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::{Kind, Program, Receiver, until};
+use testkit::{Kind, Program, Receiver, tool_call, until};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
@@ -49,10 +49,10 @@ fn sent(header: &str) -> &str {
 
 testkit::on_both! {
     async fn a_collector_receives_a_request_with_all_that_it_causes(kind: Kind) {
-        let (collector, receiver) = (Receiver::start().await, Receiver::start().await);
+        let (collector, receiver, tool) = (Receiver::start().await, Receiver::start().await, Receiver::start().await);
         let program = Program::new(kind, env!("CARGO_BIN_EXE_svc"))
             .await
-            .with("SVC_ALLOW_OUTBOUND", receiver.address.to_string())
+            .with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8")
             .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url(""))
             .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc%3D")
             .with("OTEL_SERVICE_NAME", "svc-test");
@@ -64,9 +64,14 @@ testkit::on_both! {
             let ask = client.ask("POST", path).key(&key).header("traceparent", &format!("00-{TRACE}-{PARENT}-{flags}"));
             ask.json(&body).send().await
         };
-        post("/agents", "00", json!({ "name": "Assistant", "status": "active" })).await.expect(201);
+        let agent = json!({ "name": "Assistant", "status": "active" });
+        let agent = post("/agents", "00", agent).await.expect(201)["id"].to_string();
+        let look = json!({ "type": "http", "description": "Looks.", "http": { "method": "GET", "url": tool.url("/hidden-tool") } });
+        let put = client.ask("PUT", &format!("/agents/{agent}/tools/look")).key(&key);
+        put.json(&look).send().await.expect(200);
         let endpoint = json!({ "url": receiver.url("/hidden-path"), "enabled_events": ["run.completed"] });
         post("/webhook-endpoints", "00", endpoint).await.expect(201);
+        program.model.then(200, None, tool_call("look", &json!({ "about": "hidden" })));
         let run = post("/runs", "01", json!({ "input": "My hidden question" })).await;
         let request = run.headers["x-request-id"].clone();
         let run = run.expect(200)["id"].as_str().unwrap().to_owned();
@@ -75,6 +80,8 @@ testkit::on_both! {
             program.model.then(401, None, json!({}));
         }
         post("/runs", "01", json!({ "input": "Hello" })).await.expect_error(502, "model_unavailable");
+        let streamed = post("/runs", "01", json!({ "input": "Hello", "stream": true })).await;
+        assert!(streamed.text.contains("run.completed"), "{}", streamed.text);
         client.ask("GET", "/runs").key(&key).send().await.expect(200);
         serving.stop().await;
 
@@ -116,9 +123,15 @@ testkit::on_both! {
         let head = &program.model.heads()[0];
         let header = head.lines().find_map(|line| line.strip_prefix("traceparent:")).unwrap();
         assert_eq!(sent(header), call);
+        let (looked, span) = find("execute_tool look", &agent);
+        assert_eq!(span.kind(), SpanKind::Internal);
+        assert_eq!(sent(&tool.delivered()[0].headers["traceparent"]), find("GET", &looked).0);
         let (delivery, span) = find("POST", &server);
         assert_eq!(attributes(span)["server.port"], receiver.address.port().to_string());
         assert_eq!(sent(&receiver.delivered()[0].headers["traceparent"]), delivery);
+
+        let requests = spans.iter().filter(|span| span.name == "POST /runs");
+        assert_eq!(requests.count(), 3, "one of them is a stream");
 
         // A failure of the service is one in the trace too, wherever it comes from.
         let failed: BTreeSet<&str> = spans

@@ -3,9 +3,8 @@
 use super::super::check;
 use super::super::model::{EndpointRow, Headers, Payload};
 use super::super::signing::{Signer, signatures};
-use super::Parts;
 use auth::Seal;
-use egress::{Limits, Oversize, Request};
+use egress::{Connector, Limits, Oversize, Request};
 use model::{DeliveryId, EventId, JsonText, Result, Span, Timestamp, Trace, Tracer, WorkspaceId};
 use operation::{http_span, note_http};
 use serde_json::{Map, Value};
@@ -107,8 +106,14 @@ impl Attempt {
 }
 
 /// Sends a message and reports what came of it. Never fails: whatever happens is an attempt.
-pub(crate) async fn send(parts: &Parts, target: &Target, message: Message, now: Timestamp) -> Attempt {
-    let mut span = span(&parts.tracer, target, &message);
+pub(crate) async fn send(
+    connector: &Connector,
+    tracer: &Tracer,
+    target: &Target,
+    message: Message,
+    now: Timestamp,
+) -> Attempt {
+    let mut span = span(tracer, target, &message);
     let headers = headers(target, &message, span.trace(), now);
     let shown: Map<String, Value> = headers
         .iter()
@@ -127,7 +132,7 @@ pub(crate) async fn send(parts: &Parts, target: &Target, message: Message, now: 
     });
     request.headers = headers;
     let began = Instant::now();
-    let answer = parts.connector.send(request).await;
+    let answer = connector.send(request).await;
     note_http(&mut span, answer.as_ref().map(|response| response.status).map_err(egress::Error::kind));
     let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     let base = Attempt {

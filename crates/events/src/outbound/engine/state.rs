@@ -289,7 +289,8 @@ impl State {
                         trace: delivery.trace(),
                     };
                     let now = parts.db.now();
-                    let sent = AssertUnwindSafe(send(&parts, &target, message, now)).catch_unwind().await;
+                    let sent = send(&parts.connector, &parts.tracer, &target, message, now);
+                    let sent = AssertUnwindSafe(sent).catch_unwind().await;
                     Completed { delivery, attempt: sent.unwrap_or_else(|_| Attempt::broken(now)), epoch }
                 });
             }
