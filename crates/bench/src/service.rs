@@ -27,7 +27,7 @@ use model::{
 };
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
-use server::{LogRetention, Service, ServiceParts};
+use server::{LogRetention, Service, ServiceParts, Traces};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +91,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
         retention: LogRetention::default(),
+        traces: Traces::off(db.random()).map_err(described)?,
         runtime,
     })
     .map_err(described)?;

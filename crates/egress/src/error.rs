@@ -77,8 +77,8 @@ impl Error {
         !unsent && !self.is_refusal() && *self != Self::Timeout { reason: NO_CONNECTION }
     }
 
-    /// The kind in one word, for the metrics.
-    pub(crate) fn kind(&self) -> &'static str {
+    /// The kind in one word, for metrics and traces.
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::InvalidUrl { .. } | Self::InvalidRequest { .. } => "invalid",
             Self::Forbidden { .. } => "forbidden",

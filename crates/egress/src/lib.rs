@@ -30,7 +30,7 @@ mod url_rules;
 pub use connector::Connector;
 pub use dial::{Resolver, SystemResolver};
 pub use error::Error;
-pub use http::{HeaderMap, HeaderName, Method};
+pub use http::{HeaderMap, HeaderName, HeaderValue, Method};
 pub use message::{Limits, Oversize, Request, Response, Streaming, frames_message};
 pub use policy::{AllowRule, Policy, RuleError};
 pub use url::Url;

@@ -7,7 +7,7 @@ use crate::{Events, Webhooks};
 use auth::{Seal, SealedTable};
 use egress::Connector;
 use jobs::Job;
-use model::Result;
+use model::{Result, Tracer};
 use operation::{EventType, Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,12 +69,18 @@ impl EventsParts {
     ///
     /// # Errors
     /// Never: names and help texts of metrics are constants.
-    pub fn new(db: &Db, types: Vec<EventType>, connector: Arc<Connector>, seal: Arc<Seal>) -> Result<Self> {
+    pub fn new(
+        db: &Db,
+        types: Vec<EventType>,
+        connector: Arc<Connector>,
+        seal: Arc<Seal>,
+        tracer: Tracer,
+    ) -> Result<Self> {
         let (catalogue, feed) = (Arc::new(Catalogue::new(types)), Feed::new());
         let wake = Arc::new(tokio::sync::Notify::new());
-        let engine_db = db.with_priority();
-        let sequencer = Sequencer::new(engine_db.clone(), catalogue.clone(), feed.clone(), wake.clone());
-        let parts = outbound::Parts { db: engine_db, catalogue: catalogue.clone(), connector, seal, wake };
+        let (db, known) = (db.with_priority(), catalogue.clone());
+        let sequencer = Sequencer::new(db.clone(), known.clone(), feed.clone(), wake.clone());
+        let parts = outbound::Parts { db, catalogue: known, connector, seal, tracer, wake };
         Ok(Self { catalogue, feed, deliveries: Deliveries::new(parts, sequencer)? })
     }
 

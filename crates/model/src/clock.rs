@@ -150,6 +150,11 @@ impl utoipa::ToSchema for Timestamp {}
 pub trait Clock: Send + Sync {
     /// The present moment.
     fn now(&self) -> Timestamp;
+
+    /// The same in nanoseconds since 1970, as exactly as the clock knows it.
+    fn nanos(&self) -> i64 {
+        self.now().millis().saturating_mul(1_000_000)
+    }
 }
 
 /// The machine's clock.
@@ -160,6 +165,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
         Timestamp(Utc::now().naive_utc().trunc_subsecs(3))
+    }
+
+    fn nanos(&self) -> i64 {
+        #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+        Utc::now().timestamp_nanos_opt().unwrap_or(i64::MAX)
     }
 }
 

@@ -12,7 +12,9 @@ mod id;
 mod json;
 mod metadata;
 mod patch;
+mod sampler;
 mod scope;
+mod span;
 #[doc(hidden)]
 pub mod text_enum;
 mod trace;
@@ -26,5 +28,7 @@ pub use id::*;
 pub use json::JsonText;
 pub use metadata::Metadata;
 pub use patch::Patch;
+pub use sampler::Sampler;
 pub use scope::{Scope, ScopeSet};
+pub use span::{EndedSpan, Span, SpanKind, SpanSink, SpanValue, Tracer};
 pub use trace::Trace;

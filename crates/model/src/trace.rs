@@ -6,7 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The flags that version 00 defines: sampled, and random trace id.
-const KNOWN_FLAGS: u8 = 0b11;
+const KNOWN_FLAGS: u8 = SAMPLED | RANDOM;
+/// The sampled flag: the caller may have recorded its part of the trace.
+const SAMPLED: u8 = 0b01;
 /// The random trace id flag.
 const RANDOM: u8 = 0b10;
 /// The longest `tracestate` that is passed on. All services must take at least so much.
@@ -53,6 +55,38 @@ impl Trace {
     /// The trace's id: 32 hexadecimal digits.
     pub fn id(&self) -> String {
         format!("{:032x}", self.parent.trace)
+    }
+
+    /// The trace's id as a number.
+    pub fn trace_id(&self) -> u128 {
+        self.parent.trace
+    }
+
+    /// The caller's span. For a request to another service, the span of that request.
+    pub fn span_id(&self) -> u64 {
+        self.parent.span
+    }
+
+    /// The flags of the header `traceparent`.
+    pub fn flags(&self) -> u8 {
+        self.parent.flags
+    }
+
+    /// The header `tracestate`, if one came.
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// Whether spans below it are recorded.
+    pub fn is_sampled(&self) -> bool {
+        self.parent.flags & SAMPLED != 0
+    }
+
+    /// The same with the sampled flag set or cleared.
+    #[must_use]
+    pub fn sampled(mut self, sampled: bool) -> Self {
+        self.parent.flags = self.parent.flags & !SAMPLED | if sampled { SAMPLED } else { 0 };
+        self
     }
 
     /// The value of the header `traceparent`.

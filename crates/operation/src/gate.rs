@@ -79,7 +79,7 @@ impl Pipeline {
             key,
             workspace,
             idempotency_key: None,
-            trace: progress.trace.clone(),
+            trace: progress.context(),
         };
         Ok(Passed { caller, place, path })
     }

@@ -1,7 +1,7 @@
 //! A group of areas: what it adds to the service, declared once.
 
 use crate::log::purge_request_logs;
-use crate::metrics::TableGauge;
+use crate::metrics::{TableGauge, logs};
 use crate::ports::LinkTargets;
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
@@ -90,8 +90,8 @@ impl Group {
     }
 }
 
-/// What the crates below the groups do in the background. `logs` are those of the whole service.
-pub fn foundation(request_log: Retention, logs: Logs) -> Group {
+/// What the crates below the groups do in the background. `bounded` are the logs of the whole service.
+pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
     let seconds = Duration::from_secs;
     Group::default()
         .job(Job::every(
@@ -117,7 +117,7 @@ pub fn foundation(request_log: Retention, logs: Logs) -> Group {
             seconds(10),
             "deletes the oldest rows of logs that are too large",
             move |job| {
-                let logs = logs.clone();
+                let logs = bounded.clone();
                 async move {
                     let done = logs.trim(&job.db, &job.soft).await?;
                     if done { Ok(()) } else { Err(JobError::hand_back()) }
@@ -134,11 +134,13 @@ pub fn foundation(request_log: Retention, logs: Logs) -> Group {
             },
         ))
         .table_gauge(TableGauge::new("svc_jobs_due", "Jobs that are due and not running.", |read| {
-            Ok(vec![("", jobs::due_before(read, read.now())?)])
+            Ok(vec![("".into(), jobs::due_before(read, read.now())?)])
         }))
         .table_gauge(TableGauge::new(
             "svc_jobs_late",
             "Jobs that have been due for more than a minute and are not running.",
-            |read| Ok(vec![("", jobs::due_before(read, read.now().plus_seconds(-60))?)]),
+            |read| Ok(vec![("".into(), jobs::due_before(read, read.now().plus_seconds(-60))?)]),
         ))
+        .table_gauge(logs::ROWS)
+        .table_gauge(logs::BYTES)
 }

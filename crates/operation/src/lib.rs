@@ -31,6 +31,7 @@ mod registry;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod services;
+mod spans;
 mod stream;
 mod transport;
 mod validate;
@@ -62,6 +63,7 @@ pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
+pub use spans::{http_span, note_http};
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
 pub use transport::error_reply;

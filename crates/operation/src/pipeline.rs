@@ -12,12 +12,13 @@ use crate::panics::catch_panic;
 use crate::progress::{Pipeline, Progress};
 use crate::raw_route::Chunks;
 use crate::registry::Found;
+use crate::spans;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
 use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
-use model::{Caller, Code, Error, Result, Timestamp};
+use model::{Caller, Code, Error, Result, Span, Timestamp};
 use serde_json::{Map, Value};
 use std::pin::pin;
 use std::sync::Arc;
@@ -272,7 +273,7 @@ impl Pipeline {
         self.finish(progress, Reply::new(status, body), Some(&error))
     }
 
-    fn finish(&self, progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
+    fn finish(&self, mut progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
         let latency = progress.began.elapsed();
         self.metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
         let mut headers = reply.headers;
@@ -305,6 +306,10 @@ impl Pipeline {
             headers.push(("x-original-request-id", original.clone()));
         }
         let status = reply.status;
+        let mut span = progress.span.take();
+        if let Some(span) = &mut span {
+            spans::describe(span, &progress, status);
+        }
         let body = match reply.body {
             ReplyBody::Whole(text) => {
                 self.log.push(progress.row(status, latency));
@@ -314,13 +319,19 @@ impl Pipeline {
                 headers.push(("cache-control", "no-store".to_owned()));
                 // Proxies would otherwise collect the events.
                 headers.push(("x-accel-buffering", "no".to_owned()));
-                ResponseBody::Events(self.send_events(events, progress, latency))
+                ResponseBody::Events(self.send_events(events, progress, latency, span))
             }
         };
         Response { status, headers, body }
     }
 
-    fn send_events(&self, events: EventStream, progress: Progress, latency: Duration) -> Chunks {
+    fn send_events(
+        &self,
+        events: EventStream,
+        progress: Progress,
+        latency: Duration,
+        span: Option<Span>,
+    ) -> Chunks {
         let request = progress.request.clone();
         let scope = progress.operation.and_then(|meta| meta.scope);
         let key = progress.key.as_ref().map(|stored| KeyWatch {
@@ -330,7 +341,7 @@ impl Pipeline {
             workspace: progress.workspace,
             scope,
         });
-        let row = LastingRow::new(self.log.clone(), progress.row(200, latency));
+        let row = LastingRow::new(self.log.clone(), progress.row(200, latency), span);
         Sending::new(events, request, key, row, &self.limits).chunks()
     }
 }

@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Code, RequestId, Timestamp, Trace, WorkspaceId};
+use model::{Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -35,6 +35,8 @@ pub struct Pipeline {
     pub log: RequestLog,
     /// Counts requests.
     pub metrics: RequestMetrics,
+    /// Records spans of requests.
+    pub tracer: Tracer,
     /// What operations ask for.
     pub services: Arc<Services>,
     /// What the installation set.
@@ -62,6 +64,8 @@ pub(crate) struct Progress {
     pub(crate) client_request_id: Option<String>,
     /// The trace that the request came with.
     pub(crate) trace: Option<Trace>,
+    /// Its own part of the trace, where traces are exported.
+    pub(crate) span: Option<Span>,
     pub(crate) original_request: Option<String>,
     pub(crate) energy: i64,
 }
@@ -75,8 +79,15 @@ impl Pipeline {
             .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
             .map(str::to_owned);
         let came_at = self.now();
+        let request = RequestId::new(came_at, &*self.db.random());
+        let trace = trace(head);
+        let own = || Trace::of_id(request.as_str());
+        let mut span = self.tracer.serve(trace.as_ref(), head.known_method(), own);
+        if let Some(span) = &mut span {
+            span.set("http.request.method", head.known_method());
+        }
         Progress {
-            request: RequestId::new(came_at, &*self.db.random()),
+            request,
             gate: Gate::Size,
             key: None,
             window: None,
@@ -91,7 +102,8 @@ impl Pipeline {
             method: cut(head.method, 10),
             path: cut(head.path, 300),
             client_request_id,
-            trace: trace(head),
+            trace,
+            span,
             original_request: None,
             energy: 0,
         }
@@ -102,6 +114,11 @@ impl Progress {
     /// The id of the trace that the request belongs to.
     pub(crate) fn trace_id(&self) -> String {
         self.trace.as_ref().map_or_else(|| Trace::of_id(self.request.as_str()).id(), Trace::id)
+    }
+
+    /// Where what the request causes goes on in the trace. `None`: at the trace of the request's own id.
+    pub(crate) fn context(&self) -> Option<Trace> {
+        self.span.as_ref().map(Span::trace).or(self.trace.as_ref()).cloned()
     }
 
     /// The gate that rejected the request; `None` where all let it through.

@@ -8,7 +8,7 @@ use crate::transport::error_reply;
 use auth::Directory;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use model::{Code, Error, KeyId, RequestId, Result, Scope, WorkspaceId};
+use model::{Code, Error, KeyId, RequestId, Result, Scope, Span, WorkspaceId};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -184,17 +184,25 @@ impl KeyWatch {
 pub(crate) struct LastingRow {
     log: RequestLog,
     row: Option<LogRow>,
+    /// It ends with the stream.
+    span: Option<Span>,
 }
 
 impl LastingRow {
-    pub(crate) fn new(log: RequestLog, row: LogRow) -> Self {
-        Self { log, row: Some(row) }
+    pub(crate) fn new(log: RequestLog, row: LogRow, span: Option<Span>) -> Self {
+        Self { log, row: Some(row), span }
     }
 
     fn note(&mut self, event: &StreamEvent) {
         if let Some(row) = &mut self.row {
             row.energy = row.energy.max(event.energy);
             row.code = event.data.as_ref().err().map(|error| error.code().as_str());
+        }
+        if let Some(span) = &mut self.span
+            && let Err(error) = &event.data
+            && error.code().status() >= 500
+        {
+            span.fail(error.code().as_str());
         }
     }
 }

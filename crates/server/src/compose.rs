@@ -1,6 +1,7 @@
 //! The composition: which areas there are, and what they are handed.
 
 use crate::process;
+use crate::traces::Traces;
 use agents::RunEngine;
 use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
@@ -95,6 +96,8 @@ pub struct ServiceParts {
     pub limits: Limits,
     /// How long logs are kept.
     pub retention: LogRetention,
+    /// Records spans.
+    pub traces: Traces,
     /// Where runs live. It outlives the HTTP server.
     pub runtime: tokio::runtime::Handle,
 }
@@ -130,8 +133,19 @@ impl Service {
     /// When two operations claim the same address or id, or two jobs the same name.
     #[expect(clippy::too_many_lines, reason = "one list of everything that the service is made of")]
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts { db, tiers, connector, seal, objects, rates, base_url, limits, retention, runtime } =
-            parts;
+        let ServiceParts {
+            db,
+            tiers,
+            connector,
+            seal,
+            objects,
+            rates,
+            base_url,
+            limits,
+            retention,
+            traces,
+            runtime,
+        } = parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
         let directory = Arc::new(Directory::new(db.clone()));
@@ -150,6 +164,7 @@ impl Service {
             directory: directory.clone(),
             base_url: base_url.clone(),
             spending: spending.clone(),
+            tracer: traces.tracer.clone(),
             runtime,
         })?;
         let receiver = Receiver::new(ReceiverParts {
@@ -161,7 +176,7 @@ impl Service {
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
-        let events = EventsParts::new(&db, types, connector.clone(), seal.clone())?;
+        let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();
         let logs = retention.logs();
         let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
@@ -179,6 +194,7 @@ impl Service {
         let requests = RequestMetrics::new(&registry)?;
         metrics.extend(db.metrics()?);
         metrics.extend(process::collectors(db.now(), VERSION)?);
+        metrics.extend(traces.collectors());
         metrics.extend(outbound.into_iter().chain(log.collectors()).chain(requests.collectors()));
         let metrics = Arc::new(Metrics::new(db.clone(), metrics, table_gauges)?);
         let readiness = Arc::new(Readiness::new(db.clone()));
@@ -192,6 +208,7 @@ impl Service {
             seal,
             log,
             metrics: requests,
+            tracer: traces.tracer,
             services: Arc::new(services),
             limits,
         };

@@ -274,6 +274,38 @@ pub struct Config {
     )]
     pub activity_size: i64,
 
+    /// Where traces are exported to, by OTLP over HTTP: a collector's URL without `/v1/traces`. Off if not set.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", global = true, value_name = "URL", value_parser = http_url)]
+    pub otlp_endpoint: Option<String>,
+
+    /// Headers of requests to the collector: `NAME=VALUE`, several separated by commas, values in percent-encoding.
+    #[arg(
+        long,
+        env = "OTEL_EXPORTER_OTLP_HEADERS",
+        global = true,
+        value_name = "HEADERS",
+        hide_env_values = true
+    )]
+    pub otlp_headers: Option<String>,
+
+    /// The name of the service in traces.
+    #[arg(long, env = "OTEL_SERVICE_NAME", global = true, value_name = "NAME", default_value = "svc")]
+    pub otlp_service_name: String,
+
+    /// Which traces are exported.
+    #[arg(
+        long,
+        env = "OTEL_TRACES_SAMPLER",
+        global = true,
+        value_name = "NAME",
+        default_value = "parentbased_always_on"
+    )]
+    pub otlp_sampler: String,
+
+    /// The share of traces that a sampler with `traceidratio` exports, from 0 to 1.
+    #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", global = true, value_name = "SHARE", default_value = "1")]
+    pub otlp_sampler_arg: String,
+
     /// What is logged, such as `info` or `info,svc_operation=debug`.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,

@@ -12,6 +12,7 @@ mod process;
 mod secret_key;
 mod serve;
 mod tiers;
+mod traces;
 mod values;
 
 /// What all memory comes from, SQLite's too: the system's own allocator spends a fifth more of a write's time. Without huge
@@ -21,3 +22,4 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry, sealed_tables};
 pub use config::{Config, read_config};
+pub use traces::Traces;

@@ -3,6 +3,7 @@
 use crate::compose::{Service, ServiceParts};
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, follow, open_seal};
+use crate::traces::{Collector, Exporting, Traces};
 use crate::{Config, demo, tiers};
 use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
@@ -27,6 +28,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Connections that may wait to be taken.
 const BACKLOG: u32 = 1024;
+/// How long the last spans may take, so that a collector that does not answer keeps no service from ending.
+const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 /// Opens the configured database, which must have been migrated.
 pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
@@ -73,6 +76,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let seal = open_seal(&config, settings.keys, &db).await?;
     let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
     let followed = db.background();
+    let (traces, exporting) = Traces::start(settings.collector, &db, &runtime).map_err(cause)?;
     let service = Service::new(ServiceParts {
         db,
         tiers: settings.tiers,
@@ -83,6 +87,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
         retention: config.log_retention(),
+        traces,
         runtime,
     })
     .map_err(cause)?;
@@ -110,8 +115,9 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     tracing::info!("stopping");
     key_refresh.abort();
     service.readiness.stop();
+    let patience = Duration::from_secs(config.shutdown_seconds);
     tokio::select! {
-        stopped = stop(server, background, service, Duration::from_secs(config.shutdown_seconds)) => stopped?,
+        stopped = stop(server, background, service, exporting, patience) => stopped?,
         () = signals.arrive() => anyhow::bail!("asked to stop a second time: what went on is broken off"),
     }
     // Last, so that operators can watch the service stop.
@@ -147,6 +153,8 @@ struct Settings {
     connector: Connector,
     rates: RateWindows,
     tiers: Tiers,
+    /// `None` where no traces are to be exported.
+    collector: Option<Collector>,
 }
 
 impl Settings {
@@ -158,6 +166,7 @@ impl Settings {
         let keys = Keys::read(config, &backend)?;
         let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
             .context("SVC_ALLOW_OUTBOUND")?;
+        let collector = Collector::read(config)?;
         let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
         let listeners = listen(&config.listen)?;
         let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
@@ -169,7 +178,7 @@ impl Settings {
         let connector = Connector::new(policy)?;
         let (loading, beside) = (config.clone(), connector.clone());
         let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
-        Ok(Self { listeners, admin_listeners, keys, connector, rates, tiers })
+        Ok(Self { listeners, admin_listeners, keys, connector, rates, tiers, collector })
     }
 }
 
@@ -198,6 +207,7 @@ async fn stop(
     server: Server,
     (jobs, deliveries): (Running, Delivering),
     service: Service,
+    exporting: Option<Exporting>,
     patience: Duration,
 ) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
@@ -212,6 +222,9 @@ async fn stop(
     // What the last requests told is delivered by whoever serves next, or by ourselves then.
     deliveries.stop(left()).await;
     service.stop(left()).await;
+    if let Some(exporting) = exporting {
+        exporting.stop(left().min(LAST_EXPORT)).await;
+    }
     Ok(())
 }
 

@@ -77,7 +77,9 @@ impl Models<'_> {
                     base_url: self.config.openai_base_url.clone(),
                     api_key: self.config.openai_api_key.clone(),
                 };
-                let connector = self.connector.under(operator_policy(&self.config.openai_base_url)?)?;
+                let connector = self
+                    .connector
+                    .under(operator_policy("SVC_OPENAI_BASE_URL", &self.config.openai_base_url)?)?;
                 let provider: Arc<dyn Provider> = Arc::new(OpenAi::new(settings, connector));
                 self.openai.insert(provider).clone()
             }
@@ -113,12 +115,11 @@ impl Models<'_> {
     }
 }
 
-/// What the operator configured, the operator trusts: the model's server may be on a private address.
-pub(crate) fn operator_policy(url: &str) -> anyhow::Result<Policy> {
+/// What the operator configured, the operator trusts: the server at `url`, the value of `setting`, may be on a private address.
+pub(crate) fn operator_policy(setting: &str, url: &str) -> anyhow::Result<Policy> {
     use anyhow::Context;
-    let parsed =
-        egress::Url::parse(url).with_context(|| format!("SVC_OPENAI_BASE_URL: {url} is not a URL"))?;
-    let host = parsed.host_str().with_context(|| format!("SVC_OPENAI_BASE_URL: {url} names no host"))?;
+    let parsed = egress::Url::parse(url).with_context(|| format!("{setting}: {url} is not a URL"))?;
+    let host = parsed.host_str().with_context(|| format!("{setting}: {url} names no host"))?;
     let port = parsed.port_or_known_default().unwrap_or(443);
     Ok(Policy::allowing([format!("{host}:{port}").as_str()])?)
 }

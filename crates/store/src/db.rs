@@ -67,7 +67,7 @@ impl Db {
     /// Brings a database to the newest schema, creating a SQLite file where there is none.
     ///
     /// # Errors
-    /// When the database cannot be reached or a migration fails.
+    /// When the database cannot be reached, a newer program has migrated it, or a migration fails.
     pub fn migrate(backend: &Backend) -> Result<Vec<String>> {
         match backend {
             Backend::Sqlite(path) => migrations::sqlite(&mut open_sqlite(path, Role::Writer)?),
@@ -94,7 +94,11 @@ impl Db {
     /// When the database cannot be reached, or its schema is not the one this program was built for.
     pub fn open(options: Options) -> Result<Self> {
         let Options { backend, connections, clock, random } = options;
-        if !Self::schema_state(&backend)?.pending.is_empty() {
+        let schema = Self::schema_state(&backend)?;
+        if !schema.unknown.is_empty() {
+            return Err(migrations::newer_schema());
+        }
+        if !schema.pending.is_empty() {
             return Err(Error::internal("the database has an older schema: run `svc migrate` first"));
         }
         let events = Arc::new(Events::default());

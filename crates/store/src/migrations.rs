@@ -64,10 +64,24 @@ fn is_missing_table(message: &str) -> bool {
     message.starts_with("no such table:") || message.starts_with("relation ")
 }
 
+/// Why a program does not touch a database that a newer one has migrated: its statements may fail, or write what the newer one
+/// cannot read.
+pub(crate) fn newer_schema() -> Error {
+    Error::internal(
+        "a newer version of svc has migrated this database: use that version, or restore the backup from before the upgrade",
+    )
+}
+
 fn run<DB: diesel::backend::Backend>(
     connection: &mut impl MigrationHarness<DB>,
     source: impl MigrationSource<DB>,
 ) -> Result<Vec<String>> {
+    let known: Vec<_> = source.migrations().map_err(Error::internal)?;
+    let known: Vec<_> = known.iter().map(|one| one.name().version().as_owned()).collect();
+    let applied = connection.applied_migrations().map_err(Error::internal)?;
+    if applied.iter().any(|version| !known.contains(version)) {
+        return Err(newer_schema());
+    }
     let done = connection.run_pending_migrations(source).map_err(Error::internal)?;
     Ok(done.iter().map(ToString::to_string).collect())
 }

@@ -15,7 +15,7 @@ use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
 use serde_json::{Value, json};
-use server::{LogRetention, Service, ServiceParts};
+use server::{LogRetention, Service, ServiceParts, Traces};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -122,6 +122,7 @@ impl TestApp {
             prices: Tiers::DEFAULT_PRICES[number],
         };
         let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
+        let traces = Traces::off(db.random()).unwrap();
         let service = Service::new(ServiceParts {
             db,
             tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
@@ -132,6 +133,7 @@ impl TestApp {
             base_url: "https://svc.example".to_owned(),
             limits,
             retention,
+            traces,
             runtime: tokio::runtime::Handle::current(),
         })
         .unwrap();

@@ -1,12 +1,13 @@
 //! Model providers: language models behind one trait, and the tiers that callers choose from.
 
 mod openai;
+mod spans;
 #[cfg(test)]
 mod tests;
 
 pub use openai::{OpenAi, OpenAiSettings};
 
-use model::{Trace, text_enum};
+use model::{Trace, Tracer, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -59,8 +60,10 @@ pub struct Prompt {
     pub sink: Option<Arc<dyn Sink>>,
     /// Notes attempts that brought no answer.
     pub attempts: Attempts,
-    /// The trace that a server is told.
+    /// The trace that the call belongs to.
     pub trace: Option<Trace>,
+    /// Records spans of the call.
+    pub tracer: Tracer,
 }
 
 /// Attempts at one answer that failed before another one brought it, or none did. Clones note in the same list.
@@ -79,13 +82,10 @@ pub struct FailedAttempt {
 impl Attempts {
     /// Notes one.
     pub fn note(&self, model: &str, error: &ProviderError) {
-        let reason = match error {
-            ProviderError::Unavailable(_) => "unavailable",
-            ProviderError::Timeout => "timeout",
-            ProviderError::Refused(_) => "refused",
-            ProviderError::Cancelled => return,
-        };
-        let failed = FailedAttempt { model: model.to_owned(), reason: reason.to_owned() };
+        if *error == ProviderError::Cancelled {
+            return;
+        }
+        let failed = FailedAttempt { model: model.to_owned(), reason: error.kind().to_owned() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
     }
 
@@ -246,6 +246,18 @@ pub enum ProviderError {
     Cancelled,
 }
 
+impl ProviderError {
+    /// The kind in one word, for metrics and traces.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unavailable(_) => "unavailable",
+            Self::Timeout => "timeout",
+            Self::Refused(_) => "refused",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -399,12 +411,19 @@ impl TierSetup {
     /// The error of the last route that was tried.
     pub async fn complete(&self, mut prompt: Prompt) -> std::result::Result<ModelAnswer, ProviderError> {
         let (began, patience) = (Instant::now(), prompt.patience);
+        let trace = prompt.trace.take();
         let mut last = ProviderError::Unavailable("no model is configured".to_owned());
         for (route, left) in self.routes.iter().zip((1..=self.routes.len()).rev()) {
             prompt.model.clone_from(&route.model);
             let left = u32::try_from(left).unwrap_or(u32::MAX);
             prompt.patience = patience.saturating_sub(began.elapsed()) / left;
-            match route.provider.complete(&prompt).await {
+            let mut span = trace.as_ref().map(|trace| spans::call(&prompt.tracer, trace, route));
+            prompt.trace = span.as_ref().map(|span| span.trace().clone());
+            let answered = route.provider.complete(&prompt).await;
+            if let Some(span) = &mut span {
+                spans::note_call(span, &answered);
+            }
+            match answered {
                 Ok(completion) => {
                     let said = completion.usage;
                     let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion)).believable();

@@ -9,7 +9,7 @@ use super::{
     BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, ToolSpec, Usage,
 };
 use egress::{Connector, HeaderMap, Limits, Request};
-use model::Trace;
+use operation::{http_span, note_http};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
@@ -53,8 +53,14 @@ impl OpenAi {
         if let Some(key) = &self.settings.api_key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
-        request.headers.extend(prompt.trace.iter().flat_map(Trace::headers));
-        let response = self.connector.stream(request).await?;
+        let traced = prompt.trace.as_ref();
+        let mut span = traced.map(|trace| http_span(&prompt.tracer, trace, "POST", &request.url));
+        request.headers.extend(span.iter().flat_map(|span| span.trace().headers()));
+        let answer = self.connector.stream(request).await;
+        if let Some(span) = &mut span {
+            note_http(span, answer.as_ref().map(|answer| answer.status).map_err(egress::Error::kind));
+        }
+        let response = answer?;
         let is_success = (200..=299).contains(&response.status);
         // A server that cannot send pieces sends the whole answer all the same.
         if let Some(sink) = sink.filter(|_| is_success && is_event_stream(&response.headers)) {

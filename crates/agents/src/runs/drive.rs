@@ -7,6 +7,7 @@ use super::evaluate::{self, Next};
 use super::memory::Fold;
 use super::queries;
 use super::rows::StepRow;
+use super::spans;
 use super::step::Advance;
 use super::tools::Called;
 use super::turn::Entered;
@@ -49,13 +50,16 @@ impl RunEngine {
     /// `internal_error`.
     pub(super) async fn drive(
         &self,
-        work: Work,
+        mut work: Work,
         start: Option<Start>,
         claim: Option<Claim>,
     ) -> Result<Ended> {
         let id = work.row.id.clone();
-        let span = tracing::info_span!("run", run_id = %id, trace_id = work.plan.caller.trace().id());
+        let mut part = spans::run(self.tracer(), &work);
+        work.trace = part.trace().clone();
+        let span = tracing::info_span!("run", run_id = %id, trace_id = work.trace.id());
         let result = self.drive_steps(work, start, claim).instrument(span).await;
+        spans::note_run(&mut part, &result);
         if let Err(error) = &result
             && error.code() == Code::InternalError
         {
@@ -210,7 +214,8 @@ impl RunEngine {
             cancel: work.working.cancel.clone(),
             sink: work.sink(),
             attempts: attempts.clone(),
-            trace: Some(self.child_trace(work)),
+            trace: Some(work.trace.clone()),
+            tracer: self.tracer().clone(),
         };
         let tier = self.tiers().get(work.row.model);
         self.keeping_lease(work, self.complete(tier, prompt)).await

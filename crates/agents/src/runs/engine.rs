@@ -4,11 +4,10 @@ use super::active::ActiveRuns;
 use super::events::RunEvent;
 use super::metrics::RunMetrics;
 use super::model::RunRow;
-use super::work::Work;
 use crate::providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, RequestRef, Result, Trace};
+use model::{Cause, Error, RequestRef, Result, Tracer};
 use operation::ports::EnergyMeter;
 use prometheus::core::Collector;
 use std::sync::Arc;
@@ -34,6 +33,8 @@ pub struct RunEngineParts {
     pub base_url: String,
     /// What keys have spent, to be forgotten when a run is settled.
     pub spending: Arc<Spending>,
+    /// Records spans of runs.
+    pub tracer: Tracer,
     /// Where runs live: a runtime that goes on when the one that took the request ends.
     pub runtime: tokio::runtime::Handle,
 }
@@ -70,9 +71,8 @@ impl RunEngine {
         self.0.metrics.collectors()
     }
 
-    /// The trace of a run, for a request to another service.
-    pub(super) fn child_trace(&self, work: &Work) -> Trace {
-        work.plan.caller.trace().child(&*self.db().random())
+    pub(super) fn tracer(&self) -> &Tracer {
+        &self.0.parts.tracer
     }
 
     /// Calls the model of a tier, for at most the prompt's patience.

@@ -76,7 +76,8 @@ impl RunEngine {
             cancel: work.working.cancel.clone(),
             sink: None,
             attempts: Attempts::default(),
-            trace: Some(self.child_trace(work)),
+            trace: Some(work.trace.clone()),
+            tracer: self.tracer().clone(),
         };
         let answer = self.keeping_lease(work, self.complete(&self.tiers().fast, prompt)).await;
         let work = Arc::make_mut(work);

@@ -3,6 +3,8 @@
 use super::rows::ToolOutput;
 use crate::agents::{HttpMethod, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
+use model::Span;
+use operation::note_http;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +32,7 @@ pub(super) async fn call(
     mut arguments: Map<String, Value>,
     patience: Duration,
     effect_key: &str,
+    span: &mut Span,
 ) -> ToolOutput {
     arguments.extend(tool.fixed_arguments.clone());
     let url = match address(&tool.http.url, &mut arguments) {
@@ -62,7 +65,9 @@ pub(super) async fn call(
         }
         request = request.body(Value::Object(arguments).to_string());
     }
-    match connector.send(request).await {
+    let answer = connector.send(request).await;
+    note_http(span, answer.as_ref().map(|response| response.status).map_err(egress::Error::kind));
+    match answer {
         Ok(response) => {
             let text = String::from_utf8_lossy(&response.body).replace('\0', "");
             let body = serde_json::from_str(&text).unwrap_or(Value::String(text));

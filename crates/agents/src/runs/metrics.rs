@@ -51,13 +51,9 @@ impl RunMetrics {
 
     /// Counts a call of `tier`.
     pub(super) fn called(&self, tier: &TierSetup, result: &std::result::Result<ModelAnswer, ProviderError>) {
-        let failed = |outcome| self.calls.with_label_values(&[tier.label().as_str(), outcome]).inc();
         let ModelAnswer { label, usage, .. } = match result {
             Ok(answered) => answered,
-            Err(ProviderError::Unavailable(_)) => return failed("unavailable"),
-            Err(ProviderError::Timeout) => return failed("timeout"),
-            Err(ProviderError::Refused(_)) => return failed("refused"),
-            Err(ProviderError::Cancelled) => return failed("cancelled"),
+            Err(error) => return self.calls.with_label_values(&[tier.label().as_str(), error.kind()]).inc(),
         };
         self.calls.with_label_values(&[label.as_str(), "ok"]).inc();
         let tokens = [
@@ -88,5 +84,5 @@ fn open_by_status(read: &mut Read) -> Result<Counts> {
     let open: Vec<Open> = diesel::sql_query(sql).load(read.connection())?;
     let count = |status: RunStatus| open.iter().find(|row| row.status == status).map_or(0, |row| row.runs);
     let statuses = RunStatus::ALL.into_iter().filter(|status| !status.is_final());
-    Ok(statuses.map(|status| (status.as_str(), count(status))).collect())
+    Ok(statuses.map(|status| (status.as_str().into(), count(status))).collect())
 }

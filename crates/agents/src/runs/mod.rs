@@ -34,6 +34,7 @@ mod queries;
 mod recovery;
 mod retry;
 mod rows;
+mod spans;
 mod step;
 mod stream;
 mod submit;

@@ -4,9 +4,10 @@ use super::engine::RunEngine;
 use super::guard::GuardFinding;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
-use super::{call_key, http_tool, queries};
+use super::{call_key, http_tool, queries, spans};
 use crate::agents::{ToolApproval, ToolSettings, header_place};
 use model::{Error, JsonText, Result};
+use operation::http_span;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,15 +115,19 @@ impl RunEngine {
         let own = Duration::from_secs(u64::try_from(tool.settings.timeout_seconds).unwrap_or(15));
         match self.tool_headers(work, tool) {
             Ok(mut headers) => {
+                let call = spans::tool(self.tracer(), work, tool);
+                let http = &tool.settings.http;
+                let mut sent = http_span(self.tracer(), call.trace(), http.method.as_str(), &http.url);
                 let names_trace = headers.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
                 if !names_trace {
-                    headers.extend(self.child_trace(work).headers());
+                    headers.extend(sent.trace().headers());
                 }
                 // Of calls that may be repeated each is an effect of its own.
                 let of_step = tool.settings.repeatable.then(|| step.id.as_str());
                 let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
                 let connector = &self.0.parts.connector;
-                http_tool::call(connector, &tool.settings, headers, arguments, left.min(own), key).await
+                let patience = left.min(own);
+                http_tool::call(connector, &tool.settings, headers, arguments, patience, key, &mut sent).await
             }
             Err(error) => {
                 tracing::error!(run_id = %work.row.id, ?error, "a tool's credentials do not open");

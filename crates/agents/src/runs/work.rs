@@ -14,7 +14,7 @@ use crate::providers::{
     FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, ToolSpec, Usage, estimated_tool_tokens,
 };
 use fields::json_schema::Schema;
-use model::{Caller, JsonText, Random, Result, StepId, Timestamp};
+use model::{Caller, JsonText, Random, Result, StepId, Timestamp, Trace};
 use operation::ports::{AgentLimits, Charge};
 use serde_json::json;
 use std::borrow::Cow;
@@ -101,6 +101,8 @@ pub(super) struct Work {
     pub(super) over: Option<Ending>,
     /// Where the progress is published, if the run is streamed.
     pub(super) listener: Option<Listener>,
+    /// Its place in the trace: the span of the worker that drives it.
+    pub(super) trace: Trace,
 }
 
 /// A call of a model that was begun: its step is written, and its Energy held.
@@ -123,6 +125,7 @@ impl Work {
     pub(super) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: ConversationMemory) -> Self {
         let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
         let working = Arc::new(working);
+        let trace = plan.caller.trace();
         Self {
             plan,
             working,
@@ -137,6 +140,7 @@ impl Work {
             bad_calls: 0,
             over: None,
             listener: None,
+            trace,
         }
     }
 

@@ -14,7 +14,7 @@ use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
 pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
     "svc_energy_held",
     "Energy that is held for running work, over all workspaces.",
-    |read| Ok(vec![("", held_energy(read)?)]),
+    |read| Ok(vec![("".into(), held_energy(read)?)]),
 );
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Key};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Traces};
-use model::{RunId, StepId};
+use model::{RunId, StepId, Tracer};
 use operation::ports::TraceStep;
 use operation::{Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services};
 use serde_json::Value;
@@ -44,6 +44,7 @@ impl App {
             metrics: RequestMetrics::new(&registry()).unwrap(),
             services: Arc::new(services),
             limits: Limits::default(),
+            tracer: Tracer::off(db.random()),
             db,
         };
         Self { bed, pipeline, key, _stop: stop }

@@ -77,11 +77,11 @@ fn open_by_status(read: &mut Read) -> Result<Counts> {
         Ok(diesel::sql_query(sql).get_result::<Open>(read.connection())?.deliveries)
     };
     Ok(vec![
-        ("due", count("due_at IS NOT NULL")?),
+        ("due".into(), count("due_at IS NOT NULL")?),
         (
-            "waiting",
+            "waiting".into(),
             count("lane IS NOT NULL AND ended_at IS NULL AND due_at IS NULL AND status = 'pending'")?,
         ),
-        ("delivering", count("status = 'delivering'")?),
+        ("delivering".into(), count("status = 'delivering'")?),
     ])
 }

@@ -79,9 +79,9 @@ pub async fn test_webhook_endpoint(
         event: event.id.clone(),
         attempt: 1,
         body: body.clone(),
-        trace: cx.caller.trace().child(&*cx.db.random()),
+        trace: cx.caller.trace(),
     };
-    let attempt = send(&parts.connector, &target, message, cx.db.now()).await;
+    let attempt = send(&parts.connector, &parts.tracer, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));
     let shown = cx.db.write(move |tx| {
         let (row, event, delivery, body, attempt) = &*kept;

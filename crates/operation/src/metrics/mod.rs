@@ -2,6 +2,7 @@
 //!
 //! Whoever counts something makes its collectors, and hands them to [`Metrics`] through its [`Group`](crate::Group).
 
+pub(crate) mod logs;
 mod requests;
 mod tables;
 

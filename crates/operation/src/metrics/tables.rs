@@ -3,6 +3,7 @@
 use model::{Error, Result};
 use prometheus::core::Collector;
 use prometheus::{IntGauge, IntGaugeVec, Opts};
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 use store::{Db, Read};
 use tokio::task::JoinHandle;
@@ -14,7 +15,7 @@ const FRESH: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Values with their label's.
-pub type Counts = Vec<(&'static str, i64)>;
+pub type Counts = Vec<(Cow<'static, str>, i64)>;
 
 /// A gauge of what is in the database. It reads at most [`store::MOST_COUNTED`] rows, through an index.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +118,7 @@ impl Tables {
     fn set(&self, values: &[Counts]) {
         for ((declared, gauge), counts) in self.gauges.iter().zip(values) {
             for (value, count) in counts {
-                let labels = declared.label.map(|_| *value);
+                let labels = declared.label.map(|_| value.as_ref());
                 gauge.with_label_values(labels.as_slice()).set(*count);
             }
         }

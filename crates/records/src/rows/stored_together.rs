@@ -7,6 +7,7 @@ use super::keys;
 use super::row::ItemRow;
 use super::write::{Writer, taken_key};
 use crate::activity::{Action, Changes, short_actor, short_changes, short_source};
+use crate::columnar;
 use crate::search;
 use crate::shape::IndexKind;
 use diesel::prelude::*;
@@ -34,6 +35,9 @@ const STORE: &str = "\
         INSERT INTO item_activity (item_id, changed, workspace_id, collection_id, action, actor, source, operation_id, \
             created_at) \
         SELECT new.*, $7, $8, $20, $21, $22, $23, $10 FROM unnest($1, $19) AS new \
+    ), changes AS ( \
+        INSERT INTO item_changes (index_id, item_id) SELECT $24, id FROM unnest($1) AS new (id) \
+        WHERE $24 IS NOT NULL \
     ) \
     SELECT (SELECT count(*) FROM stored) AS items, (SELECT count(*) FROM digests) AS digests";
 
@@ -156,7 +160,8 @@ impl<'a> NewItems<'a> {
             .bind::<Text, _>(Action::Created)
             .bind::<Text, _>(short_actor(&author.cause.actor))
             .bind::<Text, _>(short_source(&author.source))
-            .bind::<Nullable<Text>, _>(author.operation.as_deref());
+            .bind::<Nullable<Text>, _>(author.operation.as_deref())
+            .bind::<Nullable<BigInt>, _>(columnar::of(shape).map(|index| index.id));
         Ok(Cached(statement).get_result(connection)?)
     }
 

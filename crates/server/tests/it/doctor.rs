@@ -43,6 +43,8 @@ testkit::on_both! {
     async fn each_fault_is_found_and_no_secret_shown(kind: Kind) {
         let program = Program::new(kind, SVC).await;
         program.serve().await.stop().await;
+        #[cfg(feature = "otlp")]
+        let program = program.with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let taken = taken.local_addr().unwrap().to_string();
         for (check, name, value) in [
@@ -54,6 +56,8 @@ testkit::on_both! {
             ("embedded model", "SVC_MODEL_FAST", "nonsense"),
             ("model server", "SVC_OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
             ("outbound", "SVC_ALLOW_OUTBOUND", "10.0.0.0/99"),
+            #[cfg(feature = "otlp")]
+            ("traces", "OTEL_TRACES_SAMPLER", "nonsense"),
             ("listen address", "SVC_LISTEN", "nonsense"),
             ("listen address", "SVC_LISTEN", &taken),
             ("admin address", "SVC_ADMIN_LISTEN", &taken),

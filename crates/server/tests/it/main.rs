@@ -42,6 +42,8 @@ mod runs;
 mod schema;
 mod secrets;
 mod surface;
+#[cfg(feature = "otlp")]
+mod traces;
 mod transport;
 mod upgrade;
 mod valid;

@@ -108,6 +108,10 @@ testkit::on_both! {
         scraped.expect("svc_outbound_requests_total", &[("outcome", "2xx")], 1.0);
         scraped.expect("svc_outbound_requests_total", &[("outcome", "5xx")], 1.0);
         scraped.expect("svc_jobs_due", &[], 0.0);
+        scraped.expect("svc_log_rows", &[("log", "webhook_deliveries")], 2.0);
+        for log in ["events", "webhook_deliveries"] {
+            assert!(scraped.value("svc_log_size_bytes", &[("log", log)]).unwrap() > 0.0, "{}", scraped.text);
+        }
         scraped.expect("svc_table_metrics_success", &[], 1.0);
         scraped.expect("svc_build_info", &[("version", server::VERSION)], 1.0);
         assert!(scraped.value("svc_database_wait_seconds", &[]).unwrap() > 0.0);
@@ -234,7 +238,7 @@ fn well_formed(scraped: &Scraped) {
             assert_eq!(buckets.last().unwrap().less_than, f64::INFINITY, "{}", sample.metric);
         }
     }
-    let bounded = ["operation", "status", "gate", "outcome", "model", "direction", "version", "le"];
+    let bounded = ["operation", "status", "gate", "outcome", "model", "direction", "version", "log", "le"];
     for label in scraped.samples.iter().flat_map(|sample| sample.labels.keys()) {
         assert!(bounded.contains(&label.as_str()), "{label}: are its values bounded?");
     }

@@ -251,6 +251,7 @@ impl Bed {
             metrics,
             services: own.services.clone(),
             limits: own.limits.clone(),
+            tracer: own.tracer.clone(),
         };
         let flood = Arc::new(Flood::default());
         let mut api = app.service.api();

@@ -1,5 +1,6 @@
 //! The program as its operator meets it: what stops its start, how it stops, and its smaller commands.
 
+use diesel::connection::SimpleConnection;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use store::Backend;
@@ -46,6 +47,22 @@ testkit::on_both! {
         let (_, took) = tokio::join!(run(false), stopping);
         assert!(took >= Duration::from_millis(1_900), "{took:?}");
         assert!(took < Duration::from_millis(3_900), "{took:?}");
+    }
+
+    async fn a_newer_schema_stops_the_program(kind: Kind) {
+        let program = Program::new(kind, BINARY).await;
+        let newer = program.data.db.write(|tx| {
+            let newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('9999')";
+            store::each!(tx.connection(), |connection| connection.batch_execute(newer))?;
+            Ok(())
+        });
+        newer.await.unwrap();
+        for command in [&["serve"] as &[&str], &["migrate"], &["workspace", "list"], &["secrets", "rotate"]] {
+            let output = program.command().args(command).output().unwrap();
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(message.contains("a newer version of svc has migrated this database"), "{command:?}: {message}");
+            assert_eq!(output.status.code(), Some(1), "{command:?}");
+        }
     }
 
     async fn migrations_are_told(kind: Kind) {

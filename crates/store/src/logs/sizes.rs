@@ -5,6 +5,7 @@ use crate::schema::{log_marks, log_sizes};
 use crate::{AnyConnection, Read, Tx};
 use diesel::prelude::*;
 use model::{Result, WorkspaceId};
+use std::collections::BTreeMap;
 
 /// What a row takes beside its long texts: columns of a fixed size, the entries of its indexes, what the database adds.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +99,21 @@ pub fn sizes_of(read: &mut Read, log: &str) -> Result<Sizes> {
         .select((log_sizes::workspace_id, log_sizes::row_count, log_sizes::bytes))
         .load(read.connection())?;
     Ok(rows.into_iter().map(|(workspace, rows, bytes)| (workspace, Size { rows, bytes })).collect())
+}
+
+/// What each log has, over all workspaces, by name. One row per workspace and log is read, and none of the logs.
+///
+/// # Errors
+/// When the database fails.
+pub fn totals(read: &mut Read) -> Result<BTreeMap<String, Size>> {
+    let rows: Vec<(String, i64, i64)> = log_sizes::table
+        .select((log_sizes::log, log_sizes::row_count, log_sizes::bytes))
+        .load(read.connection())?;
+    let mut totals = BTreeMap::<String, Size>::new();
+    for (log, rows, bytes) in rows {
+        *totals.entry(log).or_default() += Size { rows, bytes };
+    }
+    Ok(totals)
 }
 
 /// Up to which position a workspace's rows are gone; 0 where all are there.

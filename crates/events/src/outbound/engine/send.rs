@@ -5,7 +5,8 @@ use super::super::model::{EndpointRow, Headers, Payload};
 use super::super::signing::{Signer, signatures};
 use auth::Seal;
 use egress::{Connector, Limits, Oversize, Request};
-use model::{DeliveryId, EventId, JsonText, Result, Timestamp, Trace, WorkspaceId};
+use model::{DeliveryId, EventId, JsonText, Result, Span, Timestamp, Trace, Tracer, WorkspaceId};
+use operation::{http_span, note_http};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,7 @@ pub(crate) struct Message {
     /// Which attempt this is, from 1.
     pub(crate) attempt: i64,
     pub(crate) body: String,
-    /// The trace that it continues, sent as `traceparent`.
+    /// The trace that it continues.
     pub(crate) trace: Trace,
 }
 
@@ -107,11 +108,13 @@ impl Attempt {
 /// Sends a message and reports what came of it. Never fails: whatever happens is an attempt.
 pub(crate) async fn send(
     connector: &Connector,
+    tracer: &Tracer,
     target: &Target,
     message: Message,
     now: Timestamp,
 ) -> Attempt {
-    let headers = headers(target, &message, now);
+    let mut span = span(tracer, target, &message);
+    let headers = headers(target, &message, span.trace(), now);
     let shown: Map<String, Value> = headers
         .iter()
         .map(|(name, value)| {
@@ -130,6 +133,7 @@ pub(crate) async fn send(
     request.headers = headers;
     let began = Instant::now();
     let answer = connector.send(request).await;
+    note_http(&mut span, answer.as_ref().map(|response| response.status).map_err(egress::Error::kind));
     let duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     let base = Attempt {
         at: now,
@@ -167,7 +171,21 @@ pub(crate) async fn send(
     }
 }
 
-fn headers(target: &Target, message: &Message, now: Timestamp) -> Vec<(String, String)> {
+/// The span of the attempt, named in what it sends.
+fn span(tracer: &Tracer, target: &Target, message: &Message) -> Span {
+    let mut span = http_span(tracer, &message.trace, "POST", &target.url);
+    if span.is_recorded() {
+        span.set("svc.workspace_id", target.workspace_id.0);
+        span.set("svc.event_id", message.event.to_string());
+        span.set("svc.delivery_id", message.delivery.to_string());
+        if message.attempt > 1 {
+            span.set("http.request.resend_count", message.attempt - 1);
+        }
+    }
+    span
+}
+
+fn headers(target: &Target, message: &Message, trace: &Trace, now: Timestamp) -> Vec<(String, String)> {
     let (id, timestamp) = (message.event.as_str(), now.seconds());
     let signature = signatures(target.signers(now), id, timestamp, &message.body);
     let ours = [
@@ -184,7 +202,7 @@ fn headers(target: &Target, message: &Message, now: Timestamp) -> Vec<(String, S
     ];
     let own = target.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     let names_trace = target.headers.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
-    let trace = message.trace.headers().filter(|_| !names_trace);
+    let trace = trace.headers().filter(|_| !names_trace);
     ours.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(trace).chain(own).collect()
 }
 

@@ -12,7 +12,7 @@ use crate::outbound::model::EndpointRow;
 use auth::Seal;
 use egress::Connector;
 use futures::FutureExt;
-use model::{Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub(crate) struct Parts {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) connector: Arc<Connector>,
     pub(crate) seal: Arc<Seal>,
+    pub(crate) tracer: Tracer,
     pub(crate) wake: Arc<Notify>,
 }
 
@@ -292,11 +293,11 @@ impl State {
                         event: delivery.event_id.clone(),
                         attempt: delivery.attempts + 1,
                         body: delivery.body.clone(),
-                        trace: delivery.trace().child(&*parts.db.random()),
+                        trace: delivery.trace(),
                     };
                     let now = parts.db.now();
-                    let sent =
-                        AssertUnwindSafe(send(&parts.connector, &target, message, now)).catch_unwind().await;
+                    let sent = send(&parts.connector, &parts.tracer, &target, message, now);
+                    let sent = AssertUnwindSafe(sent).catch_unwind().await;
                     Completed { delivery, attempt: sent.unwrap_or_else(|_| Attempt::broken(now)) }
                 });
             }

@@ -4,6 +4,7 @@ use super::Finding;
 use crate::Config;
 use crate::operator_error::cause;
 use crate::serve::listen;
+use crate::traces::Collector;
 use anyhow::Context;
 use egress::{Connector, Limits, Policy, Request};
 use model::SystemRandom;
@@ -70,6 +71,20 @@ pub(super) async fn redis(config: &Config) -> anyhow::Result<Finding> {
         Ok(()) => Finding::ok("It answers."),
         Err(error) => Finding::fail(format!(
             "It does not answer ({error}): check SVC_REDIS_URL. Until then each replica counts rate limits separately."
+        )),
+    })
+}
+
+/// Does the collector take spans, where there is one?
+pub(super) async fn traces(config: &Config) -> anyhow::Result<Finding> {
+    let Some(collector) = Collector::read(config)? else {
+        return Ok(Finding::ok("Not exported: OTEL_EXPORTER_OTLP_ENDPOINT is not set."));
+    };
+    Ok(match collector.probe().await {
+        Ok(()) => Finding::ok("The collector accepts them."),
+        // The service works all the same.
+        Err(error) => Finding::warn(format!(
+            "The collector does not accept them ({error}): check OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS."
         )),
     })
 }

@@ -63,7 +63,7 @@ pub(super) async fn server(config: &Config) -> anyhow::Result<Finding> {
         return Ok(Finding::ok("No tier uses it."));
     }
     let url = config.openai_base_url.trim_end_matches('/');
-    let connector = Connector::new(operator_policy(url)?)?;
+    let connector = Connector::new(operator_policy("SVC_OPENAI_BASE_URL", url)?)?;
     let limits = Limits { total: Duration::from_secs(8), max_response_bytes: 8 << 20, ..Limits::default() };
     let mut request = Request::get(format!("{url}/models")).limits(limits);
     if let Some(key) = &config.openai_api_key {
