@@ -11,8 +11,12 @@ pub const LEAST: f64 = 0.0001;
 pub const MOST: f64 = 0.8;
 /// The most operands of `in`.
 const MOST_LISTED: u64 = 20;
-/// Conditions that are tried for a share before another share is drawn.
-const TRIES: usize = 200;
+/// Conditions that are drawn until one keeps such a share.
+const TRIES: usize = 1_000;
+/// Operands of which the one is taken that keeps nearest to the share that was drawn.
+const CANDIDATES: usize = 20;
+/// Rows that say how near.
+const SAMPLE: u32 = 10_000;
 
 /// An operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +35,36 @@ pub enum Op {
 }
 
 impl Op {
-    /// Those that a field has.
-    fn of(field: Field) -> &'static [Self] {
-        use Op::{Contains, Eq, Gt, Gte, In, Lt, Lte, Neq, StartsWith};
-        match field {
-            Field::Active => &[Eq, Neq],
-            Field::Score | Field::Price | Field::Created | Field::Updated => &[Eq, Neq, Gt, Gte, Lt, Lte, In],
+    /// One for each time that it is likely.
+    const DRAWN: [Self; 12] = [
+        Self::Eq,
+        Self::Eq,
+        Self::Neq,
+        Self::Gt,
+        Self::Gte,
+        Self::Lt,
+        Self::Lte,
+        Self::In,
+        Self::In,
+        Self::Contains,
+        Self::Contains,
+        Self::StartsWith,
+    ];
+
+    /// Whether both sides have it for a field, with the same meaning.
+    fn fits(self, field: Field) -> bool {
+        let is_text = matches!(field, Field::Category | Field::Department | Field::Name | Field::City);
+        match self {
+            Self::Eq | Self::Neq => true,
+            Self::Gt | Self::Gte | Self::Lt | Self::Lte | Self::In => field != Field::Active,
+            Self::Contains => is_text,
             // PocketBase's dates end in a time, so only how they begin is the same.
-            Field::Day => &[Eq, Neq, Gt, Gte, Lt, Lte, In, StartsWith],
-            Field::Category | Field::Department | Field::Name | Field::City => {
-                &[Eq, Neq, Gt, Gte, Lt, Lte, In, Contains, StartsWith]
-            }
+            Self::StartsWith => is_text || field == Field::Day,
         }
+    }
+
+    fn has_bound(self) -> bool {
+        matches!(self, Self::Gt | Self::Gte | Self::Lt | Self::Lte)
     }
 }
 
@@ -189,28 +211,30 @@ impl<'a> Family<'a> {
     fn condition(&self, fields: &[Field]) -> Result<Condition<'a>> {
         let least = LEAST.max(1.0 / f64::from(self.table.len()));
         let mut tries = (0..TRIES).filter_map(|_| {
-            let share = (least.ln() + self.draw.part() * (MOST / least).ln()).exp();
-            (0..TRIES).find_map(|_| {
-                self.attempt(fields, share).filter(|found| {
-                    let range = (share / 1.5).max(least)..=(share * 1.5).min(MOST);
-                    range.contains(&found.share)
-                })
-            })
+            let wanted = (least.ln() + self.draw.part() * (MOST / least).ln()).exp();
+            let op = *self.draw.one_of(&Op::DRAWN)?;
+            let distance = |found: &Condition<'_>| (found.share / wanted).ln().abs();
+            // A bound can be chosen for any share; of other operands the nearest is taken.
+            let candidates = if op.has_bound() { 1 } else { CANDIDATES };
+            let candidates = (0..candidates).filter_map(|_| self.candidate(fields, op, wanted));
+            let mut nearest = candidates.min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
+            nearest.share = self.share(&nearest, 1);
+            (least..=MOST).contains(&nearest.share).then_some(nearest)
         });
         tries.next().context("no condition keeps such a share of the rows")
     }
 
-    /// A condition that may keep about this share of the rows.
-    fn attempt(&self, fields: &[Field], share: f64) -> Option<Condition<'a>> {
-        let field = *self.draw.one_of(fields)?;
-        let op = *self.draw.one_of(Op::of(field))?;
+    /// A condition, and about what share it keeps.
+    fn candidate(&self, fields: &[Field], op: Op, wanted: f64) -> Option<Condition<'a>> {
+        let able: Vec<Field> = fields.iter().copied().filter(|field| op.fits(*field)).collect();
+        let field = *self.draw.one_of(&able)?;
         let any = || {
             let place = self.draw.below(u64::from(self.table.len()));
             Some(self.table.cell(u32::try_from(place).ok()?, field))
         };
         let operands = match op {
             Op::Eq | Op::Neq => vec![any()?],
-            Op::Gt | Op::Gte | Op::Lt | Op::Lte => vec![self.bound(field, op, share)?],
+            Op::Gt | Op::Gte | Op::Lt | Op::Lte => vec![self.bound(field, op, wanted)?],
             Op::In => {
                 let mut several: Vec<_> =
                     (0..2 + self.draw.below(MOST_LISTED - 1)).filter_map(|_| any()).collect();
@@ -220,10 +244,17 @@ impl<'a> Family<'a> {
             }
             Op::Contains | Op::StartsWith => vec![self.fragment(any()?, op)?],
         };
-        let mut condition = Condition { field, op, operands, share };
-        let kept = (0..self.table.len()).filter(|place| condition.keeps(self.table, *place)).count();
-        condition.share = kept as f64 / f64::from(self.table.len());
+        let mut condition = Condition { field, op, operands, share: 0.0 };
+        // Half a row of the sample stands for what it may have missed.
+        condition.share =
+            self.share(&condition, self.table.len().div_ceil(SAMPLE)).max(0.5 / f64::from(SAMPLE));
         Some(condition)
+    }
+
+    /// The share that a condition keeps of each `step`th row.
+    fn share(&self, condition: &Condition<'_>, step: u32) -> f64 {
+        let sample = || (0..self.table.len()).step_by(step.max(1) as usize);
+        sample().filter(|place| condition.keeps(self.table, *place)).count() as f64 / sample().count() as f64
     }
 
     /// What a share of the rows lies beyond.

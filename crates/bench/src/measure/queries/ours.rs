@@ -126,7 +126,7 @@ impl Ours {
         let header = head.lines().filter_map(|line| line.split_once(": "));
         let mut header = header.filter(|(name, _)| name.eq_ignore_ascii_case("x-svc-query-plan"));
         let plan = header.next().map(|(_, plan)| plan.to_owned()).unwrap_or_default();
-        Ok(Answer { rows: spelling::rows(&serde_json::from_str(&body)?, "data", "/data/name"), plan })
+        Ok(Answer { rows: Some(spelling::rows(&body, "data", "/data/name")?), plan })
     }
 
     /// Sends queries until the service has made the indexes that they call for, and their plans stay the same; gives

@@ -3,7 +3,7 @@
 use super::family::{Condition, Op, PAGE, Query};
 use super::rows::{Cell, Field, Table};
 use crate::measure::peer::autodates;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use chrono::DateTime;
 use diesel::SqliteConnection;
 use diesel::connection::SimpleConnection;
@@ -252,9 +252,11 @@ pub fn their_query(query: &Query<'_>) -> String {
 }
 
 /// The rows of an answer, by the names in it.
-pub fn rows(answer: &Value, list: &str, at: &str) -> Option<Vec<u32>> {
+pub fn rows(body: &str, list: &str, at: &str) -> Result<Vec<u32>> {
+    let answer: Value = serde_json::from_str(body)?;
     let place = |row: &Value| Table::place_of(row.pointer(at)?.as_str()?);
-    answer.get(list)?.as_array()?.iter().map(place).collect()
+    let rows = answer.get(list).and_then(Value::as_array).and_then(|rows| rows.iter().map(place).collect());
+    rows.with_context(|| format!("no rows in {body}"))
 }
 
 #[cfg(test)]
