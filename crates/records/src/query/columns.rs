@@ -1,6 +1,6 @@
 //! Running a query over the columnar index of a collection.
 
-use super::plan;
+use super::plan::{self, QueryPlan};
 use super::planner::Planner;
 use super::run::{MOST_FETCHED, Page, PlacedRow, Visit};
 use super::scan::rows;
@@ -9,13 +9,14 @@ use crate::columnar::{Changed, Columnar, ROWS};
 use crate::rows::ItemRow;
 use crate::shape::Shape;
 use fields::Data;
+use fields::Filter;
 use fields::sort::Sort;
 use model::Result;
 use std::ops::ControlFlow;
 use store::Read;
 
 /// Reading some columns of so many items costs as much as fetching one.
-pub(super) const COLUMNS_PER_ITEM: usize = 256;
+pub(super) const COLUMNS_PER_ITEM: usize = 1_024;
 
 /// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;
@@ -50,6 +51,15 @@ impl<'a> ColumnarQuery<'a> {
         let items = usize::try_from(segments).unwrap_or_default() * ROWS;
         let cost = i64::try_from(items / COLUMNS_PER_ITEM + need).unwrap_or(i64::MAX);
         Ok(Some(Self { scan, sort, cost }))
+    }
+}
+
+impl ColumnarQuery<'_> {
+    /// Whether reading columns is cheaper than a plan.
+    pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
+        // Scanning items in the order of their ids stops as early, and reads all of them.
+        let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
+        scans_alike || plan.cost > self.cost
     }
 }
 

@@ -88,6 +88,11 @@ impl QueryPlan {
         KeyScan::new(self.source.clone(), self.reverse, place)
     }
 
+    /// Whether it reads all items, in the order of their ids.
+    pub fn is_scan(&self) -> bool {
+        matches!(self.source, ScanSource::Items { .. })
+    }
+
     fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
         let (parts, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();

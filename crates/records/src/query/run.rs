@@ -66,9 +66,9 @@ impl Query {
         let wanted = PlanRequest { shape, filter, sort: Some(&self.sort), trashed, need, most_counted };
         let plan = plan::choose(read, planner, wanted)?;
         let Some(columns) = columns else { return visit.page(read, &plan, after, need) };
-        if plan.cost <= columns.cost {
+        if !columns.beats(&plan, filter) {
             // What a plan in the order of the list costs is a guess. One that was wrong is given up.
-            visit.give_up_at = usize::try_from(columns.cost.saturating_mul(2)).unwrap_or(usize::MAX);
+            visit.give_up_at = usize::try_from(columns.cost).unwrap_or(usize::MAX);
             if let Some(page) = visit.page_within(read, &plan, after, need)? {
                 return Ok(page);
             }
@@ -99,7 +99,7 @@ impl Query {
         let (filter, trashed) = (&self.filter, self.trashed);
         let wanted = PlanRequest { shape, filter, sort: None, trashed, need: usize::MAX, most_counted };
         let mut plan = plan::choose(read, planner, wanted)?;
-        if let Some(columns) = columns.filter(|columns| !filter.is_empty() && plan.cost > columns.cost) {
+        if let Some(columns) = columns.filter(|columns| !filter.is_empty() && columns.beats(&plan, filter)) {
             let Some(last) = visit.columnar_each(read, &columns, &mut each)? else {
                 return Ok(visit.columnar_report(&columns));
             };
@@ -263,7 +263,8 @@ impl<'a> Visit<'a> {
                 }
                 self.refuse_beyond_budget()?;
             }
-            most = (most * 2).min(MOST_FETCHED);
+            let left = self.give_up_at.saturating_sub(self.spending.rows).max(1);
+            most = (most * 2).min(MOST_FETCHED).min(left);
         }
         Ok(true)
     }

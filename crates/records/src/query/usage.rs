@@ -19,6 +19,8 @@ const OFTEN: u32 = 20;
 pub const LARGE: i64 = 20_000;
 /// Only where a query looked at so many times the items that it showed.
 const WASTE: usize = 20;
+/// And where one cost at least so much: less is not worth what an index costs every write.
+const LEAST_COST: usize = 500;
 /// How often it is noted that an index is used.
 const NOTED_EVERY_SECONDS: i64 = 3_600;
 /// Queries of a day that make a columnar index worth it.
@@ -94,7 +96,7 @@ impl Usage {
         if query.trashed || report.cost <= shown.max(1) * 2 {
             return Vec::new();
         }
-        let is_wasteful = report.cost >= shown.max(1) * WASTE;
+        let is_wasteful = report.cost >= LEAST_COST.max(shown.max(1) * WASTE);
         let day = now.seconds() / 86_400;
         let mut kept = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
