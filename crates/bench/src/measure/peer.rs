@@ -38,8 +38,10 @@ impl PocketBase {
         collection: &Value,
         fill: impl FnOnce(&mut SqliteConnection) -> Result<()>,
     ) -> Result<Self> {
-        std::fs::create_dir_all(folder)?;
-        let dir = format!("--dir={}", folder.display());
+        // Migrations, which PocketBase writes beside this folder and applies to every database there, stay within the other.
+        let data = folder.join("pb_data");
+        std::fs::create_dir_all(&data)?;
+        let dir = format!("--dir={}", data.display());
         let made = Command::new(program)
             .args(["superuser", "upsert", EMAIL, PASSWORD, &dir])
             .stdout(Stdio::null())
@@ -48,7 +50,7 @@ impl PocketBase {
         let fresh = Self::start(program, &dir)?;
         fresh.server.ask("POST", "/api/collections", Some(collection))?;
         drop(fresh);
-        fill(&mut SqliteConnection::establish(&folder.join("data.db").display().to_string())?)?;
+        fill(&mut SqliteConnection::establish(&data.join("data.db").display().to_string())?)?;
         Self::start(program, &dir)
     }
 

@@ -127,6 +127,7 @@ struct Turns<'a> {
 /// A query on both sides.
 struct Turn<'a> {
     query: &'a Query<'a>,
+    /// Ours, and the one before where it changed meanwhile.
     plan: String,
     /// Successes in a second.
     ours: f64,
@@ -174,7 +175,7 @@ impl Turns<'_> {
                 found.count(query, &ours, &theirs);
                 turns.push(Turn {
                     query,
-                    plan: answer.plan.clone(),
+                    plan: self.ours.answer(path)?.since(&answer),
                     ours: successes(&ours),
                     theirs: successes(&theirs),
                 });
@@ -195,7 +196,7 @@ impl Turns<'_> {
             return Patience { query: millis(50), pause: millis(100), whole: millis(20_000) };
         }
         let seconds = Duration::from_secs;
-        Patience { query: seconds(1), pause: seconds(1), whole: seconds(180) }
+        Patience { query: seconds(2), pause: seconds(1), whole: seconds(240) }
     }
 
     /// Holds the pages of both against the rows; gives our answer.

@@ -51,6 +51,15 @@ impl Answer {
         self.plan.split(';').next().unwrap_or_default()
     }
 
+    /// The plan, with the one of an earlier answer where that was another.
+    pub fn since(self, earlier: &Self) -> String {
+        if self.name() == earlier.name() {
+            self.plan
+        } else {
+            format!("{}, then {}", earlier.plan, self.plan)
+        }
+    }
+
     /// How many items were looked at.
     pub fn visited(&self) -> Option<f64> {
         let (_, number) = self.plan.split_once("visited=")?;
