@@ -40,7 +40,7 @@ impl Svix {
         let mut svix = Self { program, database, redis, token: String::new() };
         let migrated = svix.command(0).arg("migrate").stdout(Stdio::null()).status()?;
         ensure!(migrated.success(), "Svix could not set up its database");
-        let made = svix.command(0).args(["jwt", "generate"]).output()?;
+        let made = svix.command(0).args(["jwt", "generate"]).stdout(Stdio::piped()).output()?;
         let printed = String::from_utf8(made.stdout)?;
         svix.token = printed.split_whitespace().last().context("Svix made no token")?.to_owned();
         Ok(Some(svix))
