@@ -4,13 +4,14 @@ use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, Shape};
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary};
 use fields::Data;
 use fields::key;
 use fields::text;
 use fields::{Part, Record, Subject};
 use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
-use store::{Read, Tx, each};
+use store::{CachedChange, Read, Tx, each};
 
 /// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique or columnar
 /// index.
@@ -105,14 +106,20 @@ fn insert_keys(tx: &mut Tx, rows: Vec<KeyRow>) -> Result<()> {
         return Ok(());
     }
     match tx.connection() {
-        // One statement that is prepared once is the quickest here, and one that takes all rows there.
+        // Each is prepared once: here it takes one row, there all of them.
         store::AnyConnection::Sqlite(connection) => {
             for row in rows {
                 diesel::insert_into(item_keys::table).values(row).execute(connection)?;
             }
         }
         store::AnyConnection::Postgres(connection) => {
-            diesel::insert_into(item_keys::table).values(rows).execute(connection)?;
+            let insert = diesel::sql_query(
+                "INSERT INTO item_keys (index_id, k, item_id) SELECT * FROM unnest($1, $2, $3)",
+            )
+            .bind::<Array<BigInt>, _>(rows.iter().map(|row| row.index_id).collect::<Vec<_>>())
+            .bind::<Array<Binary>, _>(rows.iter().map(|row| row.k.as_slice()).collect::<Vec<_>>())
+            .bind::<Array<BigInt>, _>(rows.iter().map(|row| row.item_id).collect::<Vec<_>>());
+            CachedChange(insert).run(connection)?;
         }
     }
     Ok(())

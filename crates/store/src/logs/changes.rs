@@ -1,7 +1,7 @@
 //! What a transaction changes of the sizes of logs.
 
 use crate::schema::log_sizes;
-use crate::{AnyConnection, CachedChange};
+use crate::{AnyConnection, CachedChange, each};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
@@ -81,7 +81,7 @@ impl Changes {
         if self.0.is_empty() {
             return Ok(());
         }
-        let rows = self.0.into_iter().map(|((log, workspace), change)| {
+        let row = |((log, workspace), change): ((&'static str, WorkspaceId), Change)| {
             (
                 s::log.eq(log),
                 s::workspace_id.eq(workspace),
@@ -89,7 +89,8 @@ impl Changes {
                 s::bytes.eq(change.size.bytes),
                 s::purged_to.eq(change.purged_to),
             )
-        });
+        };
+        let rows: Vec<_> = self.0.into_iter().map(row).collect();
         let farther = excluded(s::purged_to).gt(s::purged_to);
         let sums = (
             s::row_count.eq(s::row_count + excluded(s::row_count)),
@@ -97,8 +98,7 @@ impl Changes {
             s::purged_to.eq(case_when(farther, excluded(s::purged_to)).otherwise(s::purged_to)),
         );
         match connection {
-            AnyConnection::Postgres(connection) => {
-                let rows: Vec<_> = rows.collect();
+            AnyConnection::Postgres(connection) if rows.len() > 1 => {
                 // In pieces, because the number of values in a statement is bounded.
                 for rows in rows.chunks(1_000) {
                     let insert = diesel::insert_into(s::table).values(rows);
@@ -109,11 +109,13 @@ impl Changes {
                         .execute(connection)?;
                 }
             }
-            AnyConnection::Sqlite(connection) => {
+            _ => {
                 for row in rows {
-                    let insert = diesel::insert_into(s::table).values(row);
-                    let insert = insert.on_conflict((s::log, s::workspace_id)).do_update().set(sums);
-                    CachedChange(insert).run(connection)?;
+                    each!(connection, |connection| {
+                        let insert = diesel::insert_into(s::table).values(row);
+                        let insert = insert.on_conflict((s::log, s::workspace_id)).do_update().set(sums);
+                        CachedChange(insert).run(connection)
+                    })?;
                 }
             }
         }

@@ -3,7 +3,9 @@
 use crate::{broken, mark, marks};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use model::{Cause, Error, Event, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId};
+use model::{
+    Cause, Chain, Error, Event, EventId, EventMeta, JsonText, Result, Scope, Timestamp, WorkspaceId,
+};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -392,6 +394,44 @@ testkit::on_both! {
             .await
             .unwrap();
         assert_eq!((workspace, data.as_str(), created), (7, r#"{"name":"é\""}"#, now));
+    }
+
+    async fn events_of_one_transaction_are_stored_in_their_order(kind: Kind) {
+        let test = TestDb::new(kind);
+        let written = test.db.write(|tx| {
+            let emit = |tx: &mut Tx, workspace: i64, cause: &Cause, name: &'static str| {
+                tx.emit(WorkspaceId(workspace), cause, workspace == 1, &Changed { name })
+            };
+            let first = emit(tx, 1, &Cause::system("test"), "a")?;
+            let undone: Result<()> = tx.savepoint(|tx| {
+                emit(tx, 1, &Cause::system("test"), "undone")?;
+                tx.savepoint(|tx| emit(tx, 1, &Cause::system("test"), "undone with it"))?;
+                Err(broken())
+            });
+            assert!(undone.is_err());
+            let chain = Some(Chain { root: first.clone(), depth: 2 });
+            let second = tx.savepoint(|tx| emit(tx, 2, &Cause { chain, ..Cause::system("test") }, "b"))?;
+            Ok([first, second, emit(tx, 1, &Cause::system("other"), "c")?])
+        });
+        let written = written.await.unwrap();
+        type Row = (EventId, i64, bool, String, Option<EventId>, i64);
+        let rows: Vec<Row> = test
+            .db
+            .read(|read| {
+                let columns = (
+                    events::id, events::workspace_id, events::livemode, events::data, events::root_event_id, events::depth,
+                );
+                Ok(events::table.order(events::sequence).select(columns).load(read.connection())?)
+            })
+            .await
+            .unwrap();
+        let name = |name: &str| format!(r#"{{"name":"{name}"}}"#);
+        let [first, second, third] = written;
+        assert_eq!(rows, [
+            (first.clone(), 1, true, name("a"), None, 0),
+            (second, 2, false, name("b"), Some(first), 2),
+            (third, 1, true, name("c"), None, 0),
+        ]);
     }
 
     async fn a_unique_job_that_waits_stays_and_one_that_runs_is_asked_again(kind: Kind) {

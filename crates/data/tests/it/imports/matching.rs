@@ -50,6 +50,31 @@ testkit::on_both! {
         assert_eq!(clash["errors"][0]["column"], "external_key");
     }
 
+    async fn rows_see_what_earlier_rows_did(kind: Kind) {
+        let shop = Shop::with(kind, json!([
+            { "key": "name", "type": "text" }, { "key": "code", "type": "integer", "unique": true },
+        ])).await;
+        let import = async |rows: &str| {
+            let done = shop.import(json!({ "content": format!("name,code\n{rows}"), "match_on": ["name"] })).await;
+            (done["counts"].clone(), done["errors"].clone())
+        };
+        import("X,1\n").await;
+        // X makes room for B, A is there when it is changed, and C wants what X has by then.
+        let (done, errors) = import("A,2\nX,3\nB,1\nA,4\nC,3\nD,2\n").await;
+        assert_eq!(done, counts(3, 2, 0, 0, 1), "{errors}");
+        assert_eq!((&errors[0]["row"], &errors[0]["code"]), (&json!(5), &json!("duplicate_value")));
+        // E is too early.
+        let (done, errors) = import("E,3\nX,5\nF,3\n").await;
+        assert_eq!(done, counts(1, 1, 0, 0, 1), "{errors}");
+        let items = shop.items().await;
+        let codes: Vec<(&str, i64)> = items.iter()
+            .map(|item| (item["name"].as_str().unwrap(), item["code"].as_i64().unwrap())).collect();
+        assert_eq!(codes, [("X", 5), ("A", 4), ("B", 1), ("D", 2), ("F", 3)]);
+        for table in ["item_unique", "item_search"] {
+            assert_eq!(number(&shop.app, &format!("SELECT COUNT(*) AS n FROM {table}")).await, 5, "{table}");
+        }
+    }
+
     async fn rows_find_their_items_without_an_index(kind: Kind) {
         let shop = Shop::open(kind).await;
         shop.import(json!({ "content": "name,price\nA 0,0\nOther,1\n" })).await;

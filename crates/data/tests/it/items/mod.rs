@@ -8,6 +8,7 @@ mod numbers;
 mod one;
 mod order;
 mod required;
+mod together;
 mod trash;
 
 use crate::{full, seed};

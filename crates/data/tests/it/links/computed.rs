@@ -2,6 +2,7 @@
 
 use super::Library;
 use fields::{FieldOptions, FieldType};
+use model::CollectionId;
 use records::compute::{self, Candidate};
 use records::shape::{self, Shapes};
 use serde_json::{Value, json};
@@ -66,6 +67,13 @@ async fn recount(library: &Library, books: &[i64]) -> Value {
     counted
 }
 
+/// Creates items by one request; gives their ids.
+async fn create_in(library: &Library, collection: CollectionId, rows: Value) -> Vec<i64> {
+    let path = format!("/collections/{collection}/items/bulk-create");
+    let report = library.app.post(&path, &library.key, json!({ "rows": rows })).await.expect(200);
+    report["results"].as_array().unwrap().iter().map(|result| result["id"].as_i64().unwrap()).collect()
+}
+
 async fn expect_right(library: &Library, author: i64, books: &[i64]) {
     let mut data = library.look(library.authors, author).await["data"].clone();
     for key in ["name", "age", "books"] {
@@ -75,6 +83,26 @@ async fn expect_right(library: &Library, author: i64, books: &[i64]) {
 }
 
 testkit::on_both! {
+    async fn rows_with_links_and_without_are_created_by_one_request(kind: Kind) {
+        let library = counting(kind).await;
+        let author = library.put(library.authors, json!({ "name": "Ann", "age": 40 })).await;
+        let create = async |rows: Value| create_in(&library, library.books, rows).await;
+        let linked = create(json!([
+            { "data": { "title": "One", "price": 10, "authors": [author], "editor": [author] } },
+            { "data": { "title": "Two", "price": 5 } },
+            { "data": { "title": "Three", "price": 2.5, "sold": true, "authors": [author] } },
+        ])).await;
+        expect_right(&library, author, &[linked[0], linked[2]]).await;
+        assert_eq!(library.look(library.books, linked[0]).await["data"]["editor_age"], 40);
+        let plain = create(json!([{ "data": { "title": "Four", "price": 1 } }, { "data": { "title": "Five" } }])).await;
+        expect_right(&library, author, &[linked[0], linked[2]]).await;
+        assert_eq!(library.look(library.books, plain[0]).await["data"], json!({ "title": "Four", "price": 1 }));
+        let authors = create_in(&library, library.authors, json!([{ "data": { "name": "Bea" } }, { "data": { "name": "Cy" } }])).await;
+        for author in authors {
+            expect_right(&library, author, &[]).await;
+        }
+    }
+
     async fn rollups_are_what_a_recount_gives(kind: Kind) {
         let library = counting(kind).await;
         let (books, authors) = (library.books, library.authors);
