@@ -5,6 +5,15 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{RefOr, Required, Schema};
 use utoipa::{IntoParams, ToSchema};
 
+/// An answer that is no error.
+pub(crate) struct Success {
+    pub(crate) status: u16,
+    /// The envelope's fields beside `success`.
+    pub(crate) fields: Value,
+    /// What its example has instead of what the types state.
+    pub(crate) differs: Option<Value>,
+}
+
 /// The description of one operation, from which come its part of the contract and the check of its input.
 #[derive(Default)]
 pub struct Describe {
@@ -12,7 +21,7 @@ pub struct Describe {
     pub(crate) query: Vec<Parameter>,
     pub(crate) body: Option<RefOr<Schema>>,
     pub(crate) documented: Vec<Parameter>,
-    pub(crate) successes: Vec<(u16, Value)>,
+    pub(crate) successes: Vec<Success>,
     pub(crate) failures: Vec<u16>,
     pub(crate) events: Option<&'static str>,
     pub(crate) schemas: Vec<(String, RefOr<Schema>)>,
@@ -48,13 +57,14 @@ impl Describe {
     /// An answer: its status, and the envelope's fields beside `success`; optional ones in an object called
     /// `$optional`.
     pub fn success(&mut self, status: u16, fields: Value) {
-        self.successes.push((status, fields));
+        self.successes.push(Success { status, fields, differs: None });
     }
 
-    /// A further status under which the last answer is given.
-    pub fn also(&mut self, status: u16) {
-        if let Some((_, fields)) = self.successes.last() {
-            self.success(status, fields.clone());
+    /// A further status under which the last answer is given, and what its example then has instead.
+    pub fn also(&mut self, status: u16, differs: Value) {
+        if let Some(Success { fields, .. }) = self.successes.last() {
+            let fields = fields.clone();
+            self.successes.push(Success { status, fields, differs: Some(differs) });
         }
     }
 

@@ -14,8 +14,8 @@ pub fn sample(root: &Value, schema: &Value) -> Value {
     Composer { root, lacking: Vec::new() }.compose(schema, None, "", 0)
 }
 
-/// Puts an example at the body and at the first success of each operation of an OpenAPI document, and gives what no type
-/// states: operation, part and field.
+/// Puts an example at the body and at the successes of each operation of an OpenAPI document, and gives what no type
+/// states: operation, part and field. An example that a success has already says what differs from what the types state.
 pub(crate) fn add(document: &mut Value) -> Vec<String> {
     let mut lacking = Vec::new();
     let mut shared = Map::new();
@@ -27,12 +27,15 @@ pub(crate) fn add(document: &mut Value) -> Vec<String> {
         {
             media["example"] = example;
         }
-        let first = operation.get_mut("responses").into_iter().flat_map(members).next();
-        if let Some(media) = first.and_then(|answer| answer.pointer_mut("/content/application~1json"))
-            && let Some(example) = example_of(document, media, &format!("{id} response"), &mut lacking)
-        {
-            let name = share(&mut shared, &media["schema"], &id, example);
-            media["examples"] = json!({ "success": { "$ref": format!("#/components/examples/{name}") } });
+        let answers = operation.get_mut("responses").and_then(Value::as_object_mut).into_iter().flatten();
+        for (status, answer) in answers.filter(|(status, _)| status.starts_with('2')) {
+            if let Some(media) = answer.pointer_mut("/content/application~1json")
+                && let Some(example) = example_of(document, media, &format!("{id} {status}"), &mut lacking)
+            {
+                let suffix = if status == "202" { "Accepted" } else { "" };
+                let name = share(&mut shared, &media["schema"], &id, suffix, example);
+                media["examples"] = json!({ "success": { "$ref": format!("#/components/examples/{name}") } });
+            }
         }
         for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
             raise(parameter);
@@ -51,9 +54,10 @@ fn members(object: &mut Value) -> impl Iterator<Item = &mut Value> {
 }
 
 /// The example of a media type, if it lacks nothing.
-fn example_of(root: &Value, media: &Value, what: &str, lacking: &mut Vec<String>) -> Option<Value> {
+fn example_of(root: &Value, media: &mut Value, what: &str, lacking: &mut Vec<String>) -> Option<Value> {
+    let differs = media.as_object_mut()?.remove("example");
     let mut composer = Composer { root, lacking: Vec::new() };
-    let example = composer.compose(media.get("schema")?, None, "", 0);
+    let example = composer.compose(media.get("schema")?, differs.as_ref(), "", 0);
     if example == json!({}) {
         composer.lacking.push("any field".to_owned());
     }
@@ -63,14 +67,15 @@ fn example_of(root: &Value, media: &Value, what: &str, lacking: &mut Vec<String>
 }
 
 /// Stores the example of a response under the name of what it shows, so that operations with the same response share it.
-fn share(shared: &mut Map<String, Value>, schema: &Value, id: &str, example: Value) -> String {
+fn share(shared: &mut Map<String, Value>, schema: &Value, id: &str, suffix: &str, example: Value) -> String {
     let data = schema.pointer("/properties/data");
     let one = data.and_then(|data| Some((name(data)?.to_owned(), "")));
     let rows = data.and_then(|data| Some((name(data.get("items")?)?.to_owned(), "List")));
-    let wanted = one.or(rows).map_or_else(|| id.to_owned(), |(name, suffix)| format!("{name}{suffix}"));
+    let own = || format!("{id}{suffix}");
+    let wanted = one.or(rows).map_or_else(own, |(name, kind)| format!("{name}{kind}{suffix}"));
     let example = json!({ "value": example });
     let is_taken = shared.get(&wanted).is_some_and(|other| *other != example);
-    let name = if is_taken { id.to_owned() } else { wanted };
+    let name = if is_taken { own() } else { wanted };
     shared.insert(name.clone(), example);
     name
 }

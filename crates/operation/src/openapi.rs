@@ -1,7 +1,7 @@
 //! The published contract, made from the registry: OpenAPI 3.1.
 
 use crate::BASE;
-use crate::describe::{Describe, as_json};
+use crate::describe::{Describe, Success, as_json};
 use crate::examples;
 use crate::generators::complete;
 use crate::meta::{Meta, Paging};
@@ -228,9 +228,11 @@ fn shared_parameters() -> Value {
 
 fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
     let mut responses = Map::new();
-    for (status, own) in &describe.successes {
+    for Success { status, fields, differs } in &describe.successes {
         let mut content = Map::new();
-        content.insert("application/json".into(), json!({ "schema": envelope_schema(own) }));
+        let mut media = Map::from_iter([("schema".to_owned(), envelope_schema(fields))]);
+        media.extend(differs.clone().map(|differs| ("example".to_owned(), differs)));
+        content.insert("application/json".into(), media.into());
         if let (200, Some(events)) = (status, describe.events) {
             let events = json!({ "schema": { "type": "string", "description": events } });
             content.insert("text/event-stream".into(), events);

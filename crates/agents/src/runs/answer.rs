@@ -3,6 +3,7 @@
 use super::model::Run;
 use model::Result;
 use operation::{Answer, Describe, Json, Reply};
+use serde_json::json;
 
 /// 200 with the run; 202 where it goes on longer than a request should wait.
 pub struct RunAnswer(pub(super) Reply);
@@ -14,7 +15,8 @@ impl Answer for RunAnswer {
 
     fn describe(describe: &mut Describe) {
         <Json<Run> as Answer>::describe(describe);
-        describe.also(202);
+        let data = json!({ "status": "in_progress", "output": null, "completed_at": null });
+        describe.also(202, json!({ "data": data }));
         describe.events(
             "With `stream: true`: server-sent events with JSON data. `run.created` has the run; `step.started`, \
              `output.delta` and `step.completed` follow. The last event is named after the final status, such as \

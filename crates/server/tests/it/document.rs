@@ -100,11 +100,19 @@ impl Document {
 
     /// The example of the operation's answer, and the status that it has.
     pub fn response_example(&self, op: &Op) -> (u16, Value) {
-        let answers = &self.0["paths"][&op.path][op.method.to_lowercase()]["responses"];
-        let (status, answer) = answers.as_object().unwrap().iter().next().unwrap();
-        let examples = &answer["content"]["application/json"]["examples"];
-        assert!(examples.is_object(), "{}: no example of a response", op.id);
-        (status.parse().unwrap(), self.resolved(&examples["success"])["value"].clone())
+        self.response_examples(op).remove(0)
+    }
+
+    /// The examples of all its answers that are no errors, with their statuses.
+    pub fn response_examples(&self, op: &Op) -> Vec<(u16, Value)> {
+        let answers = self.0["paths"][&op.path][op.method.to_lowercase()]["responses"].as_object().unwrap();
+        let successes = answers.iter().filter(|(status, _)| status.starts_with('2'));
+        let example = |(status, answer): (&String, &Value)| {
+            let examples = &answer["content"]["application/json"]["examples"];
+            assert!(examples.is_object(), "{} {status}: no example of a response", op.id);
+            (status.parse().unwrap(), self.resolved(&examples["success"])["value"].clone())
+        };
+        successes.map(example).collect()
     }
 
     /// Queries made of the examples of the operation's parameters: that of the required ones, and it with each of the

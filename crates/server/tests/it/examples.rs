@@ -49,9 +49,10 @@ fn every_operation_has_examples() {
                 let schema = json!({ "allOf": [schema], "components": document.0["components"] });
                 fits(&schema, &example, &format!("{} request", op.id));
             }
-            let (status, example) = document.response_example(&op);
-            let schema = document.answer_schema(&op, status).unwrap();
-            fits(&schema, &example, &format!("{} response", op.id));
+            for (status, example) in document.response_examples(&op) {
+                let schema = document.answer_schema(&op, status).unwrap();
+                fits(&schema, &example, &format!("{} {status}", op.id));
+            }
         }
     }
 }
