@@ -23,8 +23,8 @@ struct Arrival {
 
 type Arrivals = Rc<RefCell<Vec<Arrival>>>;
 
-/// Told what to do by lines: `count` tells how many deliveries there are and when the first and the last one came, `take` also how late
-/// they were, and forgets them.
+/// Told what to do by lines: `count` tells how many deliveries there are and when the first and the last one came, `take` also
+/// how late they were, and forgets them.
 pub async fn serve() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", json!({ "address": listener.local_addr()?.to_string() }));

@@ -33,8 +33,8 @@ pub(crate) fn describe(span: &mut Span, progress: &Progress, status: u16) {
     }
 }
 
-/// Begins the span of an outbound HTTP request below `parent`. Its own place in the trace is what the request sends. Of the URL it
-/// has host and port: paths and queries of tenants' URLs may be secrets.
+/// Begins the span of an outbound HTTP request below `parent`. Its own place in the trace is what the request sends. Of the
+/// URL it has host and port: paths and queries of tenants' URLs may be secrets.
 pub fn http_span(tracer: &Tracer, parent: &Trace, method: &str, url: &str) -> Span {
     let mut span = tracer.start(SpanKind::Client, parent, "HTTP");
     if span.is_recorded() {

@@ -28,7 +28,7 @@ use store::logs::{BoundedLog, Logs, Retention};
 use tokio::sync::watch;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.7.0";
+pub const VERSION: &str = "v0.8.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, data::areas, events::areas];

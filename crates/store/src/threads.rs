@@ -1,7 +1,7 @@
 //! The threads that ask the database: as many as there are connections.
 //!
-//! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without having slept, where a pool that grows
-//! and shrinks by itself would wake a thread for each.
+//! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without
+//! having slept, where a pool that grows and shrinks by itself would wake a thread for each.
 
 use crossbeam_channel::{Sender, select_biased, unbounded};
 use model::{Error, Result};

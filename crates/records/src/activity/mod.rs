@@ -9,6 +9,7 @@ pub(crate) use stored::{short_actor, short_changes, short_source};
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
+use fields::Data;
 use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -57,6 +58,11 @@ pub type Changes = Map<String, Value>;
 /// One change of a field.
 pub fn change(old: Option<&Value>, new: Option<&Value>) -> Value {
     json!({ "old": old.unwrap_or(&Value::Null), "new": new.unwrap_or(&Value::Null) })
+}
+
+/// What changed of an item that was created: all values that it has.
+pub(crate) fn created(data: &Data) -> Changes {
+    data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
 }
 
 // `NULL` is written as such, so that diesel can keep the statement.

@@ -53,7 +53,7 @@ enum Step<'a> {
 }
 
 /// Items that may fit, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Batch {
     /// Their places in the order, and their ids.
     pub found: Vec<(Vec<u8>, i64)>,
@@ -159,22 +159,7 @@ impl<'a> Columnar<'a> {
         after: Option<i64>,
         count: usize,
     ) -> Result<Option<Batch>> {
-        let mut batch = Batch::default();
-        let mut emit = |mut ids: Vec<i64>, newest_first: bool| {
-            ids.sort_unstable();
-            if newest_first {
-                ids.reverse();
-            }
-            ids.dedup();
-            batch.found.extend(ids.into_iter().map(|id| {
-                let mut place = Vec::with_capacity(8);
-                key::push_id(&mut place, id, newest_first);
-                (place, id)
-            }));
-            batch.found.len() >= count
-        };
         let (first, last) = self.ids;
-        // Ids outside of these bounds were dealt with.
         let (mut above, mut below) = (first.saturating_sub(1), last.saturating_add(1));
         if let Some(after) = after {
             if self.newest_first { below = below.min(after) } else { above = above.max(after) }
@@ -185,47 +170,31 @@ impl<'a> Columnar<'a> {
         } else {
             Place::Behind(above)
         };
-        let (mut visited, mut most, mut is_enough) = (0, FIRST_SEGMENTS, false);
+        let mut by_id = ById { newest_first: self.newest_first, above, below, changed, found: Vec::new() };
+        let (mut visited, mut most) = (0, FIRST_SEGMENTS);
         'segments: loop {
             let stored = self.read(read, place, most)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
-                let fitting = self.select(&segment, above, changed);
-                let fits = |(id, mask): (&i64, &u8)| (mask & CAN != 0 && *id < below).then_some(*id);
-                let mut ids: Vec<i64> = segment.ids.iter().zip(&fitting).filter_map(fits).collect();
-                let (from, to) = if self.newest_first {
-                    (segment.ids.first().copied().unwrap_or(below).max(above + 1), below)
-                } else {
-                    (above + 1, stored.last_id.saturating_add(1).min(below))
-                };
-                ids.extend(between(changed, from, to));
-                is_enough = emit(ids, self.newest_first);
-                if self.newest_first {
-                    below = below.min(from);
-                    place = Place::Before(stored.last_id);
-                } else {
-                    above = above.max(stored.last_id);
-                    place = Place::Behind(stored.last_id);
-                }
-                if is_enough {
+                by_id.collect(&segment, stored.last_id, &self.select(&segment, by_id.above, changed));
+                let last = stored.last_id;
+                place = if self.newest_first { Place::Before(last) } else { Place::Behind(last) };
+                if by_id.found.len() >= count {
                     break 'segments;
                 }
             }
-            if stored.len() < most || above + 1 >= below {
+            if stored.len() < most || by_id.above.saturating_add(1) >= by_id.below {
                 break;
             }
             most = SEGMENTS;
         }
-        if !is_enough {
-            emit(between(changed, above.saturating_add(1), below).collect(), self.newest_first);
+        let is_last = by_id.found.len() < count;
+        if is_last {
+            by_id.finish();
         }
-        if !table::is_ready(read, self.index.id)? {
-            return Ok(None);
-        }
-        batch.visited = visited;
-        batch.is_last = !is_enough;
-        Ok(Some(batch))
+        let is_ready = table::is_ready(read, self.index.id)?;
+        Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
     }
 
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
@@ -247,6 +216,58 @@ impl<'a> Columnar<'a> {
             }
         }
         rows
+    }
+}
+
+/// Items by id, as they are found.
+struct ById<'a> {
+    newest_first: bool,
+    /// The items up to this id were dealt with.
+    above: i64,
+    /// And those from this one on.
+    below: i64,
+    changed: &'a [i64],
+    found: Vec<(Vec<u8>, i64)>,
+}
+
+impl ById<'_> {
+    /// Takes in what fits of a segment, and the changed items that stand before its end in the order.
+    fn collect(&mut self, segment: &Segment<'_>, last_id: i64, fitting: &[u8]) {
+        let fits = |(id, mask): (&i64, &u8)| (mask & CAN != 0 && *id < self.below).then_some(*id);
+        let mut ids: Vec<i64> = segment.ids.iter().zip(fitting).filter_map(fits).collect();
+        let next = self.above.saturating_add(1);
+        let (from, to) = if self.newest_first {
+            (segment.ids.first().copied().unwrap_or(self.below).max(next), self.below)
+        } else {
+            (next, last_id.saturating_add(1).min(self.below))
+        };
+        ids.extend(between(self.changed, from, to));
+        self.take(ids);
+        if self.newest_first {
+            self.below = self.below.min(from);
+        } else {
+            self.above = self.above.max(last_id);
+        }
+    }
+
+    /// Takes in the changed items behind all segments.
+    fn finish(&mut self) {
+        let rest = between(self.changed, self.above.saturating_add(1), self.below).collect();
+        self.take(rest);
+    }
+
+    fn take(&mut self, mut ids: Vec<i64>) {
+        ids.sort_unstable();
+        ids.dedup();
+        if self.newest_first {
+            ids.reverse();
+        }
+        let newest_first = self.newest_first;
+        self.found.extend(ids.into_iter().map(|id| {
+            let mut place = Vec::with_capacity(8);
+            key::push_id(&mut place, id, newest_first);
+            (place, id)
+        }));
     }
 }
 

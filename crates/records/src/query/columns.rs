@@ -2,9 +2,10 @@
 
 use super::plan::{self, QueryPlan};
 use super::planner::Planner;
-use super::run::{MOST_FETCHED, Page, PlacedRow, Visit};
+
 use super::scan::rows;
 use super::types::{Query, Report};
+use super::visit::{COLUMNS_PER_ITEM, MOST_FETCHED, Page, PlacedRow, Visit};
 use crate::columnar::{Changed, Columnar, ROWS};
 use crate::rows::ItemRow;
 use crate::shape::Shape;
@@ -14,9 +15,6 @@ use fields::sort::Sort;
 use model::Result;
 use std::ops::ControlFlow;
 use store::Read;
-
-/// Reading some columns of so many items costs as much as fetching one.
-pub(super) const COLUMNS_PER_ITEM: usize = 1_024;
 
 /// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;

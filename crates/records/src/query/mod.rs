@@ -15,11 +15,12 @@ pub mod scan;
 pub mod search;
 mod types;
 mod usage;
+mod visit;
 
 pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use run::{Page, PlacedRow};
 pub use scan::{in_range, rows};
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, LARGE, Needs};
+pub use visit::{Page, PlacedRow};

@@ -6,9 +6,9 @@
 
 use super::params::QueryParams;
 use super::planner::Planner;
-use super::run::Spending;
 use super::scan::rows;
 use super::types::Report;
+use super::visit::Spending;
 use crate::print::Selection;
 use crate::rows::ItemRow;
 use crate::shape::{Shape, Shapes};

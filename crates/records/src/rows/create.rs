@@ -10,7 +10,7 @@ use super::row::ItemRow;
 use super::stored_together::NewItems;
 use super::values;
 use super::write::{Draft, Writer, sized, taken_key};
-use crate::activity::{Action, Changes, change};
+use crate::activity::{Action, created};
 use crate::compute::{self, Extent};
 use crate::schema::items;
 use crate::shape::Shape;
@@ -135,11 +135,6 @@ impl Writer<'_> {
         };
         Ok((row, data))
     }
-}
-
-/// What changed of an item that was created: all values that it has.
-pub(super) fn created(data: &Data) -> Changes {
-    data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
 }
 
 /// Stores a new row and gives its id.

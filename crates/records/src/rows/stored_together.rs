@@ -1,12 +1,11 @@
 //! Storing new items on PostgreSQL: rows, keys, unique values, terms and activity entries by one statement, whose text is
 //! the same for any number of items, so that it is prepared once.
 
-use super::create::created;
 use super::find::holder_of_key;
 use super::keys;
 use super::row::ItemRow;
 use super::write::{Writer, taken_key};
-use crate::activity::{Action, Changes, short_actor, short_changes, short_source};
+use crate::activity::{Action, Changes, created, short_actor, short_changes, short_source};
 use crate::columnar;
 use crate::search;
 use crate::shape::IndexKind;
