@@ -200,7 +200,7 @@ impl<'a> Columnar<'a> {
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
     /// ones, whose columns are old.
     fn select(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
-        let mut rows = self.test.test(segment);
+        let mut rows = vec![CAN | SURE; segment.ids.len()];
         let (first, last) = self.ids;
         let passed = segment.ids.partition_point(|id| *id <= behind || *id < first);
         let until = segment.ids.partition_point(|id| *id <= last);
@@ -215,6 +215,8 @@ impl<'a> Columnar<'a> {
                 }
             }
         }
+        let tested = self.test.test(segment, &rows);
+        rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
         rows
     }
 }
@@ -292,7 +294,11 @@ impl<'a> Step<'a> {
         let mut all =
             |filters: &'a [Filter]| filters.iter().map(|one| Self::of(index, columns, one)).collect();
         match filter {
-            Filter::All(filters) => Self::All(all(filters)),
+            Filter::All(filters) => {
+                let mut steps: Vec<Self> = all(filters);
+                steps.sort_by_key(Self::rank);
+                Self::All(steps)
+            }
             Filter::Any(filters) => Self::Any(all(filters)),
             Filter::Not(filter) => Self::Not(Box::new(Self::of(index, columns, filter))),
             Filter::Finds(_) => Self::Record,
@@ -306,25 +312,41 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What is known of each row.
-    fn test(&self, segment: &Segment<'_>) -> Vec<u8> {
-        let each = |steps: &[Self], start: u8, join: fn(u8, u8) -> u8| {
-            let mut rows = vec![start; segment.ids.len()];
-            for step in steps {
-                for (row, other) in rows.iter_mut().zip(step.test(segment)) {
-                    *row = join(*row, other);
-                }
-            }
-            rows
-        };
+    /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
+    fn rank(&self) -> u8 {
         match self {
-            Self::All(steps) => each(steps, CAN | SURE, |one, other| one & other),
-            Self::Any(steps) => each(steps, 0, |one, other| one | other),
-            Self::Not(step) => {
-                let turned = |row: u8| mask(!outcome(row));
-                step.test(segment).into_iter().map(turned).collect()
+            Self::Column { ranges: Some(_), .. } => 0,
+            Self::Id(_) | Self::Column { .. } => 1,
+            Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
+            Self::Record => 3,
+        }
+    }
+
+    /// What is known of each row. Only the rows in question are tested; the others may come out as anything.
+    fn test(&self, segment: &Segment<'_>, asked: &[u8]) -> Vec<u8> {
+        match self {
+            Self::All(steps) => {
+                let mut rows = asked.to_vec();
+                for step in steps {
+                    // What is ruled out already needs no further test.
+                    if rows.iter().all(|row| row & CAN == 0) {
+                        break;
+                    }
+                    let tested = step.test(segment, &rows);
+                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
+                }
+                rows
             }
-            Self::Record => vec![CAN; segment.ids.len()],
+            Self::Any(steps) => {
+                let mut rows = vec![0; asked.len()];
+                for step in steps {
+                    let tested = step.test(segment, asked);
+                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row |= other);
+                }
+                rows
+            }
+            Self::Not(step) => step.test(segment, asked).into_iter().map(|row| mask(!outcome(row))).collect(),
+            Self::Record => vec![CAN; asked.len()],
             Self::Id(condition) => {
                 let test = |id: &i64| {
                     let mut entry = Vec::with_capacity(9);
@@ -333,9 +355,12 @@ impl<'a> Step<'a> {
                 };
                 segment.ids.iter().map(test).collect()
             }
-            Self::Column { slot, condition, ranges } => match segment.columns.get(*slot) {
-                Some(column) => on_rows(column, &on_entries(column, condition, ranges.as_deref())),
-                None => vec![CAN; segment.ids.len()],
+            Self::Column { slot, condition, ranges } => match (segment.columns.get(*slot), ranges) {
+                (None, _) => vec![CAN; asked.len()],
+                (Some(column), Some(ranges)) if condition.family.is_ordered() => {
+                    by_ranges(column, condition, ranges)
+                }
+                (Some(column), _) => by_entries(column, condition, asked),
             },
         }
     }
@@ -357,13 +382,9 @@ fn outcome(mask: u8) -> Outcome {
     }
 }
 
-/// What a condition says of each distinct entry.
-fn on_entries(column: &Column<'_>, condition: &Condition, ranges: Option<&[Range]>) -> Vec<u8> {
+/// What is known of each row, where only entries within ranges can fit: the others are not looked at.
+fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Vec<u8> {
     let test = |code: usize| mask(condition.on_entry(column.entry(code)));
-    // Where only entries within ranges can fit, the others are not looked at.
-    let Some(ranges) = ranges.filter(|_| condition.family.is_ordered()) else {
-        return (0..column.distinct()).map(test).collect();
-    };
     let mut masks = vec![0; column.distinct()];
     let is_range = matches!(condition.test, Test::Within(_));
     for range in ranges {
@@ -378,16 +399,23 @@ fn on_entries(column: &Column<'_>, condition: &Condition, ranges: Option<&[Range
     {
         *last = test(column.distinct() - 1);
     }
-    masks
-}
-
-/// What is known of each row, from what is known of each entry.
-fn on_rows(column: &Column<'_>, masks: &[u8]) -> Vec<u8> {
     let mask = |code: usize| masks.get(code).copied().unwrap_or_default();
     match column.codes {
         Codes::Narrow(codes) => codes.iter().map(|code| mask(usize::from(*code))).collect(),
         Codes::Wide(codes) => codes.iter().map(|code| mask(usize::from(u16::from_le_bytes(*code)))).collect(),
     }
+}
+
+/// What is known of the rows in question. An entry is tested once, however many of them have it.
+fn by_entries(column: &Column<'_>, condition: &Condition, asked: &[u8]) -> Vec<u8> {
+    let mut masks: Vec<Option<u8>> = vec![None; column.distinct()];
+    let mut test = |(code, asked): (usize, &u8)| match masks.get_mut(code) {
+        Some(known) if asked & CAN != 0 => {
+            *known.get_or_insert_with(|| mask(condition.on_entry(column.entry(code))))
+        }
+        _ => 0,
+    };
+    column.codes().zip(asked).map(&mut test).collect()
 }
 
 impl<'s> Segment<'s> {

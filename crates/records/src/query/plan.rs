@@ -223,7 +223,8 @@ fn best(
     // How many items must be looked at to find one that fits, as far as single conditions tell.
     let least = counts.iter().copied().min().unwrap_or(all).max(1);
     for (plan, count) in plans.iter_mut().zip(&counts) {
-        let rarity = (*count / least).max(1).saturating_mul(GUESS);
+        // Of conditions without an index nothing is known. A plan in the order of the list that goes wrong is given up.
+        let rarity = (*count / least).max(GUESS);
         plan.cost = if plan.ordered { (*count).min(need.saturating_mul(rarity)) } else { *count };
     }
     let order =
