@@ -3,7 +3,6 @@
 use crate::{contact, deliveries, key, subscribe};
 use chrono::Duration;
 use diesel::prelude::*;
-use model::Cause;
 use serde_json::{Value, json};
 use std::sync::mpsc;
 use testkit::{Answering, Delivered, Kind, Receiver, TestApp};
