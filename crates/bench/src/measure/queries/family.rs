@@ -204,7 +204,12 @@ impl<'a> Family<'a> {
             7..15 => 1,
             _ => 2,
         };
-        fields.into_iter().take(length).map(|field| (field, self.draw.below(2) == 0)).collect()
+        fields.truncate(length);
+        // The order of the times is known, and not which items have the same: nothing else may decide between those.
+        if let Some(time) = fields.iter().position(|field| matches!(field, Field::Created | Field::Updated)) {
+            fields.truncate(time + 1);
+        }
+        fields.into_iter().map(|field| (field, self.draw.below(2) == 0)).collect()
     }
 
     /// A condition on one of some fields. The logarithm of the share that it keeps is uniform, as far as values allow.
