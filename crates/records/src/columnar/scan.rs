@@ -96,9 +96,13 @@ impl<'a> Columnar<'a> {
         self.sort.is_empty()
     }
 
+    /// The columns that are read, by their numbers.
+    pub fn columns(&self) -> Vec<i64> {
+        self.columns.iter().map(|subject| column_id(*subject)).collect()
+    }
+
     fn read(&self, read: &mut Read, place: Place, most: usize) -> Result<Vec<StoredSegment>> {
-        let columns: Vec<i64> = self.columns.iter().map(|subject| column_id(*subject)).collect();
-        table::segments(read, self.index.id, &columns, place, most)
+        table::segments(read, self.index.id, &self.columns(), place, most)
     }
 
     /// The items that were changed since their segment was written; `None` where there are too many.

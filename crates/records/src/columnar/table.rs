@@ -4,7 +4,9 @@ use super::segment::{self, decode_ids, encode_ids};
 use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes, item_columns};
 use crate::shape::{Index, IndexStatus, Shape};
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use fields::{Data, Record, Subject, SystemColumn, push_entry};
 use model::{IndexId, ItemId, Result};
 use store::{Read, Tx};
@@ -115,6 +117,20 @@ pub(crate) fn count(read: &mut Read, index: IndexId) -> Result<i64> {
         .filter(item_columns::column_id.eq(IDS))
         .count()
         .get_result(read.connection())?)
+}
+
+/// How many bytes a column has in the first segment.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn bytes_of(read: &mut Read, index: IndexId, column: i64) -> Result<i64> {
+    let bytes = item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .filter(item_columns::column_id.eq(column))
+        .order(item_columns::last_id)
+        .select(sql::<BigInt>("CAST(length(data) AS BIGINT)"))
+        .first(read.connection());
+    Ok(bytes.optional()?.unwrap_or(0))
 }
 
 /// A column of a segment: its number and its bytes.

@@ -5,8 +5,8 @@ use super::planner::Planner;
 
 use super::scan::rows;
 use super::types::{Query, Report};
-use super::visit::{COLUMNS_PER_ITEM, MOST_FETCHED, Page, PlacedRow, Visit};
-use crate::columnar::{Changed, Columnar, ROWS};
+use super::visit::{MOST_FETCHED, Page, PlacedRow, Visit};
+use crate::columnar::{Changed, Columnar};
 use crate::rows::ItemRow;
 use crate::shape::Shape;
 use fields::Data;
@@ -15,6 +15,12 @@ use fields::sort::Sort;
 use model::Result;
 use std::ops::ControlFlow;
 use store::Read;
+
+/// Reading so many bytes of columns takes as long as fetching an item.
+const BYTES_PER_ITEM: i64 = 5_000;
+
+/// What a segment costs beside its columns, in bytes: its ids, and that it is another row.
+const SEGMENT_BYTES: i64 = 2_000;
 
 /// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;
@@ -46,8 +52,12 @@ impl<'a> ColumnarQuery<'a> {
         let ids = plan::id_bounds(&query.filter);
         let Some(scan) = Columnar::of(shape, &query.filter, sort, ids) else { return Ok(None) };
         let segments = planner.count_segments(read, scan.index.id)?;
-        let items = usize::try_from(segments).unwrap_or_default() * ROWS;
-        let cost = i64::try_from(items / COLUMNS_PER_ITEM + need).unwrap_or(i64::MAX);
+        let mut bytes = SEGMENT_BYTES;
+        for column in scan.columns() {
+            bytes += planner.column_bytes(read, scan.index.id, column)?;
+        }
+        let need = i64::try_from(need).unwrap_or(i64::MAX);
+        let cost = (segments.saturating_mul(bytes) / BYTES_PER_ITEM).saturating_add(need);
         Ok(Some(Self { scan, sort, cost }))
     }
 }

@@ -25,7 +25,7 @@ const MOST_ITEMS: i64 = 100_000;
 /// machine is.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Items, keys and links. Items of which only columns are read count as a fraction.
+    /// Items, keys and links. Items of which only columns are read do not count.
     pub rows: usize,
     /// Bytes of items' values.
     pub bytes: usize,
@@ -52,6 +52,7 @@ enum CountKey {
     Items(CollectionId),
     Keys(IndexId, Vec<Range>, i64),
     Segments(IndexId),
+    ColumnBytes(IndexId, i64),
 }
 
 impl Planner {
@@ -116,6 +117,13 @@ impl Planner {
     /// About how many segments a columnar index has.
     pub(crate) fn count_segments(&self, read: &mut Read, index: IndexId) -> Result<i64> {
         self.remembered(CountKey::Segments(index), || columnar::table::count(read, index))
+    }
+
+    /// About how many bytes a column has in each segment of a columnar index.
+    pub(crate) fn column_bytes(&self, read: &mut Read, index: IndexId, column: i64) -> Result<i64> {
+        self.remembered(CountKey::ColumnBytes(index, column), || {
+            columnar::table::bytes_of(read, index, column)
+        })
     }
 
     fn remembered(&self, what: CountKey, count: impl FnOnce() -> Result<i64>) -> Result<i64> {

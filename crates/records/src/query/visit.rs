@@ -43,8 +43,8 @@ pub struct Page {
     pub report: Report,
 }
 
-/// Reading some columns of so many items costs as much as fetching one.
-pub(super) const COLUMNS_PER_ITEM: usize = 1_024;
+/// Reading some columns of so many items costs about as much as fetching one.
+const COLUMNS_PER_ITEM: usize = 1_024;
 
 /// What a query has looked at, and how much it may.
 #[derive(Debug)]
