@@ -31,6 +31,7 @@ pub use lock_order::{LockLevel, LockMode};
 pub use metrics::MOST_COUNTED;
 pub use migrations::SchemaState;
 pub use one_row::OneRow;
+pub use outbox::column;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use tx::{EventObserver, Read, Tx};
 

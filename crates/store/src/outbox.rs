@@ -123,6 +123,7 @@ fn write_together(connection: &mut PgConnection, rows: &[EventRow]) -> QueryResu
     CachedChange(insert).run(connection)
 }
 
-fn column<'a, T>(rows: &'a [EventRow], value: impl Fn(&'a EventRow) -> T) -> Vec<T> {
+/// One column of rows, as a statement of many rows takes it.
+pub fn column<'r, R, V>(rows: &'r [R], value: impl Fn(&'r R) -> V) -> Vec<V> {
     rows.iter().map(value).collect()
 }

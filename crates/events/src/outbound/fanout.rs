@@ -7,7 +7,7 @@ use super::envelope;
 use super::filter::Filter;
 use super::model::{Ordering, Payload, StoredStatus};
 use super::queues::enqueue;
-use super::rows::{NewDelivery, Origin, Status, column};
+use super::rows::{NewDelivery, Origin, Status};
 use super::size;
 use crate::log::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
 use crate::schema::{webhook_bodies, webhook_endpoints};
@@ -16,7 +16,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{AnyConnection, Cached, Read, Tx};
+use store::{AnyConnection, Cached, Read, Tx, column};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
 const STRICT_LANE: &str = "*";

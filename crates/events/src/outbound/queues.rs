@@ -1,14 +1,14 @@
 //! Queues of endpoints: what waits for an endpoint, in which order. A lane is what is delivered in order: the events of
 //! one object, or all of them.
 
-use super::rows::{NewDelivery, Status, column};
+use super::rows::{NewDelivery, Status};
 use super::size;
 use crate::schema::{webhook_deliveries, webhook_queues};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{Result, Timestamp, WebhookEndpointId};
 use std::collections::{BTreeSet, HashSet};
-use store::{AnyConnection, Cached, CachedChange, LockLevel, LockMode, Read, Tx, each};
+use store::{AnyConnection, Cached, CachedChange, LockLevel, LockMode, Read, Tx, column, each};
 
 /// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
 /// so too, and so sees every delivery that was added, or adds to what was seen.

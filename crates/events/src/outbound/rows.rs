@@ -71,8 +71,3 @@ pub(crate) struct NewDelivery {
     pub(crate) attempts: i64,
     pub(crate) created_at: Timestamp,
 }
-
-/// One column of rows, for a statement of many rows.
-pub(crate) fn column<'a, R, V>(rows: &'a [R], value: impl Fn(&'a R) -> V) -> Vec<V> {
-    rows.iter().map(value).collect()
-}

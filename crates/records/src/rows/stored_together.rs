@@ -13,7 +13,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamp};
 use fields::Data;
 use model::{Error, IndexId, ItemId, JsonText, Result};
-use store::{AnyConnection, Cached, PgConnection, Tx};
+use store::{AnyConnection, Cached, PgConnection, Tx, column};
 
 /// What is stored. Whoever loses a race for an external key or for a unique value finds fewer rows stored than it gave.
 const STORE: &str = "\
@@ -212,8 +212,4 @@ fn fresh_ids(tx: &mut Tx, number: usize) -> Result<Vec<ItemId>> {
         Cached(ids).get_results::<Fresh>(connection)?.into_iter().map(|fresh| fresh.id).collect();
     ids.sort_unstable();
     Ok(ids)
-}
-
-fn column<'r, R, T>(rows: &'r [R], value: impl Fn(&'r R) -> T) -> Vec<T> {
-    rows.iter().map(value).collect()
 }

@@ -1,7 +1,7 @@
 //! Loading of due deliveries.
 
 use super::super::queues::release_lanes;
-use super::super::rows::{Status, column};
+use super::super::rows::Status;
 use super::rows::{LoadedDelivery, QueueRow};
 use crate::log::Catalogue;
 use crate::schema::{webhook_bodies, webhook_deliveries as d};
@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{AnyConnection, Cached, Tx, each};
+use store::{AnyConnection, Cached, Tx, column, each};
 
 /// When the queue has something to do next: `None` where nothing waits. What is due already is due from now on, behind
 /// the queues that have waited meanwhile.

@@ -1,7 +1,7 @@
 //! Results of attempts, written to the database.
 
 use super::super::queues::release_lanes;
-use super::super::rows::{Status, column};
+use super::super::rows::Status;
 use super::super::size::count_attempts;
 use super::rows::{Finished, Verdict};
 use super::send::Attempt;
@@ -12,7 +12,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp
 use diesel::upsert::excluded;
 use model::{DeliveryId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::BTreeMap;
-use store::{AnyConnection, CachedChange, Tx};
+use store::{AnyConnection, CachedChange, Tx, column};
 
 #[derive(Insertable)]
 #[diesel(table_name = webhook_attempts)]

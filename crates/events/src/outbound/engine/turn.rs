@@ -7,7 +7,7 @@
 
 use super::super::model::EndpointRow;
 use super::super::queues::lock_queues;
-use super::super::rows::{Status, column};
+use super::super::rows::Status;
 use super::super::{EndpointEvent, closing, endpoints};
 use super::health::ABREAST;
 use super::load::{Source, load, next_due, recover};
@@ -22,7 +22,7 @@ use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
 use model::{Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{AnyConnection, LockLevel, LockMode, Tx, each};
+use store::{AnyConnection, LockLevel, LockMode, Tx, column, each};
 
 /// The most endpoints that are claimed in a turn.
 const CLAIM: usize = 32;
