@@ -1,7 +1,7 @@
 //! Writing changed items into their segments.
 //!
-//! A note of a change is only taken away with the transaction that has read its item, so an item that changes meanwhile
-//! keeps a note.
+//! A row of `item_changes` is only deleted by the transaction that has read its item after it, so an item that changes
+//! meanwhile keeps one.
 
 use super::ROWS;
 use super::segment::{self, Column};
@@ -23,7 +23,7 @@ const LEAST_CHANGES: i64 = 500;
 /// And in a large index so many for each segment: writing a segment costs the same for one change and for many.
 const CHANGES_PER_SEGMENT: i64 = 4;
 /// Changes that are looked at in one transaction.
-const NOTES: i64 = 10_000;
+const CHANGES: usize = 10_000;
 /// Segments that are written in one transaction, which others wait for.
 const SEGMENTS: usize = 8;
 /// A statement names at most so many rows.
@@ -82,13 +82,13 @@ fn due(read: &mut Read) -> Result<Vec<IndexId>> {
 /// When the database fails.
 pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<bool> {
     let Some((index, shape)) = ready(tx, shapes, id)? else { return Ok(false) };
-    let notes: Vec<(i64, i64)> = item_changes::table
+    let changes: Vec<(i64, i64)> = item_changes::table
         .filter(item_changes::index_id.eq(id))
         .order(item_changes::id)
-        .limit(NOTES)
+        .limit(i64::try_from(CHANGES).unwrap_or(i64::MAX))
         .select((item_changes::id, item_changes::item_id))
         .load(tx.connection())?;
-    let mut changed: Vec<i64> = notes.iter().map(|(_, item)| *item).collect();
+    let mut changed: Vec<i64> = changes.iter().map(|(_, item)| *item).collect();
     changed.sort_unstable();
     changed.dedup();
     let mut rest = changed.as_slice();
@@ -105,11 +105,11 @@ pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<b
         rest = others;
     }
     let until = rest.first().copied().unwrap_or(i64::MAX);
-    let written: Vec<i64> = notes.iter().filter(|(_, item)| *item < until).map(|(note, _)| *note).collect();
+    let written: Vec<i64> = changes.iter().filter(|(_, item)| *item < until).map(|(id, _)| *id).collect();
     for some in written.chunks(DELETED) {
         diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some))).execute(tx.connection())?;
     }
-    Ok(!rest.is_empty())
+    Ok(!rest.is_empty() || changes.len() >= CHANGES)
 }
 
 /// An index that is filled, of a collection that is there, kept from others who would write its segments.

@@ -5,8 +5,8 @@
 //! ([`segment`]). A query reads only the columns of its conditions and its order, tests them there, and fetches the items
 //! of its page ([`scan`]). As with every index, what is fetched is tested once more.
 //!
-//! Rewriting a segment with every change of an item would be slow, so a change only notes the item in `item_changes`.
-//! Queries look at noted items themselves, and a job writes them into their segments when they become many ([`merge`]).
+//! Rewriting a segment with every change of an item would be slow, so a change only adds a row to `item_changes`.
+//! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).
 
 mod merge;
 pub(crate) mod scan;

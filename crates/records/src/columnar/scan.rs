@@ -10,12 +10,14 @@ use model::{Error, Result};
 use std::collections::BinaryHeap;
 use store::Read;
 
-/// Segments that are read at a time.
+/// Segments that are read at a time, at the most.
 const SEGMENTS: usize = 32;
 /// Of a scan that may soon have enough, the first few.
 const FIRST_SEGMENTS: usize = 2;
-/// A query looks at so many changed items itself; with more it does without the index.
-pub(crate) const MOST_CHANGED: usize = 20_000;
+/// And not more bytes of columns than this, where they are known to be large.
+const MOST_READ: i64 = 4 << 20;
+/// A query looks at items of so many changes itself; with more it does without the index.
+const MOST_CHANGES: i64 = 20_000;
 
 /// What is known of a row: it may fit, and then perhaps it surely does.
 const CAN: u8 = 0b01;
@@ -33,6 +35,8 @@ pub(crate) struct Columnar<'a> {
     columns: Vec<Subject>,
     /// The first and the last id that may be found.
     ids: (i64, i64),
+    /// Segments that are read at a time.
+    segments: usize,
 }
 
 /// A filter over columns.
@@ -79,7 +83,8 @@ struct Segment<'s> {
 }
 
 impl<'a> Columnar<'a> {
-    /// The query over the collection's columnar index; `None` where there is none that is ready and knows the order.
+    /// The query over the collection's columnar index; `None` where there is none that is ready and knows the order, or where
+    /// its columns tell nothing.
     pub fn of(shape: &'a Shape, filter: &'a Filter, sort: Option<&'a Sort>, ids: (i64, i64)) -> Option<Self> {
         let index = super::of(shape).filter(|index| index.status == IndexStatus::Ready)?;
         let mut columns = Vec::new();
@@ -87,8 +92,17 @@ impl<'a> Columnar<'a> {
         let mut placed = |part: &Part| Some((*part, slot(index, &mut columns, part.subject)?));
         let sort_columns = parts.iter().map(&mut placed).collect::<Option<_>>()?;
         let test = Step::of(index, &mut columns, filter);
+        if columns.is_empty() {
+            return None;
+        }
         let newest_first = sort.is_some_and(|sort| sort.newest_first);
-        Some(Self { index, test, sort: sort_columns, newest_first, columns, ids })
+        Some(Self { index, test, sort: sort_columns, newest_first, columns, ids, segments: SEGMENTS })
+    }
+
+    /// Says how many bytes a segment has about, so that not too many are in memory at a time.
+    pub fn expect(&mut self, bytes_of_segment: i64) {
+        let segments = usize::try_from(MOST_READ / bytes_of_segment.max(1)).unwrap_or(SEGMENTS);
+        self.segments = segments.clamp(1, SEGMENTS);
     }
 
     /// Whether items come by id, so that a scan can end early.
@@ -110,9 +124,7 @@ impl<'a> Columnar<'a> {
     /// # Errors
     /// When the database fails.
     pub fn changed(&self, read: &mut Read) -> Result<Option<Vec<i64>>> {
-        let most = i64::try_from(MOST_CHANGED).unwrap_or(i64::MAX);
-        let changed = table::changed(read, self.index.id, most)?;
-        Ok((changed.len() < MOST_CHANGED).then_some(changed))
+        table::changed(read, self.index.id, MOST_CHANGES)
     }
 
     /// The first `count` items of the order behind a place. Of the changed ones the places are known.
@@ -133,7 +145,7 @@ impl<'a> Columnar<'a> {
         }
         let (mut visited, mut behind) = (0, i64::MIN);
         loop {
-            let stored = self.read(read, Place::Behind(behind), SEGMENTS)?;
+            let stored = self.read(read, Place::Behind(behind), self.segments)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
@@ -141,7 +153,7 @@ impl<'a> Columnar<'a> {
                 top.collect(&segment, &fitting);
                 behind = stored.last_id;
             }
-            if stored.len() < SEGMENTS {
+            if stored.len() < self.segments {
                 break;
             }
         }
@@ -175,7 +187,7 @@ impl<'a> Columnar<'a> {
             Place::Behind(above)
         };
         let mut by_id = ById { newest_first: self.newest_first, above, below, changed, found: Vec::new() };
-        let (mut visited, mut most) = (0, FIRST_SEGMENTS);
+        let (mut visited, mut most) = (0, FIRST_SEGMENTS.min(self.segments));
         'segments: loop {
             let stored = self.read(read, place, most)?;
             for stored in &stored {
@@ -191,7 +203,7 @@ impl<'a> Columnar<'a> {
             if stored.len() < most || by_id.above.saturating_add(1) >= by_id.below {
                 break;
             }
-            most = SEGMENTS;
+            most = self.segments;
         }
         let is_last = by_id.found.len() < count;
         if is_last {
@@ -326,11 +338,11 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// What is known of each row. Only the rows in question are tested; the others may come out as anything.
-    fn test(&self, segment: &Segment<'_>, asked: &[u8]) -> Vec<u8> {
+    /// What is known of each row. Only `candidates` are tested; other rows may come out as anything.
+    fn test(&self, segment: &Segment<'_>, candidates: &[u8]) -> Vec<u8> {
         match self {
             Self::All(steps) => {
-                let mut rows = asked.to_vec();
+                let mut rows = candidates.to_vec();
                 for step in steps {
                     // What is ruled out already needs no further test.
                     if rows.iter().all(|row| row & CAN == 0) {
@@ -342,15 +354,17 @@ impl<'a> Step<'a> {
                 rows
             }
             Self::Any(steps) => {
-                let mut rows = vec![0; asked.len()];
+                let mut rows = vec![0; candidates.len()];
                 for step in steps {
-                    let tested = step.test(segment, asked);
+                    let tested = step.test(segment, candidates);
                     rows.iter_mut().zip(tested).for_each(|(row, other)| *row |= other);
                 }
                 rows
             }
-            Self::Not(step) => step.test(segment, asked).into_iter().map(|row| mask(!outcome(row))).collect(),
-            Self::Record => vec![CAN; asked.len()],
+            Self::Not(step) => {
+                step.test(segment, candidates).into_iter().map(|row| mask(!outcome(row))).collect()
+            }
+            Self::Record => vec![CAN; candidates.len()],
             Self::Id(condition) => {
                 let test = |id: &i64| {
                     let mut entry = Vec::with_capacity(9);
@@ -360,11 +374,11 @@ impl<'a> Step<'a> {
                 segment.ids.iter().map(test).collect()
             }
             Self::Column { slot, condition, ranges } => match (segment.columns.get(*slot), ranges) {
-                (None, _) => vec![CAN; asked.len()],
+                (None, _) => vec![CAN; candidates.len()],
                 (Some(column), Some(ranges)) if condition.family.is_ordered() => {
                     by_ranges(column, condition, ranges)
                 }
-                (Some(column), _) => by_entries(column, condition, asked),
+                (Some(column), _) => by_entries(column, condition, candidates),
             },
         }
     }
@@ -410,16 +424,16 @@ fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Ve
     }
 }
 
-/// What is known of the rows in question. An entry is tested once, however many of them have it.
-fn by_entries(column: &Column<'_>, condition: &Condition, asked: &[u8]) -> Vec<u8> {
+/// What is known of the candidates. An entry is tested once, however many of them have it.
+fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8]) -> Vec<u8> {
     let mut masks: Vec<Option<u8>> = vec![None; column.distinct()];
-    let mut test = |(code, asked): (usize, &u8)| match masks.get_mut(code) {
-        Some(known) if asked & CAN != 0 => {
+    let mut test = |(code, candidate): (usize, &u8)| match masks.get_mut(code) {
+        Some(known) if candidate & CAN != 0 => {
             *known.get_or_insert_with(|| mask(condition.on_entry(column.entry(code))))
         }
         _ => 0,
     };
-    column.codes().zip(asked).map(&mut test).collect()
+    column.codes().zip(candidates).map(&mut test).collect()
 }
 
 impl<'s> Segment<'s> {
@@ -460,13 +474,13 @@ impl Top<'_> {
 
     /// Takes in what fits of a segment.
     fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
-        let hopeful = self.hopeful(segment);
+        let cutoff = self.cutoff(segment);
         let mut place = Vec::with_capacity(64);
         for (row, id) in segment.ids.iter().enumerate() {
             if fitting.get(row).is_none_or(|mask| mask & CAN == 0) {
                 continue;
             }
-            if hopeful.as_ref().is_some_and(|hopeful| !hopeful.has(row)) {
+            if cutoff.as_ref().is_some_and(|cutoff| !cutoff.has(row)) {
                 continue;
             }
             place.clear();
@@ -480,7 +494,7 @@ impl Top<'_> {
     }
 
     /// The entries of the first part that are not behind the last item so far; `None` while there is room for any.
-    fn hopeful<'s>(&self, segment: &Segment<'s>) -> Option<Hopeful<'s>> {
+    fn cutoff<'s>(&self, segment: &Segment<'s>) -> Option<Cutoff<'s>> {
         let (part, slot) = self.parts.first()?;
         let column = *segment.columns.get(*slot)?;
         let (last, _) = self.best.peek().filter(|_| self.best.len() >= self.count)?;
@@ -496,19 +510,19 @@ impl Top<'_> {
             (0, column.partition(|entry| !is_behind(entry)))
         };
         let nothing = (column.ends_in_nothing() && !is_behind(&[key::NOTHING])).then_some(values);
-        Some(Hopeful { column, from, to, nothing })
+        Some(Cutoff { column, from, to, nothing })
     }
 }
 
 /// Entries of a column: those from one place up to another, and perhaps that of items without a value.
-struct Hopeful<'s> {
+struct Cutoff<'s> {
     column: Column<'s>,
     from: usize,
     to: usize,
     nothing: Option<usize>,
 }
 
-impl Hopeful<'_> {
+impl Cutoff<'_> {
     fn has(&self, row: usize) -> bool {
         let code = self.column.code(row);
         (self.from..self.to).contains(&code) || self.nothing == Some(code)

@@ -7,7 +7,7 @@ use crate::shape::{Index, IndexStatus, Shape};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use fields::{Data, Record, Subject, SystemColumn, push_entry};
+use fields::{Part, Subject, SystemColumn, push_entry};
 use model::{IndexId, ItemId, Result};
 use store::{Read, Tx};
 
@@ -187,18 +187,20 @@ pub(super) fn delete(tx: &mut Tx, index: IndexId, last_id: i64) -> Result<()> {
 /// # Errors
 /// When what is stored is damaged.
 pub(super) fn columns_of(shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<Vec<ColumnRow>> {
-    let data: Vec<Data> = rows.iter().map(ItemRow::values).collect::<Result<_>>()?;
-    let entry = |subject: Subject, record: Record<'_>| {
-        let mut entry = Vec::new();
-        push_entry(shape, record, subject, &mut entry);
-        entry
+    let mut entries: Vec<Vec<Vec<u8>>> = vec![Vec::with_capacity(rows.len()); index.parts.len()];
+    // Row by row, because the values of an item may be large and their entries are not.
+    for row in rows {
+        let data = row.values()?;
+        for (part, column) in index.parts.iter().zip(&mut entries) {
+            let mut entry = Vec::new();
+            push_entry(shape, row.record(&data), part.subject, &mut entry);
+            column.push(entry);
+        }
+    }
+    let encoded = |(part, entries): (&Part, Vec<Vec<u8>>)| {
+        (column_id(part.subject), segment::encode(entries.iter().map(Vec::as_slice)))
     };
-    let column = |subject: Subject| {
-        let records = rows.iter().zip(&data).map(|(row, data)| row.record(data));
-        let entries: Vec<Vec<u8>> = records.map(|record| entry(subject, record)).collect();
-        (column_id(subject), segment::encode(entries.iter().map(Vec::as_slice)))
-    };
-    Ok(index.parts.iter().map(|part| column(part.subject)).collect())
+    Ok(index.parts.iter().zip(entries).map(encoded).collect())
 }
 
 /// Puts items into an index that holds none with greater ids, as a segment of their own.
@@ -211,32 +213,35 @@ pub(crate) fn append(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]
     insert(tx, index.id, last.id.0, &ids, columns_of(shape, index, rows)?)
 }
 
-/// Notes that an item changed.
+/// Records that an item changed.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn note_change(tx: &mut Tx, index: IndexId, item: ItemId) -> Result<()> {
+pub(crate) fn record_change(tx: &mut Tx, index: IndexId, item: ItemId) -> Result<()> {
     diesel::insert_into(item_changes::table)
         .values((item_changes::index_id.eq(index), item_changes::item_id.eq(item.0)))
         .execute(tx.connection())?;
     Ok(())
 }
 
-/// The items that were changed since their segment was written, in the order of their ids, as far as the first `most`
-/// notes tell.
+/// The items that were changed since their segment was written, in the order of their ids; `None` where there were more than
+/// `most` changes.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Vec<i64>> {
+pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Vec<i64>>> {
     let mut ids: Vec<i64> = item_changes::table
         .filter(item_changes::index_id.eq(index))
         .order(item_changes::id)
         .select(item_changes::item_id)
-        .limit(most)
+        .limit(most.saturating_add(1))
         .load(read.connection())?;
+    if i64::try_from(ids.len()).is_ok_and(|changes| changes > most) {
+        return Ok(None);
+    }
     ids.sort_unstable();
     ids.dedup();
-    Ok(ids)
+    Ok(Some(ids))
 }
 
 /// Whether an index is still there and filled. Asked after a scan: the rows of one that was dropped meanwhile may have

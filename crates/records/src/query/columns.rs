@@ -50,12 +50,13 @@ impl<'a> ColumnarQuery<'a> {
             return Ok(None);
         }
         let ids = plan::id_bounds(&query.filter);
-        let Some(scan) = Columnar::of(shape, &query.filter, sort, ids) else { return Ok(None) };
+        let Some(mut scan) = Columnar::of(shape, &query.filter, sort, ids) else { return Ok(None) };
         let segments = planner.count_segments(read, scan.index.id)?;
         let mut bytes = SEGMENT_BYTES;
         for column in scan.columns() {
             bytes += planner.column_bytes(read, scan.index.id, column)?;
         }
+        scan.expect(bytes);
         let need = i64::try_from(need).unwrap_or(i64::MAX);
         let cost = (segments.saturating_mul(bytes) / BYTES_PER_ITEM).saturating_add(need);
         Ok(Some(Self { scan, sort, cost }))
@@ -153,8 +154,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Hands all items that fit to `each`, by id, until it has enough. Gives the last id that was dealt with where the index
-    /// could not tell of those behind it.
+    /// Hands all items that fit to `each`, by id, until it has enough. Gives the last id that was dealt with where those behind
+    /// it are for a scan: the index is gone, or most items fit.
     pub(super) fn columnar_each(
         &mut self,
         read: &mut Read,
@@ -182,6 +183,10 @@ impl Visit<'_> {
             after = batch.found.last().map(|(_, id)| *id).or(after);
             if batch.is_last {
                 return Ok(None);
+            }
+            // Where most items fit, reading all of them in their order is cheaper than fetching each.
+            if batch.found.len() * 2 > batch.visited {
+                return Ok(after);
             }
         }
     }

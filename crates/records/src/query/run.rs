@@ -72,7 +72,6 @@ impl Query {
             let Some(last) = visit.columnar_each(read, &columns, &mut each)? else {
                 return Ok(visit.columnar_report(&columns));
             };
-            // The index went meanwhile: what is left is scanned.
             let (_, to) = plan::id_bounds(filter);
             plan = QueryPlan::of_items(wanted, (last.saturating_add(1), to), "scan");
         }

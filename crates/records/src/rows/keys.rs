@@ -80,7 +80,7 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
         }
         if index.kind == IndexKind::Columnar {
             let changed = new.or(old).map(|record| ItemId(record.id()));
-            changed.map_or(Ok(()), |item| table::note_change(tx, index.id, item))?;
+            changed.map_or(Ok(()), |item| table::record_change(tx, index.id, item))?;
             continue;
         }
         let of = |record: Option<Record<'_>>| {

@@ -1,6 +1,7 @@
 //! Filters, order, pages, search and sums.
 
 mod aggregate;
+mod columnar;
 mod indexes;
 mod list;
 mod model;

@@ -1,0 +1,103 @@
+//! Columnar indexes: what changes beside them, and when a query does without.
+
+use super::{create, ids, list};
+use crate::{full, seed};
+use ::model::{CollectionId, IndexId};
+use serde_json::{Value, json};
+use testkit::{Answer, Key, TestApp};
+
+fn plan(answer: &Answer) -> &str {
+    answer.headers["x-svc-query-plan"].split(';').next().unwrap()
+}
+
+/// A shop with a columnar index, and products of these prices in its segments.
+async fn shop(app: &TestApp, key: &Key, prices: std::ops::Range<i64>) -> (CollectionId, IndexId, Vec<i64>) {
+    let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
+    let collection = seed::collection(app, key, fields).await;
+    let index = seed::columns(app, key, collection).await;
+    let mut made = Vec::new();
+    for price in prices {
+        let item = create(app, key, collection, json!({ "name": "x", "price": price })).await;
+        made.push(item["id"].as_i64().unwrap());
+    }
+    seed::merge(app, index).await;
+    (collection, index, made)
+}
+
+testkit::on_both! {
+    async fn with_too_many_changes_queries_do_without(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let (collection, index, made) = shop(&app, &key, 0..3).await;
+        // Few items, and more changes than are read: the last one is among those that are not.
+        app.sql(format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001) \
+             INSERT INTO item_changes (index_id, item_id) SELECT {}, {} FROM n", index.0, made[0]
+        ))
+        .await;
+        let path = format!("/collections/{collection}/items/{}", made[2]);
+        app.patch(&path, &key, json!({ "data": { "price": 100 } })).await.expect(200);
+        let asked = async || list(&app, &key, collection, "filter[price][gte]=1&sort=-price").await;
+        let answer = asked().await;
+        assert_eq!((ids(&answer), plan(&answer)), (vec![made[2], made[1]], "scan"));
+        seed::merge(&app, index).await;
+        assert_eq!(crate::number(&app, "SELECT count(*) AS n FROM item_changes").await, 0);
+        let answer = asked().await;
+        assert_eq!((ids(&answer), plan(&answer)), (vec![made[2], made[1]], "columnar"));
+    }
+
+    async fn sums_are_the_same_whether_few_items_fit_or_most(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let (collection, index, _) = shop(&app, &key, 0..3).await;
+        app.sql(
+            "WITH RECURSIVE n (i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 1499) \
+             INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
+             updated_by, created_at, updated_at) SELECT workspace_id, collection_id, \
+             '{\"name\":\"x\",\"price\":' || i || '}', title, 0, 1, created_by, updated_by, created_at, updated_at \
+             FROM n, (SELECT * FROM items LIMIT 1) AS one",
+        )
+        .await;
+        app.sql(format!("INSERT INTO item_changes (index_id, item_id) SELECT {}, id FROM items", index.0)).await;
+        seed::merge(&app, index).await;
+        let last = create(&app, &key, collection, json!({ "name": "x", "price": 5_000 })).await;
+        for (filter, count, sum, by) in [
+            ("filter[price][gte]=2", 1_499, 5_000 + (2..1_500).sum::<i64>(), "scan"),
+            ("filter[price][gte]=1498", 3, 5_000 + 1_498 + 1_499, "columnar"),
+            ("filter[price][gt]=5000", 0, 0, "columnar"),
+            ("filter[price][lt]=3&filter[name]=x", 3, 3, "columnar"),
+        ] {
+            let path = format!("/collections/{collection}/items/aggregate?metrics=count,sum:price&{filter}");
+            let answer = app.get(&path, &key).await;
+            let values = &answer.expect(200)["groups"][0]["values"];
+            let sum = if count == 0 { Value::Null } else { sum.into() };
+            assert_eq!((&values["count"], &values["sum:price"]), (&json!(count), &sum), "{filter}");
+            assert_eq!(plan(&answer), by, "{filter}");
+        }
+        // A condition that columns do not know leaves them out.
+        let answer = list(&app, &key, collection, &format!("filter[id][gte]={}", last["id"])).await;
+        assert_eq!((ids(&answer).len(), plan(&answer)), (1, "scan"));
+    }
+
+    async fn a_field_takes_its_values_with_it(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let (collection, _, made) = shop(&app, &key, 0..12).await;
+        let path = format!("/collections/{collection}");
+        let fields = app.get(&format!("{path}/fields"), &key).await.expect(200);
+        let field = |name: &str| fields.as_array().unwrap().iter().find(|field| field["field_key"] == name).unwrap()["id"].clone();
+        let price = format!("{path}/fields/{}", field("price"));
+        app.patch(&price, &key, json!({ "type": "text" })).await.expect(200);
+        // Numbers that are text by now, before and after they were converted.
+        let asked = async || list(&app, &key, collection, "filter[price][gt]=8&sort=price").await;
+        asked().await.expect(200);
+        while app.service.jobs.run_due().await.unwrap() > 0 {}
+        let answer = asked().await;
+        assert_eq!((ids(&answer), plan(&answer)), (vec![made[9]], "columnar"));
+        app.delete(&format!("{price}?force=true"), &key).await.expect(200);
+        while app.service.jobs.run_due().await.unwrap() > 0 {}
+        let gone = list(&app, &key, collection, "filter[price][gt]=8").await;
+        assert_eq!(gone.expect_error(400, "validation_error").as_deref(), Some("filter[price]"));
+        assert_eq!(ids(&list(&app, &key, collection, "filter[name]=x&sort=name&limit=50").await).len(), 12);
+    }
+}
