@@ -50,8 +50,8 @@ text_enum! {
         Set = "set",
         /// The values of one or more fields, which must be unique among live items.
         Unique = "unique",
-        /// The values of all fields by column. The service creates it for large collections, so that conditions without an
-        /// index of their own can be tested quickly.
+        /// The values of all fields by column, except long text and JSON. The service creates it for large collections, so that
+        /// conditions without an index of their own can be tested quickly.
         Columnar = "columnar",
     }
 }
