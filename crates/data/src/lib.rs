@@ -11,7 +11,7 @@ pub mod query;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 
-pub use group::{areas, group};
+pub use group::{areas, group, import_targets};
 
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;

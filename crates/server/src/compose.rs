@@ -20,18 +20,21 @@ use operation::{
 };
 use prometheus::core::Collector;
 use records::activity::BoundedActivity;
+use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Readiness};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
 use store::logs::{BoundedLog, Logs, Retention};
 use tokio::sync::watch;
+use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
 pub const VERSION: &str = "v0.8.0";
 
 /// The areas of all groups, in the order of the published documents.
-const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, data::areas, events::areas];
+const AREAS: [Areas; 6] =
+    [billing::identity, agents::areas, billing::areas, data::areas, crm::areas, events::areas];
 
 /// All areas.
 ///
@@ -39,6 +42,16 @@ const AREAS: [Areas; 5] = [billing::identity, agents::areas, billing::areas, dat
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
     AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
+}
+
+/// The kinds of records of all groups.
+fn kinds() -> [&'static Kind; 1] {
+    [&data::items::ITEMS]
+}
+
+/// What imports write the records of all groups with.
+fn import_targets() -> Vec<Arc<dyn Target>> {
+    data::import_targets()
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
@@ -175,6 +188,7 @@ impl Service {
             base_url: base_url.clone(),
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
+        let shapes = Arc::new(Shapes::new(kinds()));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();
@@ -183,7 +197,9 @@ impl Service {
             operation::foundation(retention.requests, logs.clone()),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
-            data::group(&db, &files, retention.activity),
+            transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
+            data::group(&shapes),
+            crm::group(),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

@@ -1,0 +1,17 @@
+//! What this group adds to the service.
+
+use model::Result;
+use operation::{Group, Registry};
+
+/// Adds the areas.
+///
+/// # Errors
+/// When two operations claim the same address or id.
+pub fn areas(registry: Registry) -> Result<Registry> {
+    Ok(registry)
+}
+
+/// What the areas need beside their operations.
+pub fn group() -> Group {
+    Group::default()
+}

@@ -1,0 +1,48 @@
+//! What the record engine and the files below all groups add to the service.
+
+use crate::exports::Exporter;
+use crate::imports::{self, Importer, Target};
+use files::{DownloadRoute, FileTargets, Files, PermanentRoute, sweep};
+use jobs::Job;
+use operation::Group;
+use records::query::Planner;
+use records::shape::Shapes;
+use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
+use store::logs::Retention;
+
+/// The record engine with its imports and exports, and the files. `shapes` has the kinds of all groups, and `targets` what
+/// each of them adds to imports.
+pub fn group(
+    db: &Db,
+    files: &Arc<Files>,
+    shapes: &Arc<Shapes>,
+    targets: Vec<Arc<dyn Target>>,
+    activity: Retention,
+) -> Group {
+    let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
+    let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone()));
+    let sweeping = files.clone();
+    Group::default()
+        .jobs(records::jobs(shapes, activity))
+        .job(Job::every(
+            "files.sweep",
+            Duration::from_secs(3600),
+            "deletes uploads that were not completed within a day",
+            move |job| {
+                let files = sweeping.clone();
+                async move {
+                    sweep(&job.db, &files).await?;
+                    Ok(())
+                }
+            },
+        ))
+        .job(imports::job(importer))
+        .raw_route(PermanentRoute { db: db.clone(), files: files.clone() })
+        .raw_route(DownloadRoute { db: db.clone(), files: files.clone(), generator: exporter })
+        .link_target(FileTargets)
+        .shared_service(files.clone())
+        .shared_service(shapes.clone())
+        .service(Planner::new(db.clone()))
+}
