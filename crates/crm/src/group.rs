@@ -1,5 +1,6 @@
 //! What this group adds to the service.
 
+use crate::contacts::Contacts;
 use model::Result;
 use operation::{Group, Registry};
 
@@ -8,7 +9,7 @@ use operation::{Group, Registry};
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    Ok(registry)
+    registry.with::<Contacts>()
 }
 
 /// What the areas need beside their operations.

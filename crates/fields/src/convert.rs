@@ -69,9 +69,13 @@ fn spelled(from: FieldType, options: &FieldOptions, to: FieldType, value: &Value
     );
     match (from, value) {
         (FieldType::Select, Value::String(_)) if is_text => label(value).map(Value::from),
-        (FieldType::MultiSelect, Value::Array(keys)) if is_text => {
+        (FieldType::MultiSelect | FieldType::Tags, Value::Array(keys)) if is_text => {
             Some(keys.iter().filter_map(label).collect::<Vec<_>>().join(", ").into())
         }
+        (FieldType::MultiSelect, Value::Array(keys)) if to == FieldType::Tags => {
+            Some(keys.iter().filter_map(label).collect::<Vec<_>>().into())
+        }
+        (FieldType::Select, Value::String(_)) if to == FieldType::Tags => Some(vec![label(value)?].into()),
         (FieldType::Select, Value::String(_)) if to == FieldType::MultiSelect => {
             Some(Value::Array(vec![value.clone()]))
         }
@@ -202,6 +206,17 @@ mod tests {
             (Datetime, none(), Time, none(), json!("2026-11-21T23:30:00.000Z"), Changed(json!("23:30"))),
             (Select, choices(), Text, none(), json!("red"), Changed(json!("Dark red"))),
             (Select, choices(), MultiSelect, choices(), json!("red"), Changed(json!(["red"]))),
+            (Select, choices(), Tags, none(), json!("red"), Changed(json!(["dark red"]))),
+            (
+                MultiSelect,
+                choices(),
+                Tags,
+                none(),
+                json!(["red", "blue"]),
+                Changed(json!(["dark red", "blue"])),
+            ),
+            (Text, none(), Tags, none(), json!("Red, blue;"), Changed(json!(["red", "blue"]))),
+            (Tags, none(), Text, none(), json!(["red", "blue"]), Changed(json!("red, blue"))),
             (MultiSelect, choices(), Select, choices(), json!(["red"]), Changed(json!("red"))),
             (MultiSelect, choices(), Select, choices(), json!(["red", "blue"]), Cut(json!("red"))),
             (MultiSelect, choices(), Text, none(), json!(["red", "blue"]), Changed(json!("Dark red, Blue"))),

@@ -39,6 +39,10 @@ pub struct Field {
     pub created_at: Timestamp,
     /// When the object was last changed.
     pub updated_at: Timestamp,
+    /// Whether only operations of its own change it, so that bodies that name values may not.
+    pub managed: bool,
+    /// The form in which a text is kept, for fields that the service defines, or why it is none.
+    pub form: Option<fn(&str) -> Result<String, &'static str>>,
     /// What is compiled of its options.
     pub compiled: Compiled,
 }
@@ -64,6 +68,11 @@ impl Field {
         self.id.0 < 0
     }
 
+    /// Whether values that callers send may not name it.
+    pub fn is_read_only(&self) -> bool {
+        self.managed || self.kind.is_read_only()
+    }
+
     /// A field that is not stored yet, against which values can be checked.
     pub fn draft(key: &str, kind: FieldType, options: FieldOptions) -> Self {
         let never = Timestamp::from_millis(0);
@@ -82,13 +91,15 @@ impl Field {
             version: 0,
             created_at: never,
             updated_at: never,
+            managed: false,
+            form: None,
             compiled: Compiled::default(),
         }
     }
 
     /// Whether callers must give every record a value.
     pub fn is_demanded(&self) -> bool {
-        self.required && !self.kind.is_read_only() && !self.archived
+        self.required && !self.is_read_only() && !self.archived
     }
 
     /// How values compare: for a computed field as its result does.

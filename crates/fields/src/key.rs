@@ -89,6 +89,11 @@ pub fn element_key(field: &Field, element: &Value) -> Option<Vec<u8>> {
     Some(key)
 }
 
+/// The word whose key this is, in a set of words.
+pub fn word_of(key: &[u8]) -> Option<String> {
+    String::from_utf8(key.strip_prefix(&[VALUE])?.to_vec()).ok()
+}
+
 /// Appends the bytes of a value; `false` where it has none in this order.
 fn push_value(out: &mut Vec<u8>, field: &Field, value: &Value) -> bool {
     match (field.family(), value) {

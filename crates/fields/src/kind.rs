@@ -43,6 +43,8 @@ pub enum FieldType {
     Select,
     /// Some of a list of choices.
     MultiSelect,
+    /// Words of any number, kept in lower case.
+    Tags,
     /// Items of another collection.
     Relation,
     /// Contacts.
@@ -84,7 +86,7 @@ pub enum Family {
     Time,
     /// By the place of the choice.
     Select,
-    /// As a set of choices, which has no order.
+    /// As a set of choices or words, which has no order.
     Choices,
     /// As a set of ids, which has no order.
     Ids,
@@ -94,7 +96,7 @@ pub enum Family {
 
 impl FieldType {
     /// Every type, in the order of the documentation.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Text,
         Self::LongText,
         Self::Email,
@@ -113,6 +115,7 @@ impl FieldType {
         Self::Time,
         Self::Select,
         Self::MultiSelect,
+        Self::Tags,
         Self::Relation,
         Self::Contact,
         Self::User,
@@ -147,6 +150,7 @@ impl FieldType {
             Self::Time => "time",
             Self::Select => "select",
             Self::MultiSelect => "multi_select",
+            Self::Tags => "tags",
             Self::Relation => "relation",
             Self::Contact => "contact",
             Self::User => "user",
@@ -191,7 +195,7 @@ impl FieldType {
             Self::Datetime | Self::CreatedAt | Self::UpdatedAt => Family::Datetime,
             Self::Time => Family::Time,
             Self::Select => Family::Select,
-            Self::MultiSelect => Family::Choices,
+            Self::MultiSelect | Self::Tags => Family::Choices,
             Self::Relation | Self::Contact | Self::User | Self::File => Family::Ids,
             Self::Json | Self::Formula | Self::Rollup | Self::Lookup => Family::Json,
         }
@@ -224,6 +228,7 @@ impl FieldType {
                 | Self::Phone
                 | Self::Select
                 | Self::MultiSelect
+                | Self::Tags
         )
     }
 }

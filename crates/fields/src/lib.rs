@@ -21,6 +21,7 @@ mod kind;
 pub mod numbers;
 pub mod option_rules;
 mod options;
+pub mod phone;
 mod problem;
 mod record;
 #[cfg(any(test, feature = "samples"))]
@@ -31,6 +32,7 @@ pub mod sort;
 mod subject;
 pub mod terms;
 pub mod text;
+mod unique;
 pub mod value;
 pub mod words;
 
@@ -45,3 +47,4 @@ pub use problem::Problem;
 pub use record::{ColumnValue, Columns, Data, Record};
 pub use set::FieldSet;
 pub use subject::{Part, Subject};
+pub use unique::identity;

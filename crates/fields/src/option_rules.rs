@@ -38,6 +38,7 @@ pub(crate) fn taken_by(kind: FieldType) -> &'static [&'static str] {
         FieldType::Lookup => &["relation", "field", "result_type"],
         FieldType::AutoNumber
         | FieldType::Boolean
+        | FieldType::Tags
         | FieldType::Date
         | FieldType::Time
         | FieldType::CreatedAt

@@ -21,6 +21,11 @@ pub fn nfc(text: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
+/// The letters of a text without their accents; what is no Latin letter stays.
+pub fn ascii(text: &str) -> String {
+    text.nfkd().filter(|letter| !unicode_normalization::char::is_combining_mark(*letter)).collect()
+}
+
 /// The one of `names` that `wrong` was probably meant to be.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names

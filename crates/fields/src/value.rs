@@ -9,6 +9,7 @@ use crate::decimal::{self, Decimal};
 use crate::field::Field;
 use crate::kind::FieldType;
 use crate::options::Cardinality;
+use crate::phone;
 use crate::problem::Problem;
 use crate::text;
 use crate::{json_schema, numbers};
@@ -38,7 +39,7 @@ type Checked = Result<Option<Value>, Problem>;
 /// # Errors
 /// Why it does not fit.
 pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
-    if field.kind.is_read_only() {
+    if field.is_read_only() {
         return Err(Problem::new("read_only_field", "is set by the service and cannot be written"));
     }
     let blank = mode == Mode::Typecast && value.as_str().is_some_and(|text| text.trim().is_empty());
@@ -59,6 +60,7 @@ pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
         FieldType::Time => check_time(value),
         FieldType::Select => check_choice(field, value, mode).map(|key| Some(key.into())),
         FieldType::MultiSelect => check_choices(field, value, mode),
+        FieldType::Tags => check_tags(value, mode),
         FieldType::Relation | FieldType::Contact | FieldType::User | FieldType::File => {
             check_ids(field, value, mode)
         }
@@ -99,7 +101,10 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
         return Ok(Some(text.into()));
     }
     let text = match field.kind {
-        FieldType::Phone => phone(field, &text)?,
+        FieldType::Phone => {
+            let country = field.options.default_country.as_deref().and_then(|code| code.parse().ok());
+            phone::international(&text, country)?
+        }
         FieldType::Email if !is_email(&text) => {
             return Err(Problem::new("invalid_format", "must be an e-mail address"));
         }
@@ -107,6 +112,10 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
             return Err(Problem::new("invalid_format", "must be an http or https address"));
         }
         _ => text,
+    };
+    let text = match field.form {
+        Some(form) => form(&text).map_err(|rule| Problem::new("invalid_format", rule))?,
+        None => text,
     };
     let ceiling = if field.kind == FieldType::LongText { 100_000 } else { 1_000 };
     let most = field.options.max_length.unwrap_or(ceiling).clamp(1, ceiling);
@@ -137,24 +146,6 @@ pub fn is_email(text: &str) -> bool {
 /// Whether it is an `http` or `https` address.
 pub fn is_url(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-}
-
-/// `+` and digits (E.164).
-fn phone(field: &Field, text: &str) -> Result<String, Problem> {
-    let country = field.options.default_country.as_deref().and_then(|code| code.parse().ok());
-    let wrong = || {
-        let rule = if country.is_some() {
-            "must be a telephone number"
-        } else {
-            "must be a telephone number that begins with + and the country"
-        };
-        Problem::new("invalid_format", rule)
-    };
-    let number = phonenumber::parse(country, text).map_err(|_| wrong())?;
-    if !phonenumber::is_valid(&number) {
-        return Err(wrong());
-    }
-    Ok(number.format().mode(phonenumber::Mode::E164).to_string())
 }
 
 /// The number in a JSON number, or in text under [`Mode::Typecast`].
@@ -338,6 +329,54 @@ fn check_choices(field: &Field, value: &Value, mode: Mode) -> Checked {
         }
     }
     Ok(if keys.is_empty() { None } else { Some(keys.into()) })
+}
+
+/// The most tags of a record.
+pub const MOST_TAGS: usize = 100;
+/// The most characters of a tag.
+const LONGEST_TAG: usize = 60;
+
+/// The form in which a tag is kept: composed, in lower case, without white space around it.
+///
+/// # Errors
+/// Why it is none.
+pub fn tag(text: &str) -> Result<String, Problem> {
+    let tag = text::nfc(text.trim()).to_lowercase();
+    if tag.is_empty() || tag.chars().count() > LONGEST_TAG {
+        let rule = format!("must have tags of 1 to {LONGEST_TAG} characters");
+        return Err(Problem::new("invalid_format", rule));
+    }
+    if tag.contains(|character: char| character.is_control() || matches!(character, ',' | ';')) {
+        return Err(Problem::new(
+            "invalid_format",
+            "must have tags without commas, semicolons and control characters",
+        ));
+    }
+    Ok(tag)
+}
+
+fn check_tags(value: &Value, mode: Mode) -> Checked {
+    let wanted = || wrong_type("a list of tags");
+    let texts: Vec<&str> = match (value, mode) {
+        (Value::Array(values), _) => {
+            values.iter().map(|value| value.as_str().ok_or_else(wanted)).collect::<Result<_, _>>()?
+        }
+        (Value::String(text), Mode::Typecast) => {
+            text.split([',', ';']).filter(|part| !part.trim().is_empty()).collect()
+        }
+        _ => return Err(wanted()),
+    };
+    let mut tags: Vec<String> = Vec::new();
+    for text in texts {
+        let tag = tag(text)?;
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    if tags.len() > MOST_TAGS {
+        return Err(Problem::new("too_many", format!("must have at most {MOST_TAGS} tags")));
+    }
+    Ok(if tags.is_empty() { None } else { Some(tags.into()) })
 }
 
 /// The most records that a relation field of one record may point to.

@@ -117,7 +117,7 @@ pub fn field_texts<'a>(field: &'a Field, record: Record<'a>) -> Vec<&'a str> {
     let label = |key: &'a str| field.options.choice(key).map_or(key, |(_, choice)| choice.label.as_str());
     match (field.kind, record.value(field)) {
         (FieldType::Select, Some(Value::String(key))) => vec![label(key)],
-        (FieldType::MultiSelect, Some(Value::Array(keys))) => {
+        (FieldType::MultiSelect | FieldType::Tags, Some(Value::Array(keys))) => {
             keys.iter().filter_map(Value::as_str).map(label).collect()
         }
         (_, Some(Value::String(text))) => vec![text],

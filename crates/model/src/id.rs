@@ -163,6 +163,31 @@ integer_id! {
     /// A stored file.
     FileId
 }
+integer_id! {
+    /// A contact: a person whom a business knows. It is a record, so its id is that of an item.
+    ContactId
+}
+
+impl From<ItemId> for ContactId {
+    fn from(id: ItemId) -> Self {
+        Self(id.0)
+    }
+}
+
+/// As events name the contact that they are about.
+impl From<ContactId> for Option<i64> {
+    fn from(id: ContactId) -> Self {
+        Some(id.0)
+    }
+}
+integer_id! {
+    /// A note on a contact.
+    NoteId
+}
+integer_id! {
+    /// A saved segment of contacts.
+    SegmentId
+}
 
 string_id! {
     /// A request, as shown in `X-Request-Id`.

@@ -24,23 +24,26 @@ impl<T: Serialize + ToSchema> Answer for CursorList<T> {
     }
 
     fn describe(describe: &mut Describe) {
-        describe_cursor_page::<T>(describe);
+        describe_cursor_page::<T, Nothing>(describe);
     }
 }
 
-pub(crate) fn describe_cursor_page<T: ToSchema>(describe: &mut Describe) {
+pub(crate) fn describe_cursor_page<T: ToSchema, E: ToSchema>(describe: &mut Describe) {
     let row = describe.schema_json::<T>();
-    describe.success(
-        200,
+    let mut fields = fields_of::<E>(describe);
+    fields.insert("data".to_owned(), json!({ "type": "array", "items": row }));
+    fields.insert(
+        "has_more".to_owned(),
+        json!({ "type": "boolean", "description": "Whether more rows follow." }),
+    );
+    fields.insert(
+        "next_cursor".to_owned(),
         json!({
-            "data": { "type": "array", "items": row },
-            "has_more": { "type": "boolean", "description": "Whether more rows follow." },
-            "next_cursor": {
-                "type": ["string", "null"],
-                "description": "Send it as `starting_after` to get the next page. `null` on the last page.",
-            },
+            "type": ["string", "null"],
+            "description": "Send it as `starting_after` to get the next page. `null` on the last page.",
         }),
     );
+    describe.success(200, Value::Object(fields));
 }
 
 /// The position in an offset or page list.

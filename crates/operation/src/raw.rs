@@ -100,12 +100,13 @@ impl<R: AsRef<str>> FromIterator<R> for RawRows {
     }
 }
 
-/// A page of a cursor list as JSON text.
+/// A page of a cursor list as JSON text; `extra` as in [`crate::PageList`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawCursorList<T> {
+pub struct RawCursorList<T, E = crate::Nothing> {
     rows: RawRows,
     has_more: bool,
     next_cursor: Option<String>,
+    extra: E,
     shown: PhantomData<fn() -> T>,
 }
 
@@ -126,22 +127,36 @@ impl<T> RawCursorList<T> {
             print(row, printed.row());
         }
         let next_cursor = shown.last().filter(|_| has_more).map(next_cursor);
-        Self { rows: printed, has_more, next_cursor, shown: PhantomData }
+        Self { rows: printed, has_more, next_cursor, extra: crate::Nothing {}, shown: PhantomData }
+    }
+
+    /// The same with fields beside `data`.
+    pub fn with<E>(self, extra: E) -> RawCursorList<T, E> {
+        let Self { rows, has_more, next_cursor, .. } = self;
+        RawCursorList { rows, has_more, next_cursor, extra, shown: PhantomData }
     }
 }
 
-impl<T: Serialize + ToSchema> Answer for RawCursorList<T> {
+impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawCursorList<T, E> {
     fn reply(self) -> Result<Reply> {
-        let mut body = self.rows.open();
-        body.push_str(if self.has_more { ",\"has_more\":true" } else { ",\"has_more\":false" });
-        body.push_str(",\"next_cursor\":");
-        body.push_str(&serde_json::to_string(&self.next_cursor).map_err(Error::internal)?);
-        body.push('}');
+        #[derive(Serialize)]
+        struct Rest<E> {
+            has_more: bool,
+            next_cursor: Option<String>,
+            #[serde(flatten)]
+            extra: E,
+        }
+        let Self { rows, has_more, next_cursor, extra, .. } = self;
+        let rest = serde_json::to_string(&Rest { has_more, next_cursor, extra }).map_err(Error::internal)?;
+        let mut body = rows.open();
+        body.push(',');
+        // As in `RawPageList`.
+        body.push_str(rest.strip_prefix('{').unwrap_or_default());
         Ok(Reply::new(200, body))
     }
 
     fn describe(describe: &mut Describe) {
-        describe_cursor_page::<T>(describe);
+        describe_cursor_page::<T, E>(describe);
     }
 }
 

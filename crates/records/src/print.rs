@@ -179,7 +179,8 @@ impl Printer<'_> {
     /// # Errors
     /// When what is stored is damaged.
     pub fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
-        let print = self.shape.kind.print;
+        let print =
+            |row: &ItemRow, data: &str, out: &mut String| (self.shape.kind.print)(self.shape, row, data, out);
         match &self.keys {
             None if self.shape.leaving.is_empty() => print(row, row.data.as_str(), out),
             None => {

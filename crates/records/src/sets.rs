@@ -21,7 +21,9 @@ pub fn for_read(
     kind: &'static Kind,
 ) -> Result<Arc<Shape>> {
     match shape::for_read(read, shapes, workspace, kind.set_of(workspace)) {
-        Err(error) if error.code() == Code::NotFound => Ok(Arc::new(Shape::built_in(workspace, kind))),
+        Err(error) if error.code() == Code::NotFound => {
+            Ok(Arc::new(Shape::built_in(shapes, workspace, kind)))
+        }
         found => found,
     }
 }

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.8.0";
+pub const VERSION: &str = "v0.9.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 6] =
@@ -45,8 +45,8 @@ pub fn registry() -> Result<Registry> {
 }
 
 /// The kinds of records of all groups.
-fn kinds() -> [&'static Kind; 1] {
-    [&data::items::ITEMS]
+fn kinds() -> [&'static Kind; 2] {
+    [&data::items::ITEMS, &crm::contacts::CONTACTS]
 }
 
 /// What imports write the records of all groups with.
@@ -187,8 +187,8 @@ impl Service {
             rates: rates.clone(),
             base_url: base_url.clone(),
         });
+        let shapes = Arc::new(Shapes::new(kinds()).at(&base_url));
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
-        let shapes = Arc::new(Shapes::new(kinds()));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();

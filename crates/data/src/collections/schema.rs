@@ -130,6 +130,7 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
         FieldType::MultiSelect => {
             list(Value::Object(choices(field)), options.choices().len().try_into().unwrap_or(200))
         }
+        FieldType::Tags => list(json!({ "type": "string", "minLength": 1, "maxLength": 60 }), 100),
         FieldType::Relation => {
             let most = if options.cardinality() == Cardinality::One { 1 } else { 25 };
             let mut schema = list(json!({ "type": "integer", "minimum": 1 }), most);

@@ -20,7 +20,8 @@ pub static ITEMS: Kind = Kind {
     param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
-    print: item::print,
+    print: |_, row, data, out| item::print(row, data, out),
+    complete: |_, _, _| Ok(()),
     publish,
 };
 

@@ -2,33 +2,16 @@
 
 use crate::items::Item;
 use auth::Seal;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use model::{Caller, CollectionId, Error, ItemId, Result};
+use model::{Caller, CollectionId, Result};
 use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
 use records::indexes;
 use records::print::Selection;
-use records::query::{PlacedRow, Planner, Query as RecordQuery, QueryParams, pick};
-use records::rows::find;
-use records::shape::{self, Shape, Shapes};
+use records::query::{PlacedRow, Planner, QueryParams, cursor_at, place_behind};
+use records::shape::{self, Shapes};
 use serde::Deserialize;
-use std::collections::BTreeSet;
-use std::str::FromStr;
 use std::sync::Arc;
 use store::{CursorPage, Read};
 use utoipa::IntoParams;
-
-/// Where an item stands in the order of a list: the bytes that it is sorted by.
-struct ListPosition(Vec<u8>);
-
-/// As cursors carry it.
-impl FromStr for ListPosition {
-    type Err = base64::DecodeError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        URL_SAFE_NO_PAD.decode(text).map(Self)
-    }
-}
 
 /// Which items are listed, and what of them.
 #[derive(Debug, Clone)]
@@ -87,7 +70,7 @@ pub fn list_items(
     let parsed = params.read(read, &shape, trashed)?;
     let cursors = Cursors::new(seal, "listItems", shape.workspace, parsed.bound_to);
     let after = page.after::<String>()?;
-    let after = after.map(|after| place(read, &shape, &parsed.query, &cursors, &after)).transpose()?;
+    let after = after.map(|after| place_behind(read, &shape, &parsed.query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
     let found = indexes::jobs::counted_page(read, &planner.0, &shape, &parsed.query, after.as_deref(), need)?;
     let rows: Vec<_> = found.found.iter().map(|found| &found.row).collect();
@@ -98,33 +81,7 @@ pub fn list_items(
         printer.print(&found.row, &mut text)?;
         printed.push((found, text));
     }
-    let cursor = |last: &(&PlacedRow, String)| cursors.encode(&URL_SAFE_NO_PAD.encode(&last.0.place));
+    let cursor = |last: &(&PlacedRow, String)| cursor_at(&cursors, &last.0.place);
     let answer = RawCursorList::of(&page, &printed, |(_, text), out| out.push_str(text), cursor);
     Ok(With { answer, headers: vec![found.report.header()] })
-}
-
-/// The place that a page goes on behind: that of an item as it is now, or the one in a cursor.
-fn place(
-    read: &mut Read,
-    shape: &Shape,
-    query: &RecordQuery,
-    cursors: &Cursors,
-    after: &str,
-) -> Result<Vec<u8>> {
-    if let Ok(id) = after.parse::<ItemId>() {
-        let row = find(read, shape, id)?
-            .ok_or_else(|| Error::invalid("starting_after", "is not an item of this collection"))?;
-        let mut fields = BTreeSet::new();
-        query.sort.fields(&mut fields);
-        let keys: Vec<&str> = shape
-            .fields
-            .iter()
-            .filter(|field| fields.contains(&field.id))
-            .map(|field| field.key.as_str())
-            .collect();
-        let data = pick(row.data.as_str(), &keys)?;
-        return Ok(query.sort.key(shape, row.record(&data)));
-    }
-    let ListPosition(place) = cursors.decode(after)?.read()?;
-    Ok(place)
 }

@@ -32,8 +32,6 @@ pub(crate) fn announced() -> Vec<EventType> {
     let reported =
         |name, description| EventType::announced(name, description, Scope::ConversionsRead, conversion());
     vec![
-        of("contact.created", "A contact was created.", contact()),
-        of("contact.updated", "A contact was changed.", contact()),
         of("contact.message.received", "A contact sent a message.", received),
         of("contact.message.sent", "A message was sent to a contact.", sent),
         of(

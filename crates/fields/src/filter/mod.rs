@@ -1,6 +1,7 @@
 //! Filters: trees of conditions, as callers write them and ready to be tested on records.
 
 mod condition;
+mod exact;
 mod like;
 mod op;
 mod operand;

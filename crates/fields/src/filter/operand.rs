@@ -10,7 +10,7 @@ use crate::column::SystemColumn;
 use crate::decimal::{self, Decimal};
 use crate::field::Field;
 use crate::key;
-use crate::kind::Family;
+use crate::kind::{Family, FieldType};
 use crate::options::Choice;
 use crate::set::FieldSet;
 use crate::subject::Subject;
@@ -227,6 +227,9 @@ impl Reader<'_> {
 
     /// An element of a list.
     fn element(&self, text: &str) -> Result<Value> {
+        if self.field.is_some_and(|field| field.kind == FieldType::Tags) {
+            return value::tag(text).map(Value::from).map_err(|problem| self.wrong(problem.message));
+        }
         if self.family == Family::Choices {
             return self.choice(text);
         }

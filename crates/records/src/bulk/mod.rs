@@ -7,7 +7,7 @@ mod upsert;
 pub use self::model::BulkResult;
 pub use self::model::BulkSummary;
 pub use self::model::{BulkMode, BulkReport, BulkStatus};
-pub use upsert::upsert;
+pub use upsert::{upsert, upsert_one};
 
 use self::outcome::{Done, each_row, together};
 use crate::links::{self, LockSet};

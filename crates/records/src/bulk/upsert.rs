@@ -39,6 +39,23 @@ pub fn upsert(
     row_by_row(tx, editor, bulk_mode, rows, |tx, _, row| upsert.put(tx, *row))
 }
 
+/// Creates or changes one record. It is the record that has the same external key, or the same values in the fields of
+/// `match_on`.
+///
+/// # Errors
+/// `validation_error`, `ambiguous_match` where several records match, and those of writing it.
+pub fn upsert_one(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    mode: Mode,
+    match_on: &[String],
+    on_match: OnMatch,
+    row: Row<'_>,
+) -> Result<(BulkStatus, ItemId)> {
+    let matcher = Matcher::new(&editor.shape, match_on)?;
+    Upsert { editor, matcher, on_match, mode }.put(tx, row)
+}
+
 /// Rows that are matched with records.
 struct Upsert<'a> {
     editor: &'a Editor<'a>,

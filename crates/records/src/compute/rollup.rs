@@ -100,7 +100,7 @@ fn seen_as(field: &Field) -> Option<FieldType> {
         }
         FieldType::Rating | FieldType::AutoNumber => Some(FieldType::Integer),
         FieldType::CreatedAt | FieldType::UpdatedAt => Some(FieldType::Datetime),
-        FieldType::MultiSelect => Some(FieldType::Json),
+        FieldType::MultiSelect | FieldType::Tags => Some(FieldType::Json),
         FieldType::Formula | FieldType::Rollup | FieldType::Lookup => field.options.result_type,
         FieldType::Relation | FieldType::Contact | FieldType::User | FieldType::File | FieldType::Json => {
             None

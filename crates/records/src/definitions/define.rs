@@ -115,6 +115,7 @@ pub(crate) fn can_be_unique(kind: FieldType) -> bool {
         && !matches!(
             kind,
             FieldType::MultiSelect
+                | FieldType::Tags
                 | FieldType::Json
                 | FieldType::CreatedAt
                 | FieldType::UpdatedAt
@@ -124,7 +125,7 @@ pub(crate) fn can_be_unique(kind: FieldType) -> bool {
 
 /// Whether a field can be the title of items: everything that is one value and can be read.
 pub(crate) fn can_be_primary(kind: FieldType) -> bool {
-    !kind.is_reference() && !matches!(kind, FieldType::Json | FieldType::MultiSelect)
+    !kind.is_reference() && !matches!(kind, FieldType::Json | FieldType::MultiSelect | FieldType::Tags)
 }
 
 /// Reads a new field. `taken` tells which keys other fields have.

@@ -3,11 +3,13 @@
 //! Writes keep an index up from the moment it is there; a job ([`jobs`]) fills in what was there before, and only then do
 //! queries use it.
 
+mod elements;
 mod events;
 pub mod jobs;
 pub mod table;
 pub mod uniques;
 
+pub use elements::count_words;
 pub use events::IndexEvent;
 
 use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};

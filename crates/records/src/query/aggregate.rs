@@ -108,6 +108,22 @@ impl Aggregation {
     }
 }
 
+/// How many records a query finds.
+///
+/// # Errors
+/// 400 `query_too_expensive`, or the database's.
+pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -> Result<i64> {
+    if let Some((count, _)) = count_by_keys(read, shape, query)? {
+        return Ok(count);
+    }
+    let mut count = 0;
+    query.for_each(read, planner, shape, BTreeSet::new(), |_, _| {
+        count += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(count)
+}
+
 /// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.
 fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option<(i64, Report)>> {
     let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0, cost: 0 };

@@ -6,6 +6,7 @@
 
 pub mod aggregate;
 mod columns;
+mod cursor;
 mod params;
 mod pick;
 mod plan;
@@ -17,6 +18,7 @@ mod types;
 mod usage;
 mod visit;
 
+pub use cursor::{cursor_at, place_behind};
 pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;
 pub use planner::{Budget, Planner};

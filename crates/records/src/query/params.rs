@@ -50,6 +50,14 @@ impl FromInput for QueryParams {
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
+        Self::describe_filters(describe);
+        describe.query_parameters::<RecordQueryParams>();
+    }
+}
+
+impl QueryParams {
+    /// Describes `filter_tree` and `filter`, for lists that have parameters of their own beside them.
+    pub fn describe_filters(describe: &mut Describe) {
         describe.schema::<FilterTree>();
         let tree = ParameterBuilder::new()
             .name("filter_tree")
@@ -81,7 +89,6 @@ impl FromInput for QueryParams {
             ))
             .schema(Some(values));
         describe.parameter(filter.build());
-        describe.query_parameters::<RecordQueryParams>();
     }
 }
 

@@ -76,12 +76,20 @@ impl ItemChange<'_> {
     pub fn make(self, tx: &mut Tx, editor: &Editor<'_>, row: ItemRow) -> Result<write::Written> {
         find::refuse_locked(&row)?;
         find::expect_version(&editor.shape, &row, self.expected)?;
+        let draft = self.draft(editor, &row)?;
+        editor.writer().update(tx, row, draft)
+    }
+
+    /// What a record becomes by it.
+    ///
+    /// # Errors
+    /// `validation_error`.
+    pub fn draft(self, editor: &Editor<'_>, row: &ItemRow) -> Result<Draft> {
         let before = row.values()?;
         let data =
             values::merge(&editor.shape, Some(&before), self.data, self.missing, self.mode, self.path)?;
         let mut external_key = row.external_key.clone();
         self.external_key.apply(&mut external_key);
-        let draft = Draft { data, external_key, position: row.position.clone() };
-        editor.writer().update(tx, row, draft)
+        Ok(Draft { data, external_key, position: row.position.clone() })
     }
 }

@@ -108,6 +108,7 @@ impl Writer<'_> {
     fn completed(&self, tx: &mut Tx, parts: Parts) -> Result<(ItemRow, Data)> {
         let now = tx.now();
         let Parts { mut data, position, external_key } = parts;
+        self.complete(&mut data, external_key.as_deref())?;
         let actor = &self.author.cause.actor;
         values::stamp(self.shape, &mut data, now, now, actor);
         let mut errors = ComputedErrors::new();

@@ -127,7 +127,7 @@ pub fn expect_version(shape: &Shape, row: &ItemRow, expected: ExpectedVersion) -
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
+pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
     let found = items::table
         .filter(items::collection_id.eq(shape.collection))
         .filter(items::external_key.eq(key))

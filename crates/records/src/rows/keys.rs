@@ -7,8 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary};
 use fields::Data;
 use fields::key;
-use fields::text;
-use fields::{Part, Record, Subject};
+use fields::{Field, Part, Record, Subject};
 use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
 use store::{CachedChange, Read, Tx, each};
@@ -46,12 +45,9 @@ pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
     for part in &index.parts {
         let Subject::Field(id) = part.subject else { return None };
-        let text = match data.get(&shape.field_by_id(id)?.key)? {
-            Value::String(text) if text.is_empty() => return None,
-            Value::String(text) => Value::from(text::nfc(text).into_owned()).to_string(),
-            other => other.to_string(),
-        };
-        digest.update(text.as_bytes());
+        let field = shape.field_by_id(id)?;
+        let identity = fields::identity(field, data.get(&field.key)?)?;
+        digest.update(identity.to_string().as_bytes());
         digest.update(b"\n");
     }
     Some(digest.finish().as_ref().to_vec())
@@ -170,6 +166,24 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
         .select(item_unique::item_id)
         .get_result(read.connection());
     Ok(found.optional()?)
+}
+
+/// The live record that has a value in a field that must be unique.
+///
+/// # Errors
+/// When the database fails.
+pub fn holder_of_value(
+    read: &mut Read,
+    shape: &Shape,
+    field: &Field,
+    value: &Value,
+) -> Result<Option<ItemId>> {
+    let only = [Part { subject: Subject::Field(field.id), desc: false }];
+    let index = shape.indexes.iter().find(|index| index.kind == IndexKind::Unique && index.parts == only);
+    let Some(index) = index else { return Ok(None) };
+    let data = Data::from_iter([(field.key.clone(), value.clone())]);
+    let Some(digest) = digest(shape, index, &data) else { return Ok(None) };
+    holder(read, index.id, &digest)
 }
 
 /// The refusal of a value that another item has.

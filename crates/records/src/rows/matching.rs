@@ -10,9 +10,9 @@ use diesel::prelude::*;
 use fields::Data;
 use fields::Problem;
 use fields::filter::Range;
+use fields::key;
 use fields::value::Mode;
 use fields::{Family, Field, Part, Subject};
-use fields::{key, text};
 use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,6 +57,8 @@ pub struct Matcher {
 enum Strategy {
     /// By the caller's own key.
     ExternalKey,
+    /// By whatever a row has of the caller's own key and of the unique fields that the service defines.
+    Identity,
     /// By the digest of a unique index over just these fields.
     Unique(IndexId),
     /// By an index that begins with the fields.
@@ -93,6 +95,8 @@ pub enum MatchKey {
     Key(String),
     /// Its values in the fields to match by.
     Values(Data),
+    /// Its external key, and its values in unique fields: one of them is enough.
+    Identities(Option<String>, Data),
 }
 
 /// The items that a row is for.
@@ -136,6 +140,9 @@ impl Matcher {
         if match_on == ["external_key"] {
             return Ok(Self { fields: Vec::new(), strategy: Strategy::ExternalKey });
         }
+        if match_on == [IDENTITY] && shape.kind.identities().next().is_some() {
+            return Ok(Self { fields: Vec::new(), strategy: Strategy::Identity });
+        }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
             return Err(Error::invalid("match_on", format_args!("must have 1 to {MOST_FIELDS} fields")));
         }
@@ -163,7 +170,9 @@ impl Matcher {
     pub fn into_table(self) -> Table {
         match self.strategy {
             Strategy::Table(in_use) => in_use.table,
-            Strategy::ExternalKey | Strategy::Unique(_) | Strategy::Index(_) => Table::default(),
+            Strategy::ExternalKey | Strategy::Identity | Strategy::Unique(_) | Strategy::Index(_) => {
+                Table::default()
+            }
         }
     }
 
@@ -188,6 +197,9 @@ impl Matcher {
             let missing = || needed(shape, "external_key");
             return external_key.map(|key| MatchKey::Key(key.to_owned())).ok_or_else(missing);
         }
+        if let Strategy::Identity = self.strategy {
+            return identities(shape, given, external_key, mode);
+        }
         let mut data = Data::new();
         for field in self.fields.iter().filter_map(|id| shape.field_by_id(*id)) {
             let param = shape.param(&field.key);
@@ -210,6 +222,7 @@ impl Matcher {
             MatchKey::Key(key) => {
                 return Ok(Match::of(holder_of_key(read, shape, key)?.into_iter().collect()));
             }
+            MatchKey::Identities(key, data) => return holders(read, shape, key.as_deref(), data),
             MatchKey::Values(data) => data,
         };
         match &mut self.strategy {
@@ -221,7 +234,7 @@ impl Matcher {
             }
             Strategy::Index(id) => by_index(read, shape, *id, &self.fields, data),
             Strategy::Table(in_use) => in_use.find(read, shape, &self.fields, data),
-            Strategy::ExternalKey => Ok(Match::None),
+            Strategy::ExternalKey | Strategy::Identity => Ok(Match::None),
         }
     }
 
@@ -230,6 +243,8 @@ impl Matcher {
         match wanted {
             MatchKey::Key(key) => Some(key.clone()),
             MatchKey::Values(data) => spelled(shape, &self.fields, data),
+            // Rows may share one of several identities, which only what is stored by then tells.
+            MatchKey::Identities(..) => None,
         }
     }
 
@@ -247,6 +262,47 @@ impl Matcher {
     }
 }
 
+/// The name by which rows are matched by any of their identities.
+const IDENTITY: &str = "identity";
+
+/// What a row says of its record by any of its identities.
+fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mode) -> Result<MatchKey> {
+    let mut data = Data::new();
+    let built_in = shape.fields.iter().filter(|field| field.is_built_in() && field.unique);
+    for field in built_in {
+        let Some(value) = given.get(&field.key) else { continue };
+        let value = values::checked(field, value, Some(value), mode)
+            .map_err(|problem| one_error(problem.at(shape.param(&field.key))))?;
+        let value = value.filter(|value| value.as_str() != Some(""));
+        data.extend(value.map(|value| (field.key.clone(), value)));
+    }
+    if data.is_empty() && external_key.is_none() {
+        let names: Vec<_> = shape.kind.identities().collect();
+        let rule = format!(
+            "must have one of {} or an external key to identify the {}",
+            names.join(", "),
+            shape.kind.noun
+        );
+        return Err(one_error(Problem::new("required", rule).at("data")));
+    }
+    Ok(MatchKey::Identities(external_key.map(str::to_owned), data))
+}
+
+/// The records that have one of some identities.
+fn holders(read: &mut Read, shape: &Shape, external_key: Option<&str>, data: &Data) -> Result<Match> {
+    let mut ids = Vec::new();
+    if let Some(key) = external_key {
+        ids.extend(holder_of_key(read, shape, key)?);
+    }
+    for (key, value) in data {
+        let Some(field) = shape.field(key) else { continue };
+        ids.extend(keys::holder_of_value(read, shape, field, value)?);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Match::of(ids))
+}
+
 fn one_error(error: FieldError) -> Error {
     let message = error.message.clone();
     Error::all_invalid(vec![error]).unwrap_or_else(|| Error::invalid("match_on", message))
@@ -262,7 +318,7 @@ fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
         let near = shape.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Problem::new("unknown_field", format!("is not a field of this {}{near}", shape.noun())));
     };
-    if field.kind.is_read_only() || !field.family().is_ordered() || field.family() == Family::Json {
+    if field.is_read_only() || !field.family().is_ordered() || field.family() == Family::Json {
         return Err(Problem::new(
             "not_matchable",
             "must be a field with a single value that is not computed",
@@ -348,11 +404,8 @@ impl TableInUse {
 fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
     let mut values = Vec::with_capacity(fields.len());
     for id in fields {
-        values.push(match data.get(&shape.field_by_id(*id)?.key)? {
-            Value::String(text) if text.is_empty() => return None,
-            Value::String(text) => Value::from(text::nfc(text).into_owned()),
-            other => other.clone(),
-        });
+        let field = shape.field_by_id(*id)?;
+        values.push(fields::identity(field, data.get(&field.key)?)?);
     }
     serde_json::to_string(&values).ok()
 }

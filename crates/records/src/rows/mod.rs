@@ -18,10 +18,12 @@ pub mod write;
 
 pub use change::ItemChange;
 pub use editor::Editor;
-pub(crate) use find::holder_of_key;
-pub use find::{expect_version, find, find_locked, find_with_shape, live, lock, locked, refuse_locked};
+
+pub use find::{
+    expect_version, find, find_locked, find_with_shape, holder_of_key, live, lock, locked, refuse_locked,
+};
 pub(crate) use keys::index_keys;
-pub use keys::{digest, holder, reindex};
+pub use keys::{digest, holder, holder_of_value, reindex};
 pub use row::ItemRow;
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

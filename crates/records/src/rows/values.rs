@@ -41,7 +41,7 @@ pub fn merge(
         let stored = old.and_then(|old| old.get(&field.key));
         let written = match (input.get(&field.key), missing) {
             // What was read may be written back: a value that is set by the service and did not change is no mistake.
-            (Some(given), _) if field.kind.is_read_only() && stored == Some(given) => stored.cloned(),
+            (Some(given), _) if field.is_read_only() && stored == Some(given) => stored.cloned(),
             (Some(given), _) if stored == Some(given) && !is_empty(given) => stored.cloned(),
             (Some(given), _) => match checked(field, given, stored, mode) {
                 Ok(value) => value,
@@ -50,8 +50,8 @@ pub fn merge(
                     continue;
                 }
             },
-            (None, _) if field.kind.is_read_only() => stored.cloned(),
             (None, Missing::Keep) => stored.cloned(),
+            (None, Missing::Clear) if field.is_read_only() => stored.cloned(),
             (None, Missing::Clear) => None,
             (None, Missing::Default) => field.default.clone(),
         };

@@ -54,6 +54,16 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Has the kind fill in what follows from other values, or refuse them.
+    pub(super) fn complete(&self, data: &mut Data, external_key: Option<&str>) -> Result<()> {
+        let given = data.len();
+        (self.shape.kind.complete)(data, external_key, self.author)?;
+        if data.len() != given {
+            computed::order(self.shape, data);
+        }
+        Ok(())
+    }
+
     /// Changes a live, locked item.
     ///
     /// # Errors
@@ -62,6 +72,7 @@ impl Writer<'_> {
         refuse_locked(&old)?;
         let before = old.values()?;
         let mut data = draft.data;
+        self.complete(&mut data, draft.external_key.as_deref())?;
         let references = links::take_references(tx, self, Some(&old), &mut data)?;
         let mut errors = old.errors()?;
         computed::derive(self.shape, &mut data, &mut errors);

@@ -53,6 +53,8 @@ impl FieldRow {
             version: self.version,
             created_at: self.created_at,
             updated_at: self.updated_at,
+            managed: false,
+            form: None,
             compiled: Compiled::default(),
         })
     }

@@ -16,6 +16,7 @@ use store::{LockLevel, LockMode, Read, Tx, each};
 #[derive(Debug)]
 pub struct Shapes {
     kinds: Vec<&'static Kind>,
+    pub(super) base_url: Arc<str>,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
 }
 
@@ -35,7 +36,13 @@ pub(crate) struct Stamp {
 impl Shapes {
     /// The shapes of sets of these kinds.
     pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
-        Self { kinds: kinds.into_iter().collect(), kept: Mutex::default() }
+        Self { kinds: kinds.into_iter().collect(), base_url: Arc::from(""), kept: Mutex::default() }
+    }
+
+    /// The same, of a service that the world reaches at `base_url`.
+    #[must_use]
+    pub fn at(self, base_url: &str) -> Self {
+        Self { base_url: Arc::from(base_url), ..self }
     }
 
     /// The kind that the records of a set are of.
@@ -89,7 +96,7 @@ pub(crate) fn stamped(
     if let Some(shape) = shapes.kept(collection, stamp.shape_version) {
         return Ok(shape);
     }
-    let shape = Arc::new(load(read, shapes.kind_of(collection)?, workspace, collection, stamp)?);
+    let shape = Arc::new(load(read, shapes, workspace, collection, stamp)?);
     shapes.keep(&shape);
     Ok(shape)
 }
@@ -152,7 +159,7 @@ pub fn within_change(
     collection: CollectionId,
 ) -> Result<Arc<Shape>> {
     let stamp = stamp(tx, workspace, collection)?;
-    load(tx, shapes.kind_of(collection)?, workspace, collection, stamp).map(Arc::new)
+    load(tx, shapes, workspace, collection, stamp).map(Arc::new)
 }
 
 /// A live collection whose shape is about to be changed: nobody else writes its items or changes it until the
@@ -224,11 +231,12 @@ pub fn new_version(tx: &Tx) -> i64 {
 
 fn load(
     read: &mut Read,
-    kind: &'static Kind,
+    shapes: &Shapes,
     workspace: WorkspaceId,
     collection: CollectionId,
     stamp: Stamp,
 ) -> Result<Shape> {
+    let kind = shapes.kind_of(collection)?;
     let rows: Vec<FieldRow> = collection_fields::table
         .filter(collection_fields::collection_id.eq(collection))
         .filter(collection_fields::workspace_id.eq(workspace))
@@ -260,5 +268,6 @@ fn load(
         fields: FieldSet::new(kind.set_noun, fields),
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
+        base_url: shapes.base_url.clone(),
     })
 }

@@ -21,9 +21,10 @@ pub(crate) use load::{Stamp, stamped};
 use crate::Author;
 use crate::activity::{Action, Changes};
 use crate::rows::ItemRow;
-use fields::{Field, FieldSet};
+use fields::{Data, Field, FieldSet};
 use model::{CollectionId, FieldId, Result, WorkspaceId};
 use std::ops::Deref;
+use std::sync::Arc;
 use store::Tx;
 
 /// A kind of records: what a group declares to keep its objects in this engine.
@@ -48,7 +49,10 @@ pub struct Kind {
     /// Indexes over built-in fields, each written as a sort: `-$last_seen`. Unique fields have theirs by themselves.
     pub indexes: &'static [&'static str],
     /// Prints a record as the JSON object that callers see, with `data` for its values.
-    pub print: fn(row: &ItemRow, data: &str, out: &mut String),
+    pub print: fn(shape: &Shape, row: &ItemRow, data: &str, out: &mut String),
+    /// Fills in what follows from other values of a record that is about to be stored, and refuses one that lacks what
+    /// every record of the kind needs.
+    pub complete: fn(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()>,
     /// Does what follows from a change of a record, in its transaction: publishes its event.
     pub publish: fn(&mut Tx, &Author, &RecordChange<'_>) -> Result<()>,
 }
@@ -75,6 +79,11 @@ impl Kind {
     /// The workspace's set of this kind, which is not that of items.
     pub fn set_of(&self, workspace: WorkspaceId) -> CollectionId {
         CollectionId(-(workspace.0 * KINDS + i64::from(self.number)))
+    }
+
+    /// The keys of the unique fields that the service defines: those that identify a record.
+    pub fn identities(&self) -> impl Iterator<Item = String> {
+        (self.fields)().into_iter().filter(|field| field.unique).map(|field| field.key)
     }
 
     /// The built-in field whose value is a record's title.
@@ -113,6 +122,8 @@ pub struct Shape {
     pub leaving: Vec<String>,
     /// The indexes, whatever their state; deleted ones are not among them.
     pub indexes: Vec<Index>,
+    /// How the world reaches the service, for links to records.
+    pub base_url: Arc<str>,
 }
 
 impl Deref for Shape {
@@ -124,7 +135,7 @@ impl Deref for Shape {
 
 impl Shape {
     /// The shape of a workspace's set of a kind to which nothing was written yet.
-    pub(crate) fn built_in(workspace: WorkspaceId, kind: &'static Kind) -> Self {
+    pub(crate) fn built_in(shapes: &Shapes, workspace: WorkspaceId, kind: &'static Kind) -> Self {
         let fields = FieldSet::new(kind.set_noun, (kind.fields)());
         Self {
             workspace,
@@ -137,6 +148,7 @@ impl Shape {
             fields,
             leaving: Vec::new(),
             indexes: Vec::new(),
+            base_url: shapes.base_url.clone(),
         }
     }
 

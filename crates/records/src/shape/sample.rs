@@ -12,7 +12,8 @@ static KIND: Kind = Kind {
     param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
-    print: |_, data, out| out.push_str(data),
+    print: |_, _, data, out| out.push_str(data),
+    complete: |_, _, _| Ok(()),
     publish: |_, _, _| Ok(()),
 };
 
@@ -29,5 +30,6 @@ pub fn shape(fields: Vec<(&str, FieldType, FieldOptions)>) -> Shape {
         fields: sample::fields(fields),
         leaving: Vec::new(),
         indexes: Vec::new(),
+        base_url: "".into(),
     }
 }

@@ -35,6 +35,7 @@ pub static LEADS: Kind = Kind {
     title: Some("$name"),
     indexes: &["$stage,-$score", "-$seen_at"],
     print,
+    complete,
     publish,
 };
 
@@ -48,6 +49,7 @@ pub static LATER_LEADS: Kind = Kind {
     title: Some("$name"),
     indexes: &["$stage,-$score", "-$seen_at", "$score"],
     print,
+    complete,
     publish,
 };
 
@@ -72,9 +74,20 @@ fn param(key: &str) -> String {
     key.strip_prefix('$').map_or_else(|| format!("custom_fields.{key}"), str::to_owned)
 }
 
-fn print(row: &ItemRow, data: &str, out: &mut String) {
+fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
     let title = Value::from(row.title.as_str());
     out.push_str(&format!(r#"{{"id":{},"object":"lead","title":{title},"values":{data}}}"#, row.id));
+}
+
+/// Who buys once is a customer.
+fn complete(data: &mut Data, external_key: Option<&str>, _: &Author) -> Result<()> {
+    if external_key == Some("nobody") {
+        return Err(Error::invalid("external_key", "must be somebody"));
+    }
+    if data.get("$score").and_then(Value::as_i64).is_some_and(|score| score >= 1_000) {
+        data.insert("$stage".to_owned(), "won".into());
+    }
+    Ok(())
 }
 
 /// A lead was created, changed or deleted.

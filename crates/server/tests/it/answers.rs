@@ -74,6 +74,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
     let import = seed_import(walk, &ids["collectionId"]).await;
+    ids.extend(seed_contact(walk).await);
     ids.extend([
         ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
@@ -142,6 +143,32 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("groupId", group["id"].to_string()),
         ("fieldId", collection["fields"][0]["id"].to_string()),
         ("itemId", item["id"].to_string()),
+    ])
+}
+
+/// A contact with everything that a contact can have.
+async fn seed_contact(walk: &Walk) -> BTreeMap<&'static str, String> {
+    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+    let contact = json!({
+        "data": {
+            "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
+            "$chat_user_id": "u1", "$avatar_url": "https://example.com/full.png", "$language": "es-ES", "$country": "ES",
+            "$timezone": "Europe/Madrid", "$source": "website", "$stage": "new", "$company": "Full", "$birthday": "1990-01-01",
+        },
+        "tags": ["vip"], "external_id": "full",
+    });
+    let contact = app.post("/contacts", key, contact).await.expect(201);
+    let note = json!({ "body": "Full", "pinned": true });
+    let note = app.post(&format!("/contacts/{}/notes", contact["id"]), key, note).await.expect(201);
+    let segment = json!({
+        "name": "Full", "description": "d", "filter_tree": { "field": "$stage", "op": "eq", "value": "new" },
+    });
+    let segment = app.post("/contacts/segments", key, segment).await.expect(201);
+    BTreeMap::from([
+        ("contactId", contact["id"].to_string()),
+        ("noteId", note["id"].to_string()),
+        ("segmentId", segment["id"].to_string()),
+        ("tag", "vip".to_owned()),
     ])
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 30] = [
+const REFUSED: [(&str, &str, &str); 35] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -21,11 +21,14 @@ const REFUSED: [(&str, &str, &str); 30] = [
     ("bulkCreateItems", "rows[0].data.name", "a field that the collection requires"),
     ("bulkDeleteItems", "ids[0]", "a live item of the collection"),
     ("bulkUpsertItems", "rows[0].data.x", "a field that `match_on` names"),
+    ("bulkUpsertContacts", "rows[0].data", "one of several fields that identify a contact"),
+    ("createContact", "data", "one of several fields that identify a contact"),
     ("createField", "options.expression", "`formula` needs it"),
     ("createField", "options.relation", "`rollup` and `lookup` need it"),
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
+    ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
     ("listEvents", "type", "types of events and patterns that match some, with commas between"),
@@ -38,7 +41,9 @@ const REFUSED: [(&str, &str, &str); 30] = [
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
     ("updateField", "type", "a type to which the stored values can be converted"),
+    ("updateSegment", "add_contact_ids", "for static segments only"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
+    ("upsertContact", "data", "one of several fields that identify a contact"),
     ("updateView", "materialized_sort", "the view's stored order"),
 ];
 

@@ -13,7 +13,7 @@ pub(super) struct Lines<'a> {
     fields: Vec<&'a Field>,
     /// Whether values must be picked from what is stored.
     picks: bool,
-    print: fn(&ItemRow, &str, &mut String),
+    shape: &'a Shape,
     text: Text,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Lines<'a> {
             ExportFormat::Jsonl => Text::Jsonl(Vec::new()),
         };
         let picks = named.is_some() || !shape.leaving.is_empty();
-        Ok(Self { fields, picks, print: shape.kind.print, text })
+        Ok(Self { fields, picks, shape, text })
     }
 
     /// About how many bytes were written.
@@ -81,7 +81,7 @@ impl<'a> Lines<'a> {
             && row.more.is_none()
         {
             let mut line = String::with_capacity(row.data.as_str().len() + 512);
-            (self.print)(row, row.data.as_str(), &mut line);
+            (self.shape.kind.print)(self.shape, row, row.data.as_str(), &mut line);
             end_line(out, &line);
             return Ok(());
         }
@@ -97,7 +97,8 @@ impl<'a> Lines<'a> {
             Text::Jsonl(out) => {
                 data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
                 let mut line = String::new();
-                (self.print)(row, &serde_json::to_string(&data).map_err(Error::internal)?, &mut line);
+                let data = serde_json::to_string(&data).map_err(Error::internal)?;
+                (self.shape.kind.print)(self.shape, row, &data, &mut line);
                 end_line(out, &line);
             }
             Text::Csv(writer) => {

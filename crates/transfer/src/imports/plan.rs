@@ -76,7 +76,7 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
         return Ok(());
     }
     match shape.field(key) {
-        Some(field) if field.kind.is_read_only() => {
+        Some(field) if field.is_read_only() => {
             Err(FieldError::new(param, "is set by the service and cannot be imported")
                 .code("read_only_field"))
         }
@@ -96,7 +96,7 @@ pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
         return Some(EXTERNAL_KEY);
     }
     let folded = text::fold(&name);
-    let writable = || shape.fields.iter().filter(|field| !field.kind.is_read_only() && !field.archived);
+    let writable = || shape.fields.iter().filter(|field| !field.is_read_only() && !field.archived);
     let found = writable()
         .find(|field| field.key == folded)
         .or_else(|| writable().find(|field| text::fold(&field.label) == folded));

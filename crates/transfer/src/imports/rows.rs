@@ -454,6 +454,7 @@ fn digest(wanted: &MatchKey) -> Vec<u8> {
     let text = match wanted {
         MatchKey::Key(key) => key.clone(),
         MatchKey::Values(data) => serde_json::to_string(data).unwrap_or_default(),
+        MatchKey::Identities(key, data) => serde_json::to_string(&(key, data)).unwrap_or_default(),
     };
     ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref().to_vec()
 }

@@ -17,7 +17,8 @@ static NOTES: RecordKind = RecordKind {
     title: None,
     param: |key| format!("data.{key}"),
     indexes: &[],
-    print: |_, data, out| out.push_str(data),
+    print: |_, _, data, out| out.push_str(data),
+    complete: |_, _, _| Ok(()),
     publish: |_, _, _| Ok(()),
 };
 

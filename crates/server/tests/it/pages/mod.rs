@@ -30,6 +30,7 @@ pages! {
     approvals: "docs/approvals.md",
     command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
+    contacts: "docs/contacts.md",
     data: "docs/data.md",
     errors: "docs/errors.md",
     getting_started: "docs/getting-started.md",

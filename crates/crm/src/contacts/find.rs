@@ -1,0 +1,119 @@
+//! Finding contacts: by id, telephone number, e-mail address or external id.
+
+use super::kind::CONTACTS;
+use fields::value::{self, Mode};
+use model::{Caller, Error, ItemId, Result, whole_number};
+use records::Author;
+use records::rows::{self, Editor, ItemRow};
+use records::sets;
+use records::shape::{Shape, Shapes};
+use serde_json::Value;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use store::{Read, Tx};
+
+/// How a path names a contact: `1042`, `phone:+5511987654321`, `email:ana@example.com` or `external:shop-4711`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContactRef {
+    text: String,
+    by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum By {
+    Id(ItemId),
+    Field(&'static str, String),
+    ExternalId(String),
+}
+
+impl FromStr for ContactRef {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let by = match text.split_once(':') {
+            None => By::Id(ItemId(whole_number(text).ok_or(())?)),
+            Some(("phone", phone)) => By::Field("$phone", phone.to_owned()),
+            Some(("email", email)) => By::Field("$email", email.to_owned()),
+            Some(("external", id)) => By::ExternalId(id.to_owned()),
+            Some(_) => return Err(()),
+        };
+        Ok(Self { text: text.to_owned(), by })
+    }
+}
+
+impl fmt::Display for ContactRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl utoipa::PartialSchema for ContactRef {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some(
+                "The id of the contact, or `phone:`, `email:` or `external:` followed by its telephone number, e-mail \
+                 address or external id.",
+            ))
+            .examples(["1"])
+            .into()
+    }
+}
+impl utoipa::ToSchema for ContactRef {}
+
+impl ContactRef {
+    /// The id of the live contact that it names; an id is that of any contact.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub(super) fn id(&self, read: &mut Read, shape: &Shape) -> Result<ItemId> {
+        let found = match &self.by {
+            By::Id(id) => Some(*id),
+            By::Field(key, text) => {
+                let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
+                match value::check(field, &Value::from(text.as_str()), Mode::Strict) {
+                    Ok(Some(value)) => rows::holder_of_value(read, shape, field, &value)?,
+                    _ => None,
+                }
+            }
+            By::ExternalId(key) => rows::holder_of_key(read, shape, key)?,
+        };
+        found.ok_or_else(|| Error::not_found(CONTACTS.noun))
+    }
+
+    /// The live contact that it names.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub(super) fn live(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
+        let id = self.id(read, shape)?;
+        rows::live(read, shape, id)
+    }
+
+    /// The live contact that it names, which nobody else changes until the transaction ends.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub(super) fn locked(&self, tx: &mut Tx, shape: &Shape) -> Result<ItemRow> {
+        let id = self.id(tx, shape)?;
+        rows::locked(tx, shape, id)
+    }
+}
+
+/// The contacts of a caller's workspace, for reading.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Result<Arc<Shape>> {
+    sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)
+}
+
+/// The contacts of a caller's workspace, for changing them.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn editor<'a>(tx: &mut Tx, shapes: &'a Shapes, caller: &Caller) -> Result<Editor<'a>> {
+    let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
+    Ok(Editor::new(shapes, shape, Author::of(caller)))
+}

@@ -1,0 +1,147 @@
+//! The list of contacts.
+
+use super::contact::Contact;
+use super::filters::{ExactFilters, Warning};
+use super::find::contacts;
+use super::segments;
+use auth::Seal;
+use fields::Filter;
+use fields::words::Words;
+use model::{Caller, Error, Result, SegmentId};
+use operation::{Cursors, Describe, FromInput, Input, Query, RawCursorList, State, With, operation};
+use records::indexes;
+use records::print::Printer;
+use records::query::{PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind};
+use records::shape::{Shape, Shapes};
+use serde::{Deserialize, Serialize};
+use store::{CursorPage, Read};
+use utoipa::{IntoParams, ToSchema};
+
+/// Which contacts, as the query string says.
+#[derive(Debug, Clone)]
+pub struct ContactFilters {
+    params: QueryParams,
+    own: OwnFilters,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
+pub(super) struct OwnFilters {
+    /// Conditions as a JSON array of `{"field", "op", "value"}`, which must all hold. `op` is `eq`, the default, or `neq`.
+    /// Both sides are compared as exact text; a list matches if one of its elements does, and a contact without a value
+    /// matches `neq` only. A malformed condition is ignored: `warnings` and the header `X-Svc-Ignored-Filters` say so.
+    #[param(example = r#"[{"field":"$stage","value":"new"}]"#)]
+    filters: Option<String>,
+    /// Whether a malformed condition in `filters` rejects the request instead.
+    #[serde(default)]
+    #[param(required = false)]
+    strict: bool,
+    /// Words that contacts must contain, such as part of a name.
+    #[param(max_length = 1000)]
+    q: Option<String>,
+    /// The id of a segment. Only its contacts are listed.
+    #[param(value_type = Option<i64>)]
+    segment_id: Option<SegmentId>,
+    /// `true` lists the contacts in the trash instead.
+    #[serde(default)]
+    #[param(required = false)]
+    trashed: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[expect(dead_code, reason = "read by name in `QueryParams`; the type tells the contract")]
+struct ContactOrder {
+    /// Up to 4 fields, separated by commas, most significant first, with a leading `-` for descending order:
+    /// `$stage,-updated_at`. Contacts without a value come last. Newest first if not given.
+    #[param(example = "-updated_at")]
+    sort: Option<String>,
+}
+
+impl FromInput for ContactFilters {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
+        let Query(own) = Query::from_input(input, name)?;
+        Ok(Self { params: QueryParams::from_input(input, name)?, own })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.query_parameters::<OwnFilters>();
+        QueryParams::describe_filters(describe);
+        describe.query_parameters::<ContactOrder>();
+    }
+}
+
+/// Which contacts, read.
+pub(super) struct ContactSelection {
+    pub(super) query: RecordQuery,
+    pub(super) warnings: Vec<Warning>,
+    /// What cursors are bound to.
+    bound_to: String,
+}
+
+impl ContactFilters {
+    /// Reads what the query string says.
+    ///
+    /// # Errors
+    /// 400 `validation_error`, 404 for a segment that does not exist.
+    pub(super) fn read(&self, read: &mut Read, shape: &Shape) -> Result<ContactSelection> {
+        let Self { params, own } = self;
+        let parsed = params.read(read, shape, own.trashed)?;
+        let exact = ExactFilters::read(shape, own.filters.as_deref(), own.strict)?;
+        let mut filters = vec![parsed.query.filter.clone(), exact.filter];
+        if let Some(text) = own.q.as_deref().filter(|text| !text.trim().is_empty()) {
+            filters.push(Filter::Finds(Words::read(shape, text)));
+        }
+        let mut segment = None;
+        if let Some(id) = own.segment_id {
+            let (filter, stamp) = segments::filter(read, shape, id)?;
+            filters.push(filter);
+            segment = Some(stamp);
+        }
+        let bound_to = serde_json::to_string(&(&parsed.bound_to, own, segment)).map_err(Error::internal)?;
+        let query = RecordQuery::new(Filter::All(filters), parsed.query.sort, own.trashed);
+        Ok(ContactSelection { query, warnings: exact.warnings, bound_to })
+    }
+}
+
+/// What a list says beside its contacts.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ContactListExtra {
+    /// What was ignored of `filters`.
+    warnings: Vec<Warning>,
+}
+
+/// List contacts with filters
+///
+/// Lists the contacts that match all filters of the request, in the given order. `starting_after` accepts the
+/// `next_cursor` of the previous page or the id of its last contact.
+#[operation(get "/contacts", scope = "contacts:read")]
+pub fn list_contacts(
+    read: &mut Read,
+    caller: &Caller,
+    filters: ContactFilters,
+    page: CursorPage,
+    shapes: State<Shapes>,
+    planner: State<Planner>,
+    seal: State<Seal>,
+) -> Result<With<RawCursorList<Contact, ContactListExtra>>> {
+    let shape = contacts(read, &shapes.0, caller)?;
+    let ContactSelection { query, warnings, bound_to } = filters.read(read, &shape)?;
+    let cursors = Cursors::new(seal.0.clone(), "listContacts", shape.workspace, bound_to);
+    let after = page.after::<String>()?;
+    let after = after.map(|after| place_behind(read, &shape, &query, &cursors, &after)).transpose()?;
+    let need = usize::try_from(page.fetch()).unwrap_or(1);
+    let found = indexes::jobs::counted_page(read, &planner.0, &shape, &query, after.as_deref(), need)?;
+    let printer = Printer::whole(&shape);
+    let mut printed = Vec::with_capacity(found.found.len());
+    for found in &found.found {
+        let mut text = String::with_capacity(found.row.data.as_str().len() + 768);
+        printer.print(&found.row, &mut text)?;
+        printed.push((found, text));
+    }
+    let cursor = |last: &(&PlacedRow, String)| cursor_at(&cursors, &last.0.place);
+    let answer = RawCursorList::of(&page, &printed, |(_, text), out| out.push_str(text), cursor);
+    let mut headers = vec![found.report.header()];
+    if !warnings.is_empty() {
+        headers.push(("x-svc-ignored-filters", warnings.len().to_string()));
+    }
+    Ok(With { answer: answer.with(ContactListExtra { warnings }), headers })
+}

@@ -1,0 +1,67 @@
+//! Contacts: the people whom a business knows, as records of a kind of their own.
+//!
+//! A telephone number, an e-mail address, a user name, a chat user id and an external id each identify one contact. They
+//! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
+
+mod contact;
+mod events;
+mod filters;
+mod find;
+mod kind;
+mod list;
+mod model;
+mod notes;
+mod operations;
+mod print;
+mod reference;
+mod segments;
+mod tags;
+
+pub use kind::CONTACTS;
+
+use operation::{Domain, EventType, Operations};
+
+/// The people whom a business knows.
+pub struct Contacts;
+
+impl Domain for Contacts {
+    const AREA: &'static str = "Contacts";
+    const DESCRIPTION: &'static str = "Contacts are the people whom a business knows. Create, filter and segment them, tag them and \
+         write notes on them. A path can name a contact by its id, telephone number, e-mail address or external id.";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(list::ListContacts),
+            Box::new(operations::CreateContact),
+            Box::new(operations::UpsertContact),
+            Box::new(operations::BulkUpsertContacts),
+            Box::new(tags::ListContactTags),
+            Box::new(segments::ListSegments),
+            Box::new(segments::CreateSegment),
+            Box::new(segments::GetSegment),
+            Box::new(segments::UpdateSegment),
+            Box::new(segments::DeleteSegment),
+            Box::new(reference::ListContactSystemFields),
+            Box::new(reference::ListContactFilterOperators),
+            Box::new(reference::ListPipelineStages),
+            Box::new(reference::ListContactSources),
+            Box::new(reference::NormalizePhone),
+            Box::new(operations::GetContact),
+            Box::new(operations::UpdateContact),
+            Box::new(operations::DeleteContact),
+            Box::new(notes::ListContactNotes),
+            Box::new(notes::CreateContactNote),
+            Box::new(notes::UpdateContactNote),
+            Box::new(notes::DeleteContactNote),
+            Box::new(tags::AddContactTag),
+            Box::new(tags::RemoveContactTag),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        let mut all = EventType::of::<events::ContactEvent<'_>>();
+        all.extend(EventType::of::<notes::NoteEvent>());
+        all.extend(EventType::of::<segments::SegmentEvent>());
+        all
+    }
+}

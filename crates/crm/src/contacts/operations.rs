@@ -1,0 +1,251 @@
+//! Creating, reading, changing and deleting contacts.
+
+use super::contact::{Contact, ContactStatus};
+use super::find::{ContactRef, contacts, editor};
+use super::model::{
+    ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
+    OnContactMatch, UpsertedContact,
+};
+use fields::Data;
+use fields::value::Mode;
+use model::{Caller, Error, Patch, Result};
+use operation::{
+    Body, Deleted, ExpectedVersion, IfMatch, Json, Path, Query, RawCreated, RawJson, State, With, operation,
+};
+use records::bulk::{self, BulkReport, Row};
+use records::links;
+use records::print::Printer;
+use records::rows::matching::OnMatch;
+use records::rows::values::{self, Missing};
+use records::rows::{self, Draft, Editor, ItemChange, ItemRow, Written};
+use records::shape::{Shape, Shapes};
+use store::{Read, Tx};
+
+/// A contact as an answer, with its version as `ETag`.
+pub(super) type ContactAnswer = With<RawJson<Contact>>;
+
+/// How contacts are matched: by whatever identifies them.
+const MATCH_ON: &str = "identity";
+
+pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
+    let mut out = String::with_capacity(row.data.as_str().len() + 768);
+    Printer::whole(shape).print(row, &mut out)?;
+    Ok(out)
+}
+
+/// The answer that shows a contact.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(super) fn shown(shape: &Shape, row: &ItemRow) -> Result<ContactAnswer> {
+    Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
+}
+
+/// The values that a body gives, with its tags as the field that holds them.
+fn with_tags(mut data: Data, tags: Option<Vec<String>>) -> Data {
+    if let Some(tags) = tags {
+        data.insert("$tags".to_owned(), tags.into());
+    }
+    data
+}
+
+fn mode(typecast: bool) -> Mode {
+    if typecast { Mode::Typecast } else { Mode::Strict }
+}
+
+impl From<OnContactMatch> for OnMatch {
+    fn from(on_match: OnContactMatch) -> Self {
+        match on_match {
+            OnContactMatch::Update => Self::Update,
+            OnContactMatch::Skip => Self::Skip,
+            OnContactMatch::Error => Self::Error,
+        }
+    }
+}
+
+/// Changes what operations of their own set of a live, locked contact: fields that no body can name.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn set_managed(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    row: ItemRow,
+    change: impl FnOnce(&mut Data),
+) -> Result<Written> {
+    let mut data = row.values()?;
+    change(&mut data);
+    fields::computed::order(&editor.shape, &mut data);
+    let draft = Draft { data, external_key: row.external_key.clone(), position: row.position.clone() };
+    editor.writer().update(tx, row, draft)
+}
+
+/// Create a contact
+///
+/// A telephone number, e-mail address, user name, chat user id or external id that another contact has is a 409
+/// `duplicate_value` with the id of that contact. To change such a contact instead, use `POST /contacts/upsert`.
+#[operation(post "/contacts", scope = "contacts:write")]
+pub fn create_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewContact>,
+    shapes: State<Shapes>,
+) -> Result<With<RawCreated<Contact>>> {
+    let editor = editor(tx, &shapes.0, caller)?;
+    let given = with_tags(new.data, new.tags);
+    let data = values::merge(&editor.shape, None, &given, Missing::Default, mode(new.typecast), "")?;
+    let row = editor.writer().insert(tx, Draft { data, external_key: new.external_id, position: None })?;
+    Ok(With::etag(row.version, RawCreated::new(printed(&editor.shape, &row)?)))
+}
+
+/// One contact
+///
+/// The path names the contact by its id, or by `phone:`, `email:` or `external:` and its telephone number, e-mail
+/// address or external id: `GET /contacts/phone:+5511987654321`.
+#[operation(get "/contacts/{contactId}", scope = "contacts:read")]
+pub fn get_contact(
+    read: &mut Read,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    Query(query): Query<ContactQuery>,
+    shapes: State<Shapes>,
+) -> Result<ContactAnswer> {
+    let shape = contacts(read, &shapes.0, caller)?;
+    let id = contact_id.id(read, &shape)?;
+    let row = rows::find(read, &shape, id)?.filter(|row| query.trashed || row.trashed_at.is_none());
+    shown(&shape, &row.ok_or_else(|| Error::not_found("contact"))?)
+}
+
+/// Change a contact
+///
+/// Fields that are not sent stay unchanged; `null` clears a field. A request that changes nothing leaves the version
+/// unchanged.
+#[operation(patch "/contacts/{contactId}", scope = "contacts:write")]
+pub fn update_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    Body(patch): Body<ContactPatch>,
+    if_match: IfMatch,
+    shapes: State<Shapes>,
+) -> Result<ContactAnswer> {
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
+    let editor = editor(tx, &shapes.0, caller)?;
+    let id = contact_id.id(tx, &editor.shape)?;
+    let given = with_tags(patch.data, patch.tags);
+    let change = ItemChange {
+        data: &given,
+        missing: Missing::Keep,
+        mode: mode(patch.typecast),
+        external_key: patch.external_id,
+        expected,
+        path: "",
+    };
+    let row = change.locked(tx, &editor, id)?;
+    rows::expect_version(&editor.shape, &row, expected)?;
+    let draft = change.draft(&editor, &row)?;
+    let draft = match patch.status {
+        Some(status) => with_status(&editor.shape, draft, status),
+        None => draft,
+    };
+    shown(&editor.shape, &editor.writer().update(tx, row, draft)?.row)
+}
+
+fn with_status(shape: &Shape, mut draft: Draft, status: ContactStatus) -> Draft {
+    draft.data.insert("$status".to_owned(), status.as_str().into());
+    fields::computed::order(shape, &mut draft.data);
+    draft
+}
+
+/// Delete a contact
+///
+/// Moves the contact to the trash, where it stays for 30 days. With `erase=true` it is deleted permanently, even from
+/// the trash, with everything that it contains.
+#[operation(delete "/contacts/{contactId}", scope = "contacts:write")]
+pub fn delete_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    Query(query): Query<ContactDeletion>,
+    if_match: IfMatch,
+    shapes: State<Shapes>,
+) -> Result<Deleted<Contact>> {
+    let editor = editor(tx, &shapes.0, caller)?;
+    let id = contact_id.id(tx, &editor.shape)?;
+    if query.erase {
+        links::hold_purged(tx, &shapes.0, editor.shape.workspace, &[id])?;
+    } else {
+        links::hold_leaving(tx, &shapes.0, editor.shape.workspace, &[id])?;
+    }
+    let row = rows::find_locked(tx, &editor.shape, id)?
+        .filter(|row| query.erase || row.trashed_at.is_none())
+        .ok_or_else(|| Error::not_found("contact"))?;
+    rows::expect_version(&editor.shape, &row, if_match.into())?;
+    if query.erase {
+        editor.writer().destroy(tx, &row)?;
+    } else {
+        editor.writer().trash(tx, &row)?;
+    }
+    Ok(Deleted::of("contact", id))
+}
+
+/// Create or change a contact by phone, email or external id
+///
+/// The contact that has one of the identities in the request is changed; without such a contact, a new one is created.
+/// Identities of several contacts are a 409 `ambiguous_match`. The same number in different spellings is one identity.
+#[operation(post "/contacts/upsert", scope = "contacts:write")]
+pub fn upsert_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(upsert): Body<ContactUpsert>,
+    shapes: State<Shapes>,
+) -> Result<RawJson<UpsertedContact>> {
+    let editor = editor(tx, &shapes.0, caller)?;
+    let data = with_tags(upsert.data, upsert.tags);
+    let row = Row { data: &data, external_key: upsert.external_id.as_deref() };
+    let match_on = [MATCH_ON.to_owned()];
+    let on_match = upsert.on_match.into();
+    let (status, id) = bulk::upsert_one(tx, &editor, mode(upsert.typecast), &match_on, on_match, row)?;
+    let contact = rows::live(tx, &editor.shape, id)?;
+    let status = serde_json::to_string(&status).map_err(Error::internal)?;
+    let contact = printed(&editor.shape, &contact)?;
+    Ok(RawJson::new(format!(r#"{{"object":"contact_upsert","status":{status},"contact":{contact}}}"#)))
+}
+
+/// Create or change up to 1,000 contacts
+///
+/// Each row is for the contact that has one of its identities, as in `POST /contacts/upsert`. In the mode `atomic`, one
+/// invalid row rejects the whole request; in the mode `partial`, valid rows are stored and the others are reported. A row
+/// that changes nothing is `unchanged`.
+#[operation(post "/contacts/bulk-upsert", scope = "contacts:write", body_mib = 16)]
+pub fn bulk_upsert_contacts(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(bulk): Body<ContactBulkUpsert>,
+    shapes: State<Shapes>,
+) -> Result<Json<BulkReport>> {
+    let editor = editor(tx, &shapes.0, caller)?.in_bulk(caller);
+    let ContactBulkUpsert { mode: bulk_mode, on_match, typecast, rows } = bulk;
+    let rows: Vec<(Data, Option<String>)> =
+        rows.into_iter().map(|row| (with_tags(row.data, row.tags), row.external_id)).collect();
+    let rows: Vec<Row<'_>> =
+        rows.iter().map(|(data, key)| Row { data, external_key: key.as_deref() }).collect();
+    let match_on = [MATCH_ON.to_owned()];
+    Ok(Json(bulk::upsert(tx, &editor, bulk_mode, mode(typecast), &match_on, on_match.into(), &rows)?))
+}
+
+/// A change of tags of a live, locked contact.
+///
+/// # Errors
+/// `item_locked`, `version_conflict`, or the database's.
+pub(super) fn change_data(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, data: &Data) -> Result<Written> {
+    let change = ItemChange {
+        data,
+        missing: Missing::Keep,
+        mode: Mode::Strict,
+        external_key: Patch::Keep,
+        expected: ExpectedVersion::default(),
+        path: "",
+    };
+    change.make(tx, editor, row)
+}

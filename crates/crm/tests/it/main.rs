@@ -1,0 +1,8 @@
+//! Contacts through the whole service, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here `on_both!` and helpers make them"
+)]
+
+mod contacts;

@@ -1,0 +1,2 @@
+DROP TABLE contact_segments;
+DROP TABLE contact_notes;
