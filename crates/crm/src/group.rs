@@ -1,5 +1,7 @@
 //! What this group adds to the service.
 
+use crate::business::Business;
+use crate::team::Team;
 use model::Result;
 use operation::{Group, Registry};
 
@@ -8,7 +10,7 @@ use operation::{Group, Registry};
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    Ok(registry)
+    registry.with::<Team>()?.with::<Business>()
 }
 
 /// What the areas need beside their operations.

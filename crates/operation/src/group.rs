@@ -2,7 +2,7 @@
 
 use crate::log::purge_request_logs;
 use crate::metrics::{TableGauge, logs};
-use crate::ports::LinkTargets;
+use crate::ports::{LinkTargets, OpenWork};
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
 use model::Result;
@@ -27,6 +27,8 @@ pub struct Group {
     pub services: Services,
     /// Its objects that links may point at.
     pub link_targets: Vec<Arc<dyn LinkTargets>>,
+    /// Its objects that can be assigned to members of the team.
+    pub open_work: Vec<Arc<dyn OpenWork>>,
     /// What it counts while it works.
     pub metrics: Vec<Box<dyn Collector>>,
     /// What of its tables is counted for the metrics.
@@ -72,6 +74,13 @@ impl Group {
     #[must_use]
     pub fn link_target(mut self, targets: impl LinkTargets + 'static) -> Self {
         self.link_targets.push(Arc::new(targets));
+        self
+    }
+
+    /// Adds objects that can be assigned to members of the team.
+    #[must_use]
+    pub fn open_work(mut self, work: impl OpenWork + 'static) -> Self {
+        self.open_work.push(Arc::new(work));
         self
     }
 

@@ -1,6 +1,10 @@
 //! Ports: what one group of areas may ask of another. Small traits, implemented by their owner and wired by the
 //! composition.
 
+mod people;
+
+pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
+
 use model::{AgentId, Caller, Result, RunId, StepId, Timestamp, WorkspaceId};
 use std::sync::Arc;
 use store::{Read, Tx};

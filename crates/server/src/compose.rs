@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::LinkDirectory;
+use operation::ports::{LinkDirectory, OpenWorkDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -188,7 +188,7 @@ impl Service {
             base_url: base_url.clone(),
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
-        let shapes = Arc::new(Shapes::new(kinds()));
+        let shapes = Arc::new(Shapes::new(kinds()).with_members(Arc::new(crm::TeamDirectory)));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();
@@ -286,7 +286,7 @@ struct Joined {
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
-    let mut link_targets = Vec::new();
+    let (mut link_targets, mut open_work) = (Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -299,8 +299,10 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         joined.metrics.extend(group.metrics);
         joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
+        open_work.extend(group.open_work);
     }
-    joined.services = joined.services.with(LinkDirectory::new(link_targets));
+    let links = LinkDirectory::new(link_targets);
+    joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     Ok(joined)
 }
 

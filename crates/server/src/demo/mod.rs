@@ -1,6 +1,7 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, and keys that are
-//! printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, a team and a
+//! business profile, and keys that are printed once.
 
+mod people;
 mod products;
 
 use crate::Config;
@@ -77,6 +78,7 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
     products::make(tx, workspace)?;
+    people::make(tx, workspace)?;
     let live = make_key(tx, workspace, Env::Live)?;
     let test = make_key(tx, workspace, Env::Test)?;
     Ok((workspace, live, test))

@@ -71,6 +71,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
             },
         )
     });
+    seed_business(walk, workspace).await;
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
     let import = seed_import(walk, &ids["collectionId"]).await;
@@ -89,6 +90,35 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("eventId", delivered["event_id"].as_str().unwrap().to_owned()),
     ]);
     ids
+}
+
+/// A member of the team and a profile of the business, with everything that they can have.
+async fn seed_business(walk: &Walk, workspace: WorkspaceId) {
+    use crm::team::{Availability, AvailabilityStatus, MemberRole, NewMember};
+    let made = walk.app.db().write(move |tx| {
+        let member = NewMember {
+            name: "Full".to_owned(),
+            email: "full@example.com".to_owned(),
+            role: MemberRole::Manager,
+            avatar_url: Some("https://example.com/full.jpg".to_owned()),
+            availability: Availability {
+                status: AvailabilityStatus::Away,
+                until: Some(tx.now().plus_seconds(3600)),
+            },
+            capacity: Some(5),
+            languages: vec!["es".to_owned(), "pt-BR".to_owned()],
+        };
+        crm::team::add(tx, workspace, member)?;
+        let profile = json!({
+            "name": "Full", "legal_name": "Full Ltd.", "description": "d", "vertical": "retail",
+            "time_zone": "Europe/Madrid", "currency": "EUR", "locale": "es-ES", "country": "ES", "address": "a",
+            "email": "full@example.com", "phone": "911234567", "website": "https://example.com",
+            "hours": [{ "day": "monday", "open": "09:00", "close": "24:00" }],
+            "holidays": [{ "date": "2026-12-25", "name": "Christmas Day", "yearly": true }],
+        });
+        crm::business::set(tx, workspace, serde_json::from_value(profile).unwrap())
+    });
+    made.await.unwrap();
 }
 
 /// A collection with all that a collection can have, and an item with everything that an item can have.

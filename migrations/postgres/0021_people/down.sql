@@ -1,0 +1,2 @@
+DROP TABLE business_profiles;
+DROP TABLE team_members;
