@@ -2,8 +2,10 @@
 //! composition.
 
 mod people;
+mod variables;
 
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
+pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
 
 use model::{AgentId, Caller, Result, RunId, StepId, Timestamp, WorkspaceId};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::{LinkDirectory, OpenWorkDirectory};
+use operation::ports::{LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -55,7 +55,7 @@ fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
-const SEALED: [&[&SealedTable]; 3] = [auth::SEALED, agents::SEALED, events::SEALED];
+const SEALED: [&[&SealedTable]; 4] = [auth::SEALED, agents::SEALED, data::SEALED, events::SEALED];
 
 /// The tables of all groups with sealed values.
 pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
@@ -286,7 +286,7 @@ struct Joined {
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
-    let (mut link_targets, mut open_work) = (Vec::new(), Vec::new());
+    let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -300,9 +300,11 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
         open_work.extend(group.open_work);
+        variable_users.extend(group.variable_users);
     }
     let links = LinkDirectory::new(link_targets);
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
+    joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
     Ok(joined)
 }
 

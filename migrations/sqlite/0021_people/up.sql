@@ -23,3 +23,22 @@ CREATE TABLE business_profiles (
     created_at TIMESTAMP NOT NULL,
     updated_at TIMESTAMP NOT NULL
 );
+
+-- Values that agents, functions and flows refer to by key. A secret has a sealed value, any other a value as JSON.
+CREATE TABLE variables (
+    id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+    workspace_id BIGINT NOT NULL REFERENCES workspaces (id),
+    key TEXT NOT NULL,
+    env TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    value TEXT,
+    sealed_value TEXT,
+    description TEXT,
+    group_name TEXT,
+    metadata TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    last_set_at TIMESTAMP NOT NULL,
+    created_at TIMESTAMP NOT NULL,
+    updated_at TIMESTAMP NOT NULL
+);
+CREATE UNIQUE INDEX variables_by_key ON variables (workspace_id, key, env);

@@ -4,63 +4,17 @@
 //! the last of two equal times; where clocks go forward, a time that is skipped is the moment of the change.
 
 use super::model::{Holiday, OpeningHours, Weekday};
+use super::time_of_day::MINUTES_OF_DAY;
 use chrono::{DateTime, Datelike, Days, Duration, NaiveDate, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Tz;
 use model::Timestamp;
 use operation::ports::Opening;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-const MINUTES_OF_DAY: i64 = 1_440;
 const MINUTES_OF_WEEK: i64 = 7 * MINUTES_OF_DAY;
 /// How far ahead the next opening is looked for.
 const DAYS_AHEAD: u64 = 366;
 /// The most minutes that clocks have ever skipped, with some to spare: Samoa left out a day.
 const LONGEST_GAP: i64 = 2 * MINUTES_OF_DAY;
-
-/// A time on a clock, in minutes since midnight. `24:00` is the end of the day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TimeOfDay(i64);
-
-impl TimeOfDay {
-    /// Reads `HH:MM`, from `00:00` to `24:00`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (hours, minutes) = text.split_once(':')?;
-        let number = |part: &str| {
-            let is_pair = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-            is_pair.then(|| part.parse::<i64>().ok()).flatten()
-        };
-        let (hours, minutes) = (number(hours)?, number(minutes)?);
-        let total = hours * 60 + minutes;
-        (minutes < 60 && total <= MINUTES_OF_DAY).then_some(Self(total))
-    }
-}
-
-impl Serialize for TimeOfDay {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:02}:{:02}", self.0 / 60, self.0 % 60))
-    }
-}
-
-impl<'de> Deserialize<'de> for TimeOfDay {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be a time such as 09:00"))
-    }
-}
-
-impl utoipa::PartialSchema for TimeOfDay {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$"))
-            .examples(["09:00"])
-            .into()
-    }
-}
-
-impl utoipa::ToSchema for TimeOfDay {}
 
 impl Weekday {
     /// The number of the day, from 0 for Monday.
@@ -72,18 +26,18 @@ impl Weekday {
 impl OpeningHours {
     /// Whether they could be kept: a business opens before the day ends, and not at the minute at which it closes.
     pub(super) fn are_sound(self) -> bool {
-        self.open.0 < MINUTES_OF_DAY && self.open != self.close
+        self.open.minutes() < MINUTES_OF_DAY && self.open != self.close
     }
 
     /// How long the business is open, in minutes.
     fn length(self) -> i64 {
-        let length = self.close.0 - self.open.0;
+        let length = self.close.minutes() - self.open.minutes();
         if length > 0 { length } else { length + MINUTES_OF_DAY }
     }
 
     /// Whether both are open at the same minute of a week.
     pub(super) fn overlap(self, other: Self) -> bool {
-        let start = |hours: Self| hours.day.number() * MINUTES_OF_DAY + hours.open.0;
+        let start = |hours: Self| hours.day.number() * MINUTES_OF_DAY + hours.open.minutes();
         // How long after one of them the other begins, in a week without an end.
         let after = |one: Self, other: Self| (start(other) - start(one)).rem_euclid(MINUTES_OF_WEEK);
         after(self, other) < self.length() || after(other, self) < other.length()
@@ -92,7 +46,7 @@ impl OpeningHours {
     /// From when to when the business is open by these hours, if they begin on `date`.
     fn on(self, date: NaiveDate, zone: Tz) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let midnight = date.and_time(chrono::NaiveTime::MIN);
-        let opens = midnight.checked_add_signed(Duration::minutes(self.open.0))?;
+        let opens = midnight.checked_add_signed(Duration::minutes(self.open.minutes()))?;
         let closes = opens.checked_add_signed(Duration::minutes(self.length()))?;
         let zoned = |local: NaiveDateTime| zone.from_local_datetime(&local);
         let start = zoned(opens).earliest().or_else(|| after_gap(zone, opens))?;
@@ -169,6 +123,7 @@ impl Holiday {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TimeOfDay;
     use super::*;
 
     fn hours(text: &str) -> Vec<OpeningHours> {
@@ -195,18 +150,6 @@ mod tests {
         match week.opening(Timestamp::parse(at).unwrap()).unwrap() {
             Opening::Open => "open".to_owned(),
             Opening::Closed(next) => next.map_or("closed".to_owned(), Timestamp::rfc3339),
-        }
-    }
-
-    #[test]
-    fn times_of_day_have_one_spelling() {
-        for text in ["00:00", "09:30", "23:59", "24:00"] {
-            let time = TimeOfDay::parse(text).unwrap();
-            assert_eq!(serde_json::to_value(time).unwrap(), text);
-        }
-        for text in ["", "9:00", "09:60", "24:01", "25:00", "09:00:00", "-1:00", "+9:00", "0900", "０９:00"]
-        {
-            assert_eq!(TimeOfDay::parse(text), None, "{text}");
         }
     }
 

@@ -5,12 +5,14 @@ mod locale;
 mod model;
 mod operations;
 mod profile;
+mod time_of_day;
 mod vertical;
 
-pub use hours::{TimeOfDay, Week};
+pub use hours::Week;
 pub(crate) use locale::is_locale;
 pub use model::{BusinessPatch, BusinessProfile, Holiday, OpeningHours, Weekday};
 pub use profile::{Calendar, set, show};
+pub use time_of_day::TimeOfDay;
 pub use vertical::{BusinessVertical, Vertical};
 
 use ::operation::{Domain, Operations};

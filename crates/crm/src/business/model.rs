@@ -1,6 +1,6 @@
 //! What the profile of a business is.
 
-use super::hours::TimeOfDay;
+use super::time_of_day::TimeOfDay;
 use super::vertical::Vertical;
 use chrono::NaiveDate;
 use model::{Patch, Timestamp, text_enum};

@@ -1,11 +1,11 @@
 //! The profile of the business: what it can be, and whether the business is open.
 
 use crate::full;
-use crm::Calendar;
-use crm::business::{self, BusinessPatch, BusinessProfile};
 use model::{Code, Result, Timestamp, WorkspaceId};
 use operation::ports::{BusinessCalendar, Opening};
 use serde_json::{Value, json};
+use svc_crm::Calendar;
+use svc_crm::business::{self, BusinessPatch, BusinessProfile};
 use testkit::TestApp;
 
 async fn set(app: &TestApp, workspace: WorkspaceId, fields: Value) -> Result<BusinessProfile> {

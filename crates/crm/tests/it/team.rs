@@ -1,13 +1,13 @@
 //! The team: its list, what a member can be, and values that name members.
 
 use crate::full;
-use crm::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
 use model::{Code, Error, MemberId, Patch, Result, WorkspaceId};
 use operation::ports::{OpenWork, OpenWorkDirectory, WorkType};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::Read;
+use svc_crm::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
 use testkit::TestApp;
 
 fn member(name: &str, email: &str) -> NewMember {

@@ -96,20 +96,45 @@ impl MemberSettings {
     fn availability(&self) -> Option<Availability> {
         self.availability.map(|status| Availability { status, until: self.until })
     }
+
+    fn member(self, name: String, email: String) -> NewMember {
+        NewMember {
+            name,
+            email,
+            role: self.role.unwrap_or_default(),
+            availability: self.availability().unwrap_or_default(),
+            avatar_url: self.avatar_url.filter(|url| !url.is_empty()),
+            capacity: self.capacity,
+            languages: self.languages.unwrap_or_default(),
+        }
+    }
+
+    /// The change of a member. An empty address of a picture removes it.
+    fn patch(self, name: Option<String>, email: Option<String>, no_capacity: bool) -> MemberPatch {
+        let availability = self.availability();
+        MemberPatch {
+            name,
+            email,
+            role: self.role,
+            availability,
+            avatar_url: match self.avatar_url {
+                Some(url) if url.is_empty() => Patch::Clear,
+                url => url.map_or(Patch::Keep, Patch::Set),
+            },
+            capacity: match self.capacity {
+                Some(capacity) => Patch::Set(capacity),
+                None if no_capacity => Patch::Clear,
+                None => Patch::Keep,
+            },
+            languages: self.languages,
+        }
+    }
 }
 
 pub(super) async fn team(db: Db, command: TeamCommand) -> Result<()> {
     match command {
         TeamCommand::Add { workspace, name, email, settings, json } => {
-            let new = NewMember {
-                name,
-                email,
-                role: settings.role.unwrap_or_default(),
-                availability: settings.availability().unwrap_or_default(),
-                avatar_url: settings.avatar_url.filter(|url| !url.is_empty()),
-                capacity: settings.capacity,
-                languages: settings.languages.unwrap_or_default(),
-            };
+            let new = settings.member(name, email);
             let made = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;
@@ -133,23 +158,7 @@ pub(super) async fn team(db: Db, command: TeamCommand) -> Result<()> {
             output::rows(&rows, json.json)?;
         }
         TeamCommand::Set { member, workspace, name, email, no_capacity, settings, json } => {
-            let patch = MemberPatch {
-                name,
-                email,
-                role: settings.role,
-                availability: settings.availability(),
-                avatar_url: match settings.avatar_url {
-                    Some(url) if url.is_empty() => Patch::Clear,
-                    Some(url) => Patch::Set(url),
-                    None => Patch::Keep,
-                },
-                capacity: match settings.capacity {
-                    Some(capacity) => Patch::Set(capacity),
-                    None if no_capacity => Patch::Clear,
-                    None => Patch::Keep,
-                },
-                languages: settings.languages,
-            };
+            let patch = settings.patch(name, email, no_capacity);
             let changed = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;

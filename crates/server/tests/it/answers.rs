@@ -16,7 +16,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     let key = &walk.keys[&(false, true)];
     let workspace = WorkspaceId(walk.workspace.parse().unwrap());
     let agent = json!({
-        "name": "Full", "description": "All of it.", "instructions": "Be brief.", "model": "fast", "temperature": 0.5,
+        "name": "Full", "description": "All of it.", "instructions": "Be brief. Say {{vars.full.key}}.", "model": "fast", "temperature": 0.5,
         "max_output_tokens": 500, "energy_limit_per_run": 1000, "energy_limit_monthly": 100_000, "status": "active",
         "memory": { "mode": "window", "max_messages": 10 }, "metadata": { "a": "b" },
         "response_format": { "type": "json_schema", "schema": { "type": "object" } },
@@ -72,6 +72,11 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         )
     });
     seed_business(walk, workspace).await;
+    let variable = json!({
+        "key": "full.key", "type": "json", "value": { "a": [1, null] }, "description": "d", "group": "Full", "env": "live",
+        "metadata": { "a": "b" },
+    });
+    let variable = app.post("/variables", key, variable).await.expect(201)["id"].to_string();
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
     let import = seed_import(walk, &ids["collectionId"]).await;
@@ -79,6 +84,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
+        ("variableId", variable),
         ("agentId", agent),
         ("toolId", "look_up".to_owned()),
         ("version", "1".to_owned()),
