@@ -1,6 +1,6 @@
 //! Group of agents and runs: its jobs, routes and services.
 
-use crate::agents::{SEALED_TOOLS, SEALED_VERSIONS};
+use crate::agents::{AgentVariables, SEALED_TOOLS, SEALED_VERSIONS};
 use crate::providers::Tiers;
 use crate::runs::{ApprovalRoute, OPEN_RUNS, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
@@ -58,4 +58,5 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .shared_service(connector)
         .service(engine.clone())
         .link_target(RunDirectory)
+        .variable_users(AgentVariables)
 }

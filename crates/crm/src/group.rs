@@ -1,6 +1,8 @@
 //! What this group adds to the service.
 
+use crate::business::Business;
 use crate::contacts::Contacts;
+use crate::team::Team;
 use model::Result;
 use operation::{Group, Registry};
 
@@ -9,7 +11,7 @@ use operation::{Group, Registry};
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Contacts>()
+    registry.with::<Contacts>()?.with::<Team>()?.with::<Business>()
 }
 
 /// What the areas need beside their operations.

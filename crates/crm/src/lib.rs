@@ -1,8 +1,12 @@
 //! Customer relations: the people whom a business knows, and the work that they cause.
 
+pub mod business;
 pub mod contacts;
 mod group;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+pub mod team;
 
+pub use business::Calendar;
 pub use group::{areas, group};
+pub use team::TeamDirectory;

@@ -1,7 +1,8 @@
 //! What this group adds to the service.
 
 use crate::imports::ItemImports;
-use crate::{Collections, ItemLinks, Items, collections};
+use crate::{Collections, ItemLinks, Items, Variables, collections, variables};
+use auth::SealedTable;
 use model::Result;
 use operation::{Group, Registry};
 use records::shape::Shapes;
@@ -13,15 +14,18 @@ use transfer::imports::Target;
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()
+    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()?.with::<Variables>()
 }
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&variables::SEALED];
 
 /// What imports write items with.
 pub fn import_targets() -> Vec<Arc<dyn Target>> {
     vec![Arc::new(ItemImports)]
 }
 
-/// Collections, items and links.
+/// Collections, items, links and variables.
 pub fn group(shapes: &Arc<Shapes>) -> Group {
     Group::default().jobs(collections::jobs(shapes))
 }

@@ -10,8 +10,9 @@ pub mod links;
 pub mod query;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod variables;
 
-pub use group::{areas, group, import_targets};
+pub use group::{SEALED, areas, group, import_targets};
 
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;
@@ -79,5 +80,18 @@ impl Domain for ItemLinks {
 
     fn event_types() -> Vec<EventType> {
         EventType::of::<links::LinkEvent<'_>>()
+    }
+}
+
+/// Variables of the workspace.
+pub struct Variables;
+
+impl Domain for Variables {
+    const AREA: &'static str = "Variables";
+    const DESCRIPTION: &'static str = "Variables are values that are used in several places, such as a telephone number or an API key. \
+         Texts refer to them as `{{vars.key}}`.";
+
+    fn operations() -> Operations {
+        variables::operations()
     }
 }

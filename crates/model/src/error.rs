@@ -99,6 +99,8 @@ codes! {
     LinkExists = 409 "link_exists";
     /// Something still uses the field.
     FieldInUse = 409 "field_in_use";
+    /// Something still uses the variable.
+    VariableInUse = 409 "variable_in_use";
     /// The item is locked.
     ItemLocked = 409 "item_locked";
     /// A ceiling on the number of objects is reached.

@@ -188,6 +188,18 @@ integer_id! {
     /// A saved segment of contacts.
     SegmentId
 }
+integer_id! {
+    /// A member of a workspace's team.
+    MemberId
+}
+integer_id! {
+    /// A variable of a workspace.
+    VariableId
+}
+integer_id! {
+    /// A reminder.
+    ReminderId
+}
 
 string_id! {
     /// A request, as shown in `X-Request-Id`.

@@ -2,7 +2,7 @@
 
 use crate::log::purge_request_logs;
 use crate::metrics::{TableGauge, logs};
-use crate::ports::LinkTargets;
+use crate::ports::{LinkTargets, OpenWork, VariableUsers};
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
 use model::Result;
@@ -27,6 +27,10 @@ pub struct Group {
     pub services: Services,
     /// Its objects that links may point at.
     pub link_targets: Vec<Arc<dyn LinkTargets>>,
+    /// Its objects that can be assigned to members of the team.
+    pub open_work: Vec<Arc<dyn OpenWork>>,
+    /// Its objects that can refer to variables.
+    pub variable_users: Vec<Arc<dyn VariableUsers>>,
     /// What it counts while it works.
     pub metrics: Vec<Box<dyn Collector>>,
     /// What of its tables is counted for the metrics.
@@ -72,6 +76,20 @@ impl Group {
     #[must_use]
     pub fn link_target(mut self, targets: impl LinkTargets + 'static) -> Self {
         self.link_targets.push(Arc::new(targets));
+        self
+    }
+
+    /// Adds objects that can be assigned to members of the team.
+    #[must_use]
+    pub fn open_work(mut self, work: impl OpenWork + 'static) -> Self {
+        self.open_work.push(Arc::new(work));
+        self
+    }
+
+    /// Adds objects that can refer to variables.
+    #[must_use]
+    pub fn variable_users(mut self, users: impl VariableUsers + 'static) -> Self {
+        self.variable_users.push(Arc::new(users));
         self
     }
 

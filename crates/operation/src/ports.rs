@@ -1,6 +1,12 @@
 //! Ports: what one group of areas may ask of another. Small traits, implemented by their owner and wired by the
 //! composition.
 
+mod people;
+mod variables;
+
+pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
+pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
+
 use model::{AgentId, Caller, Result, RunId, StepId, Timestamp, WorkspaceId};
 use std::sync::Arc;
 use store::{Read, Tx};

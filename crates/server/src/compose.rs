@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::LinkDirectory;
+use operation::ports::{LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -55,7 +55,7 @@ fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
-const SEALED: [&[&SealedTable]; 3] = [auth::SEALED, agents::SEALED, events::SEALED];
+const SEALED: [&[&SealedTable]; 4] = [auth::SEALED, agents::SEALED, data::SEALED, events::SEALED];
 
 /// The tables of all groups with sealed values.
 pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
@@ -187,7 +187,8 @@ impl Service {
             rates: rates.clone(),
             base_url: base_url.clone(),
         });
-        let shapes = Arc::new(Shapes::new(kinds()).at(&base_url));
+        let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
+        let shapes = Arc::new(shapes);
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
@@ -286,7 +287,7 @@ struct Joined {
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
-    let mut link_targets = Vec::new();
+    let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -299,8 +300,12 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         joined.metrics.extend(group.metrics);
         joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
+        open_work.extend(group.open_work);
+        variable_users.extend(group.variable_users);
     }
-    joined.services = joined.services.with(LinkDirectory::new(link_targets));
+    let links = LinkDirectory::new(link_targets);
+    joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
+    joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
     Ok(joined)
 }
 

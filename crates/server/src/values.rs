@@ -2,6 +2,7 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
+use crm::team::{AvailabilityStatus, MemberRole};
 use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
 
@@ -116,6 +117,14 @@ pub(crate) fn subscription(text: &str) -> Result<SubscriptionStatus, String> {
     SubscriptionStatus::parse(text)
         .filter(|status| *status != SubscriptionStatus::EnergyDepleted)
         .ok_or_else(|| rule.to_owned())
+}
+
+pub(crate) fn member_role(text: &str) -> Result<MemberRole, String> {
+    MemberRole::parse(text).ok_or_else(|| "must be owner, admin, manager, agent or viewer".to_owned())
+}
+
+pub(crate) fn availability(text: &str) -> Result<AvailabilityStatus, String> {
+    AvailabilityStatus::parse(text).ok_or_else(|| "must be online, away or offline".to_owned())
 }
 
 pub(crate) fn time(text: &str) -> Result<Timestamp, String> {

@@ -15,6 +15,7 @@ mod tool;
 mod tool_rules;
 pub mod tools;
 pub mod usage;
+mod variables;
 pub mod versions;
 
 pub(crate) use model::check_metadata as check_run_metadata;
@@ -26,6 +27,7 @@ pub use settings::{
 pub(crate) use tool::header_place;
 pub use tool::{AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings};
 pub use tools::ToolName;
+pub(crate) use variables::AgentVariables;
 
 use operation::{Domain, Operations};
 

@@ -14,6 +14,7 @@ mod items;
 mod links;
 mod query;
 mod seed;
+mod variables;
 
 use diesel::prelude::*;
 use model::Env;

@@ -9,7 +9,7 @@ use fields::Data;
 use fields::Problem;
 use fields::value::MOST_RELATED;
 use fields::{Cardinality, Field, FieldType};
-use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, Result};
+use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, LinkId, MemberId, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::LockMode;
@@ -90,7 +90,7 @@ pub(crate) fn take_references(
             let known = ids(before.get(&field.key));
             let fresh: Vec<i64> =
                 ids(data.get(&field.key)).into_iter().filter(|id| !known.contains(id)).collect();
-            errors.extend(refuse_missing(tx, shape, field, &fresh)?);
+            errors.extend(refuse_missing(tx, writer.shapes, shape, field, &fresh)?);
             continue;
         }
         let Some(link_change) = link_changes.remove(&field.id) else { continue };
@@ -200,6 +200,7 @@ fn no_such(missing: &[i64], what: &str) -> Problem {
 /// Checks that contacts, users and files exist.
 fn refuse_missing(
     read: &mut Read,
+    shapes: &Shapes,
     shape: &Shape,
     field: &Field,
     wanted: &[i64],
@@ -207,21 +208,23 @@ fn refuse_missing(
     if wanted.is_empty() {
         return Ok(None);
     }
-    let at = shape.param(&field.key);
-    let what = match field.kind {
+    let (found, what): (Vec<i64>, _) = match field.kind {
         FieldType::File => {
             let named: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
             let found = files::among(read, shape.workspace, &named)?;
-            let is_missing = |id: &FileId| !found.iter().any(|file| file.id == *id);
-            let missing: Vec<i64> = named.into_iter().filter(is_missing).map(|id| id.0).collect();
-            return Ok(Some(missing)
-                .filter(|missing| !missing.is_empty())
-                .map(|missing| no_such(&missing, "workspace's files").at(at)));
+            (found.iter().map(|file| file.id.0).collect(), "workspace's files")
         }
-        FieldType::Contact => "contacts: this service keeps none yet",
-        _ => "members of the team: this service keeps none yet",
+        FieldType::Contact => (Vec::new(), "contacts: this service keeps none yet"),
+        _ => {
+            let named: Vec<MemberId> = wanted.iter().copied().map(MemberId).collect();
+            let found = shapes.members(read, shape.workspace, &named)?;
+            (found.iter().map(|member| member.id.0).collect(), "members of the team")
+        }
     };
-    Ok(Some(no_such(wanted, what).at(at)))
+    let missing: Vec<i64> = wanted.iter().copied().filter(|id| !found.contains(id)).collect();
+    Ok(Some(missing)
+        .filter(|missing| !missing.is_empty())
+        .map(|missing| no_such(&missing, what).at(shape.param(&field.key))))
 }
 
 /// What a write changes of relation fields, as the activity log and events tell it.

@@ -6,7 +6,8 @@ use super::{
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
 use fields::FieldSet;
-use model::{Code, CollectionId, Error, FieldId, Result, WorkspaceId};
+use model::{Code, CollectionId, Error, FieldId, MemberId, Result, WorkspaceId};
+use operation::ports::{Member, Members};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use store::{LockLevel, LockMode, Read, Tx, each};
@@ -17,6 +18,7 @@ use store::{LockLevel, LockMode, Read, Tx, each};
 pub struct Shapes {
     kinds: Vec<&'static Kind>,
     pub(super) base_url: Arc<str>,
+    members: Option<Arc<dyn Members>>,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
 }
 
@@ -36,13 +38,35 @@ pub(crate) struct Stamp {
 impl Shapes {
     /// The shapes of sets of these kinds.
     pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
-        Self { kinds: kinds.into_iter().collect(), base_url: Arc::from(""), kept: Mutex::default() }
+        Self {
+            kinds: kinds.into_iter().collect(),
+            base_url: Arc::from(""),
+            members: None,
+            kept: Mutex::default(),
+        }
     }
 
     /// The same, of a service that the world reaches at `base_url`.
     #[must_use]
     pub fn at(self, base_url: &str) -> Self {
         Self { base_url: Arc::from(base_url), ..self }
+    }
+
+    /// With the members of teams, whom values of `user` fields name. Without them such fields take no values.
+    #[must_use]
+    pub fn with_members(mut self, members: Arc<dyn Members>) -> Self {
+        self.members = Some(members);
+        self
+    }
+
+    /// Those of `ids` that are members of the workspace's team.
+    pub(crate) fn members(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        ids: &[MemberId],
+    ) -> Result<Vec<Member>> {
+        self.members.as_ref().map_or(Ok(Vec::new()), |members| members.among(read, workspace, ids))
     }
 
     /// The kind that the records of a set are of.

@@ -4,6 +4,7 @@ mod admin;
 mod api;
 mod arguments;
 mod backup;
+mod business;
 mod client;
 mod completion;
 mod contract;
@@ -15,6 +16,7 @@ mod partner;
 mod profile;
 mod secrets;
 mod tail;
+mod team;
 
 pub use contract::table;
 pub use events_document::events_document;
@@ -76,6 +78,12 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// The team of a workspace.
+    #[command(subcommand)]
+    Team(team::TeamCommand),
+    /// The profile of a workspace's business.
+    #[command(subcommand)]
+    Business(business::BusinessCommand),
     /// The key under which secrets are encrypted.
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
@@ -156,6 +164,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
+        Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
+        Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }
 }
 

@@ -102,8 +102,11 @@ fn contact(number: usize) -> Value {
     let mixed = (number * 7919 + 104_729) % 1000;
     let (first, last) = (pick(&country.first, mixed), pick(&country.last, mixed / 8 + number));
     let plain = |name: &str| fields::text::ascii(name).to_lowercase();
-    let tags: Vec<&str> =
-        (0_usize..).zip(TAGS).filter(|(place, _)| mixed.is_multiple_of(place + 3)).map(|(_, tag)| tag).collect();
+    let tags: Vec<&str> = (0_usize..)
+        .zip(TAGS)
+        .filter(|(place, _)| mixed.is_multiple_of(place + 3))
+        .map(|(_, tag)| tag)
+        .collect();
     json!({
         "$name": format!("{first} {last}"),
         "$phone": country.phone.replace('#', &format!("{:04}", 1000 + number)),

@@ -1,7 +1,8 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, and keys that are
-//! printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team and a
+//! business profile, and keys that are printed once.
 
 mod contacts;
+mod people;
 mod products;
 
 use crate::Config;
@@ -79,6 +80,7 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     agent_queries::keep_version(tx, None, &agent, None)?;
     products::make(tx, workspace)?;
     contacts::make(tx, workspace)?;
+    people::make(tx, workspace)?;
     let live = make_key(tx, workspace, Env::Live)?;
     let test = make_key(tx, workspace, Env::Test)?;
     Ok((workspace, live, test))

@@ -16,7 +16,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     let key = &walk.keys[&(false, true)];
     let workspace = WorkspaceId(walk.workspace.parse().unwrap());
     let agent = json!({
-        "name": "Full", "description": "All of it.", "instructions": "Be brief.", "model": "fast", "temperature": 0.5,
+        "name": "Full", "description": "All of it.", "instructions": "Be brief. Say {{vars.full.key}}.", "model": "fast", "temperature": 0.5,
         "max_output_tokens": 500, "energy_limit_per_run": 1000, "energy_limit_monthly": 100_000, "status": "active",
         "memory": { "mode": "window", "max_messages": 10 }, "metadata": { "a": "b" },
         "response_format": { "type": "json_schema", "schema": { "type": "object" } },
@@ -71,6 +71,12 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
             },
         )
     });
+    seed_business(walk, workspace).await;
+    let variable = json!({
+        "key": "full.key", "type": "json", "value": { "a": [1, null] }, "description": "d", "group": "Full", "env": "live",
+        "metadata": { "a": "b" },
+    });
+    let variable = app.post("/variables", key, variable).await.expect(201)["id"].to_string();
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
     let import = seed_import(walk, &ids["collectionId"]).await;
@@ -79,6 +85,7 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
+        ("variableId", variable),
         ("agentId", agent),
         ("toolId", "look_up".to_owned()),
         ("version", "1".to_owned()),
@@ -90,6 +97,35 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
         ("eventId", delivered["event_id"].as_str().unwrap().to_owned()),
     ]);
     ids
+}
+
+/// A member of the team and a profile of the business, with everything that they can have.
+async fn seed_business(walk: &Walk, workspace: WorkspaceId) {
+    use crm::team::{Availability, AvailabilityStatus, MemberRole, NewMember};
+    let made = walk.app.db().write(move |tx| {
+        let member = NewMember {
+            name: "Full".to_owned(),
+            email: "full@example.com".to_owned(),
+            role: MemberRole::Manager,
+            avatar_url: Some("https://example.com/full.jpg".to_owned()),
+            availability: Availability {
+                status: AvailabilityStatus::Away,
+                until: Some(tx.now().plus_seconds(3600)),
+            },
+            capacity: Some(5),
+            languages: vec!["es".to_owned(), "pt-BR".to_owned()],
+        };
+        crm::team::add(tx, workspace, member)?;
+        let profile = json!({
+            "name": "Full", "legal_name": "Full Ltd.", "description": "d", "vertical": "retail",
+            "time_zone": "Europe/Madrid", "currency": "EUR", "locale": "es-ES", "country": "ES", "address": "a",
+            "email": "full@example.com", "phone": "911234567", "website": "https://example.com",
+            "hours": [{ "day": "monday", "open": "09:00", "close": "24:00" }],
+            "holidays": [{ "date": "2026-12-25", "name": "Christmas Day", "yearly": true }],
+        });
+        crm::business::set(tx, workspace, serde_json::from_value(profile).unwrap())
+    });
+    made.await.unwrap();
 }
 
 /// A collection with all that a collection can have, and an item with everything that an item can have.

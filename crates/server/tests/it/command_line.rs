@@ -60,6 +60,21 @@ testkit::on_both! {
         assert_eq!((&key["rate_limit_rpm"], &key["monthly_quota"]), (&700.into(), &9000.into()));
         assert!(key["secret"].is_null(), "a secret is shown once");
 
+        let of_acme = |words: &[&'static str]| [words, &["--workspace", "acme-sons"]].concat();
+        let words = of_acme(&["team", "add", "--name", "Eva", "--email", "eva@example.com", "--capacity", "5"]);
+        let eva = program.run(&words);
+        assert_eq!((&eva["role"], &eva["capacity"]), (&json!("agent"), &json!(5)));
+        let member = eva["id"].to_string();
+        let words = ["team", "set", &member, "--workspace", "acme-sons", "--no-capacity", "--availability", "away"];
+        let away = program.run(&words);
+        assert_eq!((&away["capacity"], &away["availability"]["status"]), (&Value::Null, &json!("away")));
+        assert_eq!(program.run(&of_acme(&["team", "list"]))[0]["name"], "Eva");
+        assert_eq!(program.run(&["team", "remove", &member, "--workspace", "acme-sons"])["removed"], true);
+        assert_eq!(program.run(&of_acme(&["team", "list"])), json!([]));
+        let set = program.run(&of_acme(&["business", "set", "{\"time_zone\": \"Europe/Madrid\"}"]));
+        assert_eq!(set, program.run(&of_acme(&["business", "show"])));
+        assert_eq!((&set["name"], &set["time_zone"]), (&json!("Acme & Sons"), &json!("Europe/Madrid")));
+
         let serving = program.serve().await;
         let (client, bearer) = (program.client(), format!("Bearer {}", made["secret"].as_str().unwrap()));
         let me = async || client.ask("GET", "/me").header("authorization", &bearer).send().await;

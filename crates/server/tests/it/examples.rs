@@ -129,6 +129,8 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
             json!({ "to": { "type": "item", "id": 5 }, "role": "set" }),
         ),
         ("/collections/groups", "groupId", json!({ "name": "Garden" })),
+        // Nothing refers to it.
+        ("/variables", "variableId", json!({ "key": "shop.fax", "type": "string", "value": "+34911234568" })),
         ("/collections/1/items/import", "importId", json!({ "content": "name\nKite\n" })),
     ];
     let mut own = Vec::new();

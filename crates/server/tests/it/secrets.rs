@@ -33,7 +33,8 @@ fn tool() -> Value {
 impl Installation {
     /// Serves `program` until everything is made.
     async fn of(program: Program) -> Self {
-        let key = program.key("agents:write,agents:read,webhooks:manage,events:read,runs:read");
+        let key =
+            program.key("agents:write,agents:read,webhooks:manage,events:read,runs:read,variables:write");
         let serving = program.serve().await;
         let client = program.client();
         let post = async |path: &str, body: Value| {
@@ -62,6 +63,7 @@ impl Installation {
             "name": "In", "verification": { "type": "hmac", "header": "X-Sig", "secrets": ["hunter4"], "signed": "{body}" },
         });
         let hook = post("/inbound-webhooks", hook).await;
+        post("/variables", json!({ "key": "api_key", "type": "secret", "value": "hunter5" })).await;
         serving.stop().await;
         Self { key, agent, hook, program }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 35] = [
+const REFUSED: [(&str, &str, &str); 37] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -29,6 +29,7 @@ const REFUSED: [(&str, &str, &str); 35] = [
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
     ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
+    ("createVariable", "value", "a value of the variable's type"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
     ("listEvents", "type", "types of events and patterns that match some, with commas between"),
@@ -44,6 +45,7 @@ const REFUSED: [(&str, &str, &str); 35] = [
     ("updateSegment", "add_contact_ids", "for static segments only"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),
+    ("updateVariable", "value", "a value of the variable's type"),
     ("updateView", "materialized_sort", "the view's stored order"),
 ];
 

@@ -1,0 +1,103 @@
+//! The team of a workspace, the work that its members have, and the hours of the business.
+
+use chrono_tz::Tz;
+use model::{MemberId, Result, Timestamp, WorkspaceId};
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use store::Read;
+
+/// A member of a workspace's team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The id.
+    pub id: MemberId,
+    /// The name.
+    pub name: String,
+    /// The email address.
+    pub email: String,
+}
+
+/// The members of all teams, for whoever assigns work to them or refers to them.
+pub trait Members: Debug + Send + Sync {
+    /// Those of the workspace's members that have one of these ids, in no order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn among(&self, read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<Member>>;
+}
+
+/// What can be assigned to a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkType {
+    /// Conversations with contacts.
+    Conversations,
+    /// Tasks.
+    Tasks,
+}
+
+/// Work that is assigned to members and not done. Each group that assigns work implements it.
+pub trait OpenWork: Send + Sync {
+    /// What is assigned.
+    fn work_type(&self) -> WorkType;
+
+    /// How much of it each member of the workspace has. Members that have none may be left out.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn by_member(&self, read: &mut Read, workspace: WorkspaceId) -> Result<HashMap<MemberId, i64>>;
+}
+
+/// The open work of all groups. A service that operations ask for.
+#[derive(Clone, Default)]
+pub struct OpenWorkDirectory(Vec<Arc<dyn OpenWork>>);
+
+impl OpenWorkDirectory {
+    /// A directory of this work.
+    pub fn new(work: impl IntoIterator<Item = Arc<dyn OpenWork>>) -> Self {
+        Self(work.into_iter().collect())
+    }
+
+    /// How much open work of a type each member of the workspace has; none where no group assigns such work.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn by_member(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        work_type: WorkType,
+    ) -> Result<HashMap<MemberId, i64>> {
+        let mut all: HashMap<MemberId, i64> = HashMap::new();
+        for work in self.0.iter().filter(|work| work.work_type() == work_type) {
+            for (member, count) in work.by_member(read, workspace)? {
+                *all.entry(member).or_default() += count;
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a business is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// It is open.
+    Open,
+    /// It is closed until this moment; `None` where it does not open within a year.
+    Closed(Option<Timestamp>),
+}
+
+/// The time zones and opening hours of businesses, for whoever plans work by them.
+pub trait BusinessCalendar: Send + Sync {
+    /// The time zone of the workspace's business; UTC where it has set none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn time_zone(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Tz>;
+
+    /// Whether the workspace's business is open at a moment; `None` where it has set no opening hours.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn opening(&self, read: &mut Read, workspace: WorkspaceId, at: Timestamp) -> Result<Option<Opening>>;
+}

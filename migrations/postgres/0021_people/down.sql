@@ -1,0 +1,3 @@
+DROP TABLE variables;
+DROP TABLE business_profiles;
+DROP TABLE team_members;
