@@ -186,6 +186,7 @@ impl Service {
             directory: directory.clone(),
             rates: rates.clone(),
             base_url: base_url.clone(),
+            tracer: traces.tracer.clone(),
         });
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let shapes = Arc::new(Shapes::new(kinds()));
@@ -223,7 +224,7 @@ impl Service {
             spending,
             seal,
             log,
-            metrics: requests,
+            metrics: Some(requests),
             tracer: traces.tracer,
             services: Arc::new(services),
             limits,
