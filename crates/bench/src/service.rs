@@ -51,6 +51,9 @@ pub struct Arguments {
     /// Deliver no events until asked to.
     #[arg(long)]
     hold_deliveries: bool,
+    /// Count no requests for `/metrics`.
+    #[arg(long)]
+    without_metrics: bool,
 }
 
 /// A provider without HTTP.
@@ -80,7 +83,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
     let made: Vec<(WorkspaceId, String)> = made.await.map_err(described)?;
-    let service = Service::new(ServiceParts {
+    let mut service = Service::new(ServiceParts {
         db: db.clone(),
         tiers: tiers(arguments.model_server.as_deref())?,
         // Webhooks are received on this machine.
@@ -95,6 +98,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         runtime,
     })
     .map_err(described)?;
+    if arguments.without_metrics {
+        Arc::get_mut(&mut service.pipeline).context("the pipeline is shared already")?.metrics = None;
+    }
     let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();

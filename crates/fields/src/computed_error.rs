@@ -1,22 +1,21 @@
 //! Why a computed field has no value.
 
 use crate::decimal::Loss;
-use serde::{Deserialize, Serialize};
+use model::string_enum;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
 
-/// Why a value cannot be computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ComputedError {
-    /// Something is divided by zero.
-    DivisionByZero,
-    /// It is a root or a power that is no real number, such as the root of -1.
-    NoRealNumber,
-    /// It has more digits than a number keeps.
-    TooPrecise,
-    /// It is greater, or nearer to zero, than a number can be.
-    OutOfRange,
+string_enum! {
+    /// Why a value cannot be computed.
+    pub enum ComputedError {
+        /// A division by zero.
+        DivisionByZero = "division_by_zero",
+        /// A root or power that is not a real number, such as the square root of -1.
+        NoRealNumber = "no_real_number",
+        /// The result has more than 15 significant digits.
+        TooPrecise = "too_precise",
+        /// The result is too large, or too close to zero.
+        OutOfRange = "out_of_range",
+    }
 }
 
 impl From<Loss> for ComputedError {

@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_an_entry_tells_the_record_tells(
+        fn an_entry_agrees_with_its_record(
             name in prop::option::of("[aAßé%\u{301} ]{0,4}|[a-c]{120,130}|[é]{60,70}"),
             price in prop::option::of(-3_i64..3),
             tags in prop::option::of(prop::collection::vec("[abc]", 1..3)),

@@ -1,7 +1,7 @@
 //! What a field's type can be told: limits, choices, targets.
 
 use crate::kind::FieldType;
-use model::{CollectionId, FieldId, OptionId};
+use model::{CollectionId, FieldId, OptionId, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
@@ -120,50 +120,50 @@ fn unnumbered() -> OptionId {
     OptionId(0)
 }
 
-/// How many items a relation field can contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Cardinality {
-    /// One at most.
-    One,
-    /// Any number.
-    Many,
+string_enum! {
+    /// How many items a relation field can contain.
+    pub enum Cardinality {
+        /// At most one item.
+        One = "one",
+        /// Any number of items.
+        Many = "many",
+    }
 }
 
-/// What happens to an item that refers to a deleted item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnDelete {
-    /// It loses the pointer.
-    Detach,
-    /// The deletion is refused.
-    Restrict,
-    /// It is deleted too.
-    Cascade,
+string_enum! {
+    /// What happens to an item that refers to a deleted item.
+    pub enum OnDelete {
+        /// The reference is removed from the item.
+        Detach = "detach",
+        /// The referenced item cannot be deleted.
+        Restrict = "restrict",
+        /// The item is deleted too.
+        Cascade = "cascade",
+    }
 }
 
-/// How the values of a rollup are aggregated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RollupAggregate {
-    /// How many items are pointed to.
-    Count,
-    /// The sum of the numbers.
-    Sum,
-    /// Their mean.
-    Avg,
-    /// The least value.
-    Min,
-    /// The greatest value.
-    Max,
-    /// How many different values there are.
-    CountDistinct,
-    /// Whether all booleans are true.
-    All,
-    /// Whether any boolean is true.
-    Any,
-    /// The texts, joined by `, `.
-    Join,
+string_enum! {
+    /// How the values of a rollup are aggregated.
+    pub enum RollupAggregate {
+        /// The number of items.
+        Count = "count",
+        /// The sum of the numbers.
+        Sum = "sum",
+        /// The average of the numbers.
+        Avg = "avg",
+        /// The lowest value.
+        Min = "min",
+        /// The highest value.
+        Max = "max",
+        /// The number of different values.
+        CountDistinct = "count_distinct",
+        /// Whether all booleans are true.
+        All = "all",
+        /// Whether any boolean is true.
+        Any = "any",
+        /// The texts, separated by `, `.
+        Join = "join",
+    }
 }
 
 impl FieldOptions {

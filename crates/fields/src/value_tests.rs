@@ -105,7 +105,7 @@ fn strict_values_have_the_type_of_their_field() {
 }
 
 #[test]
-fn text_is_read_as_what_the_field_wants_when_asked_to() {
+fn text_is_converted_on_request() {
     use FieldType as T;
     let cases: Vec<(T, FieldOptions, Value, Result<Value, &str>)> = vec![
         (T::Text, options(), json!(5), Ok(json!("5"))),

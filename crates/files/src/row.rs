@@ -2,7 +2,7 @@
 
 use crate::schema::files;
 use diesel::prelude::*;
-use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{Actor, Error, FileId, JsonText, Result, Timestamp, WorkspaceId, string_enum};
 use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
@@ -63,16 +63,20 @@ pub struct File {
     pub updated_at: Timestamp,
 }
 
-/// The general type of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum FileKind {
-    Image,
-    Video,
-    Audio,
-    Document,
-    Other,
+string_enum! {
+    /// The general type of a file.
+    pub enum FileKind {
+        /// A picture.
+        Image = "image",
+        /// A video.
+        Video = "video",
+        /// A sound recording.
+        Audio = "audio",
+        /// Text, a PDF file, or an office document.
+        Document = "document",
+        /// Any other file.
+        Other = "other",
+    }
 }
 
 impl FileKind {

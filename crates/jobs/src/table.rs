@@ -191,7 +191,7 @@ pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Se
     let now = tx.now();
     let mine = jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch));
     // `Tx::enqueue` sets the attempts of a job that runs back to 0.
-    let unasked = mine.filter(jobs::attempts.eq(job.attempts));
+    let without_request = mine.filter(jobs::attempts.eq(job.attempts));
     let change = |run_at, attempts, last_error| Change {
         run_at,
         attempts,
@@ -208,13 +208,13 @@ pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Se
         }
         Verdict::HandBack => {
             let released = (jobs::lease_until.eq(None::<Timestamp>), jobs::attempts.eq(job.attempts - 1));
-            let written = diesel::update(unasked).set(released).execute(tx.connection())?;
+            let written = diesel::update(without_request).set(released).execute(tx.connection())?;
             return if written > 0 { Ok(Settled::Written) } else { release(tx, job) };
         }
     };
     let written = match &change {
-        None => diesel::delete(unasked).execute(tx.connection())?,
-        Some(change) => diesel::update(unasked).set(change).execute(tx.connection())?,
+        None => diesel::delete(without_request).execute(tx.connection())?,
+        Some(change) => diesel::update(without_request).set(change).execute(tx.connection())?,
     };
     if written > 0 { Ok(Settled::Written) } else { release(tx, job) }
 }

@@ -67,13 +67,15 @@ pub struct Cause {
     pub actor: JsonText,
     /// The chain that it goes on with; `None` for an event that begins one.
     pub chain: Option<Chain>,
+    /// The trace that it belongs to. `None` for that of `request`, if there is one.
+    pub trace: Option<Trace>,
 }
 
 impl Cause {
     /// Somebody, without a request.
     pub fn actor(kind: ActorType, id: &impl ToString) -> Self {
         let actor = JsonText::of(&Actor { kind, id: id.to_string() });
-        Self { request: None, actor, chain: None }
+        Self { request: None, actor, chain: None, trace: None }
     }
 
     /// A request with an API key.

@@ -1,24 +1,24 @@
 //! Errors: five types, a growing table of codes, and a cause that only the log sees (specification 7).
 
-use crate::Timestamp;
+use crate::{Timestamp, string_enum};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::fmt;
 
-/// The closed set of error types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorType {
-    /// 401.
-    AuthenticationError,
-    /// 400, and 403 `missing_scope`.
-    InvalidRequestError,
-    /// 429.
-    RateLimitError,
-    /// 5xx raised by an agent.
-    AgentError,
-    /// Everything else.
-    ApiError,
+string_enum! {
+    /// The type of error. No types will be added.
+    pub enum ErrorType {
+        /// The API key is missing, invalid, revoked or expired.
+        AuthenticationError = "authentication_error",
+        /// The request is invalid, or the key lacks a scope.
+        InvalidRequestError = "invalid_request_error",
+        /// A limit of requests, runs or spending is reached.
+        RateLimitError = "rate_limit_error",
+        /// An agent or its model failed.
+        AgentError = "agent_error",
+        /// Any other error, such as a missing object, a conflict, or a failure of the service.
+        ApiError = "api_error",
+    }
 }
 
 macro_rules! codes {

@@ -70,6 +70,13 @@ impl Tracer {
         self.begin(kind, parent.child(&*self.random), Some(parent.span_id()), name.into())
     }
 
+    /// Begins a span of work that no request caused. It is the first of `trace`, and the sampler decides on it.
+    pub fn start_root(&self, kind: SpanKind, trace: &Trace, name: impl Into<Cow<'static, str>>) -> Span {
+        let trace = trace.child(&*self.random);
+        let sampled = self.export.as_ref().is_some_and(|export| export.sampler.samples(None, &trace));
+        self.begin(kind, trace.sampled(sampled), None, name.into())
+    }
+
     fn begin(&self, kind: SpanKind, trace: Trace, parent: Option<u64>, name: Cow<'static, str>) -> Span {
         let export = self.export.as_ref().filter(|_| trace.is_sampled());
         let open = export.map(|export| {

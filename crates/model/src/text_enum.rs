@@ -1,4 +1,4 @@
-//! Enums that are words: one declaration for Rust, JSON, the contract and the database.
+//! Enums of words: one declaration for Rust, JSON, the contract and the database.
 
 use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
@@ -6,26 +6,25 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 #[doc(hidden)]
-pub use {diesel, serde, utoipa};
+pub use {serde, utoipa};
 
-/// Declares an enum whose variants are words, the same in JSON, in the contract and in `TEXT` columns.
+/// Declares an enum whose variants are words, the same in JSON and in the contract.
 ///
-/// It gives `ALL`, `as_str` and `parse`, and implements serde's traits, `ToSchema`, and diesel's for `Text`, so that rows
-/// hold the enum itself. A stored word that is none is an error of the query, so a 500. More is derived, and another name
+/// It gives `ALL`, `as_str` and `parse`, and implements serde's traits and `ToSchema`. More is derived, and another name
 /// given in the contract, by attributes in this order, after the doc comment that describes it there. The doc comments of
 /// the variants are in the contract too:
 ///
 /// ```
 /// # extern crate svc_model as model;
-/// model::text_enum! {
-///     /// Whether a door lets anybody in.
+/// model::string_enum! {
+///     /// The state of a door.
 ///     #[derive(Default, Hash)]
 ///     #[schema(as = FrontDoorStatus)]
 ///     pub enum DoorStatus {
-///         /// It does.
+///         /// Anybody can enter.
 ///         #[default]
 ///         Open = "open",
-///         /// It does not.
+///         /// A key is needed.
 ///         LockedUp = "locked_up",
 ///     }
 /// }
@@ -33,8 +32,9 @@ pub use {diesel, serde, utoipa};
 /// assert_eq!(DoorStatus::default().as_str(), "open");
 /// ```
 #[macro_export]
-macro_rules! text_enum {
+macro_rules! string_enum {
     (
+        $(@stored $diesel:ident;)?
         $(#[doc = $doc:literal])*
         $(#[derive($($derive:ident),+)])?
         $(#[schema(as = $schema:ident)])?
@@ -43,9 +43,12 @@ macro_rules! text_enum {
         }
     ) => {
         $(#[doc = $doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, diesel::AsExpression, diesel::FromSqlRow)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         $(#[derive($($derive),+)])?
-        #[diesel(sql_type = diesel::sql_types::Text)]
+        $(
+            #[derive($diesel::AsExpression, $diesel::FromSqlRow)]
+            #[diesel(sql_type = $diesel::sql_types::Text)]
+        )?
         $vis enum $name {
             $($(#[doc = $meaning])* $(#[default $($never)*])? $variant),+
         }
@@ -95,26 +98,43 @@ macro_rules! text_enum {
             }
         }
 
-        impl<DB> diesel::serialize::ToSql<diesel::sql_types::Text, DB> for $name
-        where
-            DB: diesel::backend::Backend,
-            str: diesel::serialize::ToSql<diesel::sql_types::Text, DB>,
-        {
-            fn to_sql<'b>(&'b self, out: &mut diesel::serialize::Output<'b, '_, DB>) -> diesel::serialize::Result {
-                self.as_str().to_sql(out)
+        $(
+            impl<DB> $diesel::serialize::ToSql<$diesel::sql_types::Text, DB> for $name
+            where
+                DB: $diesel::backend::Backend,
+                str: $diesel::serialize::ToSql<$diesel::sql_types::Text, DB>,
+            {
+                fn to_sql<'b>(
+                    &'b self,
+                    out: &mut $diesel::serialize::Output<'b, '_, DB>,
+                ) -> $diesel::serialize::Result {
+                    self.as_str().to_sql(out)
+                }
             }
-        }
 
-        impl<DB> diesel::deserialize::FromSql<diesel::sql_types::Text, DB> for $name
-        where
-            DB: diesel::backend::Backend,
-            String: diesel::deserialize::FromSql<diesel::sql_types::Text, DB>,
-        {
-            fn from_sql(bytes: DB::RawValue<'_>) -> diesel::deserialize::Result<Self> {
-                let word = <String as diesel::deserialize::FromSql<diesel::sql_types::Text, DB>>::from_sql(bytes)?;
-                Self::parse(&word).ok_or_else(|| $crate::text_enum::unknown(stringify!($name), &word))
+            impl<DB> $diesel::deserialize::FromSql<$diesel::sql_types::Text, DB> for $name
+            where
+                DB: $diesel::backend::Backend,
+                String: $diesel::deserialize::FromSql<$diesel::sql_types::Text, DB>,
+            {
+                fn from_sql(bytes: DB::RawValue<'_>) -> $diesel::deserialize::Result<Self> {
+                    let word =
+                        <String as $diesel::deserialize::FromSql<$diesel::sql_types::Text, DB>>::from_sql(bytes)?;
+                    Self::parse(&word).ok_or_else(|| $crate::text_enum::unknown(stringify!($name), &word))
+                }
             }
-        }
+        )?
+    };
+}
+
+/// Declares a [`string_enum!`](crate::string_enum) that rows can hold: the same words are in `TEXT` columns.
+///
+/// It implements diesel's traits for `Text`, so a crate that uses it depends on diesel. A stored word that is none of
+/// them is an error of the query, so a 500.
+#[macro_export]
+macro_rules! text_enum {
+    ($($declaration:tt)*) => {
+        $crate::string_enum! { @stored diesel; $($declaration)* }
     };
 }
 

@@ -1,5 +1,6 @@
 //! The types of events: a row for each, contributed by the area that publishes it.
 
+use crate::generators::complete_event;
 use model::{Event, EventMeta, Scope};
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ pub struct EventType {
     pub scope: Scope,
     /// What its order is kept by: the kind of object, and the path in `data` to its id, such as `item.id`.
     pub entity: Option<(&'static str, &'static str)>,
-    /// A JSON Schema (2020-12) of `data`.
+    /// A JSON Schema (2020-12) of `data`, complete by the rules of responses.
     pub schema: Value,
     /// Whether it is only announced: it can be subscribed to, and nothing publishes it yet.
     pub announced: bool,
@@ -86,12 +87,14 @@ impl EventType {
 
 impl From<&EventMeta> for EventType {
     fn from(meta: &EventMeta) -> Self {
+        let mut schema = (meta.schema)();
+        complete_event(&mut schema);
         Self {
             name: meta.name,
             description: meta.description,
             scope: meta.scope,
             entity: meta.subject,
-            schema: (meta.schema)(),
+            schema,
             announced: false,
         }
     }

@@ -1,4 +1,4 @@
-//! What generators of clients need of a document and Rust types do not say.
+//! What generators of clients need of schemas and Rust types do not say.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -9,8 +9,22 @@ pub(crate) fn complete(document: &mut Value) {
     fix_constants(document);
     require_sent_fields(document);
     unwrap_descriptions(document);
-    describe_defaults(document);
+    document.pointer_mut("/components/schemas").into_iter().for_each(describe_defaults);
     drop_unused_components(document);
+}
+
+/// Completes the schema of an event's data, with its `$defs`, as if it were of a response.
+pub(crate) fn complete_event(schema: &mut Value) {
+    open_free_objects(schema);
+    fix_constants(schema);
+    each_object(schema, &mut |parts| {
+        // What requests use too refuses unknown fields, and is as requests need it.
+        if parts.get("additionalProperties") != Some(&Value::Bool(false)) {
+            require_sent(parts);
+        }
+    });
+    unwrap_descriptions(schema);
+    describe_defaults(schema);
 }
 
 /// Says of objects whose fields the contract does not know that they may have any: generators read a bare `object` as an
@@ -139,8 +153,7 @@ fn unwrap_descriptions(value: &mut Value) {
 
 /// Moves the defaults of fields into their descriptions: a generator takes a field with a default for one that must be
 /// sent. Those of parameters stay.
-fn describe_defaults(document: &mut Value) {
-    let Some(schemas) = document.pointer_mut("/components/schemas") else { return };
+fn describe_defaults(schemas: &mut Value) {
     each_object(schemas, &mut |parts| {
         let fields = parts.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
         for field in fields.filter_map(|(_, field)| field.as_object_mut()) {
@@ -212,15 +225,32 @@ mod tests {
     }
 
     #[test]
+    fn events_are_completed_but_for_what_requests_use_too() {
+        let of = |more: Value| {
+            let mut schema =
+                json!({ "type": "object", "properties": { "a": { "type": ["string", "null"] } } });
+            schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            schema
+        };
+        let mut schema = of(
+            json!({ "$defs": { "Sent": of(json!({})), "Shared": of(json!({ "additionalProperties": false })) } }),
+        );
+        complete_event(&mut schema);
+        assert_eq!(schema["required"], json!(["a"]));
+        assert_eq!(schema["$defs"]["Sent"]["required"], json!(["a"]));
+        assert_eq!(schema["$defs"]["Shared"].get("required"), None);
+    }
+
+    #[test]
     fn defaults_move_into_descriptions() {
         let fields = json!({
             "default": { "type": "string", "description": "A field.", "default": "x" },
             "memory": { "oneOf": [{ "type": "null" }, { "$ref": "#/x", "description": "Two." }], "default": { "a": 1 } },
             "none": { "type": ["string", "null"], "default": null },
         });
-        let mut document = json!({ "components": { "schemas": { "A": { "properties": fields } } } });
-        describe_defaults(&mut document);
-        let fields = &document["components"]["schemas"]["A"]["properties"];
+        let mut schemas = json!({ "A": { "properties": fields } });
+        describe_defaults(&mut schemas);
+        let fields = &schemas["A"]["properties"];
         assert_eq!(fields["default"], json!({ "type": "string", "description": "A field. Default: `x`." }));
         assert_eq!(fields["memory"]["oneOf"][1]["description"], "Two. Default: `{\"a\":1}`.");
         assert!(fields["memory"].get("default").is_none());

@@ -52,7 +52,7 @@ pub use meta::Deprecated;
 pub use meta::{Meta, Method, Paging};
 pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};
 pub use openapi::{Contract, document, lacking_examples};
-pub use transport::{Head, Limits, Response, ResponseBody};
+pub use transport::{Head, Limits, Response, ResponseBody, known_method};
 // The derive and the trait that it implements, under one name.
 pub use model::Event;
 pub use operation_macros::{Event, operation};
@@ -63,7 +63,7 @@ pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
 pub use services::Services;
-pub use spans::{http_span, note_http};
+pub use spans::{describe_raw, http_span, note_http, root_http_span};
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
 pub use transport::error_reply;

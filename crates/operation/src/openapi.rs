@@ -6,9 +6,10 @@ use crate::examples;
 use crate::generators::complete;
 use crate::meta::{Meta, Paging};
 use crate::registry::{Registered, Registry};
-use model::{Code, Error, LONGEST_RETRY_AFTER, Result};
+use model::{Code, Error, ErrorType, LONGEST_RETRY_AFTER, Result};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use utoipa::PartialSchema;
 use utoipa::openapi::path::Parameter;
 
 /// The name of the one way to authenticate. OpenAPI 3.1 lets a requirement of any scheme list what is needed: the scopes.
@@ -344,8 +345,6 @@ fn responses() -> Value {
 }
 
 fn error_schema() -> Value {
-    let types =
-        ["authentication_error", "invalid_request_error", "rate_limit_error", "agent_error", "api_error"];
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
     let text = json!({ "type": "string" });
     json!({
@@ -358,7 +357,7 @@ fn error_schema() -> Value {
                 "type": "object",
                 "required": ["type", "code", "message"],
                 "properties": {
-                    "type": { "type": "string", "enum": types, "description": "The type of error. No types will be added." },
+                    "type": as_json(&ErrorType::schema()),
                     "code": { "type": "string", "x-extensible-enum": codes, "description": "The reason for the error. More codes can be added: handle unknown ones by `type`." },
                     "message": { "type": "string", "description": "An explanation for people. Its wording can change." },
                     "param": { "type": "string", "description": "The path of the invalid parameter or field, or the missing scope." },

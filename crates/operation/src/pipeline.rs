@@ -275,7 +275,9 @@ impl Pipeline {
 
     fn finish(&self, mut progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
         let latency = progress.began.elapsed();
-        self.metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
+        if let Some(metrics) = &self.metrics {
+            metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
+        }
         let mut headers = reply.headers;
         headers.push(("x-request-id", progress.request.as_str().to_owned()));
         if let Some(trace) = &progress.trace {

@@ -7,7 +7,7 @@ use crate::log::{LogRow, RequestLog};
 use crate::meta::Meta;
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
-use crate::transport::{Head, Limits};
+use crate::transport::{Head, Limits, known_method};
 use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
@@ -33,8 +33,8 @@ pub struct Pipeline {
     pub seal: Arc<Seal>,
     /// The request log.
     pub log: RequestLog,
-    /// Counts requests.
-    pub metrics: RequestMetrics,
+    /// Counts requests. `None` where a benchmark measures what that costs.
+    pub metrics: Option<RequestMetrics>,
     /// Records spans of requests.
     pub tracer: Tracer,
     /// What operations ask for.
@@ -82,9 +82,9 @@ impl Pipeline {
         let request = RequestId::new(came_at, &*self.db.random());
         let trace = trace(head);
         let own = || Trace::of_id(request.as_str());
-        let mut span = self.tracer.serve(trace.as_ref(), head.known_method(), own);
+        let mut span = self.tracer.serve(trace.as_ref(), known_method(head.method), own);
         if let Some(span) = &mut span {
-            span.set("http.request.method", head.known_method());
+            span.set("http.request.method", known_method(head.method));
         }
         Progress {
             request,

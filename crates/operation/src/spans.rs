@@ -3,7 +3,7 @@
 
 use crate::BASE;
 use crate::progress::Progress;
-use model::{Span, SpanKind, Trace, Tracer};
+use model::{RequestId, Span, SpanKind, Trace, Tracer};
 use url::Url;
 
 /// Describes the span of a request to an operation.
@@ -33,10 +33,40 @@ pub(crate) fn describe(span: &mut Span, progress: &Progress, status: u16) {
     }
 }
 
-/// Begins the span of an outbound HTTP request below `parent`. Its own place in the trace is what the request sends. Of the
-/// URL it has host and port: paths and queries of tenants' URLs may be secrets.
+/// Describes the span of a request to a [`RawRoute`](crate::RawRoute): its method, its route, its id, and the status of its
+/// answer.
+pub fn describe_raw(
+    span: &mut Span,
+    method: &'static str,
+    route: &'static str,
+    request: &RequestId,
+    status: u16,
+) {
+    if !span.is_recorded() {
+        return;
+    }
+    span.rename(format!("{method} {route}"));
+    span.set("http.request.method", method);
+    span.set("http.route", route);
+    span.set("http.response.status_code", status);
+    span.set("svc.request_id", request.as_str().to_owned());
+    if status >= 500 {
+        span.fail(status.to_string());
+    }
+}
+
+/// Begins the span of an outbound HTTP request below `parent`. Its own place in the trace is what the request sends.
 pub fn http_span(tracer: &Tracer, parent: &Trace, method: &str, url: &str) -> Span {
-    let mut span = tracer.start(SpanKind::Client, parent, "HTTP");
+    described(tracer.start(SpanKind::Client, parent, "HTTP"), method, url)
+}
+
+/// Begins the span of an outbound HTTP request that no request caused: the first of `trace`.
+pub fn root_http_span(tracer: &Tracer, trace: &Trace, method: &str, url: &str) -> Span {
+    described(tracer.start_root(SpanKind::Client, trace, "HTTP"), method, url)
+}
+
+/// The span has host and port of the URL: paths and queries of tenants' URLs may be secrets.
+fn described(mut span: Span, method: &str, url: &str) -> Span {
     if span.is_recorded() {
         span.rename(method.to_owned());
         span.set("http.request.method", method.to_owned());

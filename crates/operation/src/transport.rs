@@ -21,12 +21,6 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The method as spans have it: callers may send any word.
-    pub(crate) fn known_method(&self) -> &'static str {
-        let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-        known.into_iter().find(|method| *method == self.method).unwrap_or("_OTHER")
-    }
-
     /// A header as text; an error where it is not UTF-8.
     pub(crate) fn header(&self, name: &str) -> Option<std::result::Result<&'a str, std::str::Utf8Error>> {
         (self.headers)(name).map(std::str::from_utf8)
@@ -36,6 +30,12 @@ impl<'a> Head<'a> {
     pub(crate) fn lossy_header(&self, name: &str) -> Option<String> {
         (self.headers)(name).map(|value| String::from_utf8_lossy(value).into_owned())
     }
+}
+
+/// The method of a request as spans have it: callers may send any word.
+pub fn known_method(method: &str) -> &'static str {
+    let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+    known.into_iter().find(|known| *known == method).unwrap_or("_OTHER")
 }
 
 /// What an installation may set.

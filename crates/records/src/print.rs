@@ -6,13 +6,13 @@ use crate::query::{pick, rows};
 use crate::rows::ItemRow;
 use crate::shape::{self, Shape, Shapes};
 use fields::{FieldType, Subject};
-use model::{CollectionId, Error, Result};
+use model::{CollectionId, Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows, comma_list};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Read;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 /// The most relation fields that are expanded at once.
 const MOST_EXPANDED: usize = 10;
@@ -40,12 +40,12 @@ struct SelectionParams {
     include: Option<Vec<ItemPart>>,
 }
 
-/// What can be added to items.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum ItemPart {
-    /// The number of their comments.
-    CommentCount,
+string_enum! {
+    /// What can be added to items.
+    enum ItemPart {
+        /// The number of comments.
+        CommentCount = "comment_count",
+    }
 }
 
 impl FromInput for Selection {

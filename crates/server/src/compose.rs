@@ -186,6 +186,7 @@ impl Service {
             directory: directory.clone(),
             rates: rates.clone(),
             base_url: base_url.clone(),
+            tracer: traces.tracer.clone(),
         });
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
         let shapes = Arc::new(shapes);
@@ -224,7 +225,7 @@ impl Service {
             spending,
             seal,
             log,
-            metrics: requests,
+            metrics: Some(requests),
             tracer: traces.tracer,
             services: Arc::new(services),
             limits,

@@ -49,7 +49,7 @@ impl Origin {
             actor: other_actor(cause).cloned(),
             root_event_id: chain.map(|chain| chain.root.to_string()),
             depth: chain.map_or(0, |chain| i64::from(chain.depth)),
-            traceparent: request.and_then(|request| request.trace.as_ref()).map(model::Trace::parent),
+            traceparent: cause.trace.as_ref().or_else(|| request?.trace.as_ref()).map(model::Trace::parent),
         }
     }
 }

@@ -69,15 +69,15 @@ impl ScriptedModel {
         self.gate.0.add_permits(1);
     }
 
-    /// What it was asked so far.
-    pub fn asked(&self) -> Vec<Prompt> {
+    /// The prompts that it got so far.
+    pub fn prompts(&self) -> Vec<Prompt> {
         self.asked.lock().unwrap().clone()
     }
 
     /// The texts of the prompt that it was asked last.
     pub fn last_texts(&self) -> Vec<String> {
-        let asked = self.asked();
-        asked
+        let prompts = self.prompts();
+        prompts
             .last()
             .map(|prompt| prompt.messages.iter().map(|message| message.content.clone()).collect())
             .unwrap_or_default()

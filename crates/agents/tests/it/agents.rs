@@ -1,6 +1,6 @@
 //! Agents: creating, changing, switching, deleting, listing.
 
-use crate::{asked, awaited, begin, id, read, with_agent};
+use crate::{awaited, begin, id, prompted, read, with_agent};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -216,7 +216,7 @@ testkit::on_both! {
         // The second one takes 3,001 milliseconds, of which the mean is cut to whole ones.
         app.model.then(testkit::Script::Wait("late".into()));
         let run = begin(&app, &key, json!({ "input": "Hi" })).await;
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         app.data.clock.advance(chrono::Duration::milliseconds(3001));
         app.model.release();
         awaited(&app, &key, &run, "completed").await;

@@ -17,7 +17,7 @@ fn heading(page: &Answer) -> &str {
 }
 
 testkit::on_both! {
-    async fn the_page_shows_what_is_asked_and_changes_nothing(kind: Kind) {
+    async fn the_page_shows_the_request_and_changes_nothing(kind: Kind) {
         let (app, key, _, server) = set_up(kind, "always").await;
         let run = asking(&app, &key, &[5, 6], json!({})).await;
         let before = read(&app, &key, &run).await;

@@ -1,7 +1,7 @@
 //! Calls that a person must allow: asking, answering, and what happens when nobody answers or a worker dies.
 
 use crate::{
-    ask, asked, awaited, begin, call, check_books, events, give_tool, id, number, read, say, texts,
+    ask, awaited, begin, call, check_books, events, give_tool, id, number, prompted, read, say, texts,
     with_agent,
 };
 use auth::RateWindows;
@@ -126,12 +126,12 @@ testkit::on_both! {
         assert_eq!((server.requests(), &done["output"]), (0, &json!("sorry")));
         assert_eq!(statuses(&done), ["completed", "refused", "completed", "failed", "completed"]);
         assert_eq!(done["steps"][1]["output"], json!({ "ok": false, "result": "a person refused this call and said: Too much" }));
-        let prompt = &app.model.asked()[1];
+        let prompt = &app.model.prompts()[1];
         assert!(prompt.messages.last().unwrap().content.contains("a person refused this call and said: Too much"));
         check_books(&app, key.workspace).await;
     }
 
-    async fn only_what_needs_it_is_asked_about(kind: Kind) {
+    async fn only_calls_that_need_approval_wait_for_it(kind: Kind) {
         let (app, key, agent, server) = set_up(kind, "on_write").await;
         let limited = json!({ "approval": "always", "http": { "method": "GET" }, "max_calls_per_run": 1,
             "parameters": { "type": "object", "required": ["n"] } });
@@ -145,14 +145,14 @@ testkit::on_both! {
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!(run["status"], "requires_action");
         // The reading call is made, bad calls are answered, and of equal ones that write one is asked about.
-        let asked: Vec<&Value> = run["required_action"]["calls"].as_array().unwrap().iter().collect();
-        let what: Vec<Value> = asked.iter().map(|one| json!([one["tool"], one["arguments"]])).collect();
+        let pending: Vec<&Value> = run["required_action"]["calls"].as_array().unwrap().iter().collect();
+        let what: Vec<Value> = pending.iter().map(|one| json!([one["tool"], one["arguments"]])).collect();
         assert_eq!(json!(what), json!([["peek", { "n": 1 }], ["pay", { "sum": 1 }], ["pay", { "sum": 2 }]]));
         assert_eq!(server.requests(), 1);
         let steps = read(&app, &key, &run).await;
         let (wait, done, bad) = ("requires_action", "completed", "failed");
         assert_eq!(statuses(&steps), [done, wait, done, wait, bad, "approved", bad, wait, bad]);
-        let allowed = json!([asked[0]["step_id"], asked[1]["step_id"]]);
+        let allowed = json!([pending[0]["step_id"], pending[1]["step_id"]]);
         answer(&app, &path_of(&run), json!({ "decision": "approve", "calls": allowed })).await.expect(200);
         let run = awaited(&app, &key, &run, done).await;
         assert_eq!(statuses(&run), [done, done, done, done, bad, done, bad, "refused", bad, done]);
@@ -409,7 +409,7 @@ testkit::on_both! {
         check_books(&other, key.workspace).await;
     }
 
-    async fn what_a_failed_attempt_never_did_is_asked_about_in_the_next(kind: Kind) {
+    async fn calls_of_a_failed_attempt_need_approval_in_the_next(kind: Kind) {
         let ((app, other), key, agent, server) = set_up_two(kind).await;
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" }, "timeout_seconds": 60 })).await;
         server.then(0, None, Value::Null);
@@ -456,7 +456,7 @@ testkit::on_both! {
         }
         app.model.then(Script::Wait("never".into()));
         approve(&app, &run).await;
-        asked(&app, 8).await;
+        prompted(&app, 8).await;
         assert_eq!(pass(&other, Duration::seconds(31)).await, 1);
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((server.requests(), &run["usage"]["tool_calls"]), (7, &json!(7)));

@@ -1,6 +1,6 @@
 //! Conversations: what is remembered, and what a busy one does.
 
-use crate::{ask, asked, awaited, begin, check_books, events, id, number, read, say, with_agent};
+use crate::{ask, awaited, begin, check_books, events, id, number, prompted, read, say, with_agent};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ testkit::on_both! {
         for run in &runs {
             awaited(&app, &key, run, "completed").await;
         }
-        let inputs: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
+        let inputs: Vec<String> = app.model.prompts().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).filter(|text| text != "y").collect();
         assert_eq!(inputs, (0..11).map(|number| number.to_string()).collect::<Vec<_>>());
         assert_eq!(runs[0]["agent_id"], agent["id"]);
         let done = repeated().await;
@@ -93,7 +93,7 @@ testkit::on_both! {
         app.model.then(Script::Wait("A".into()));
         let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
         let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         app.model.release();
         awaited(&app, &key, &second, "completed").await;
         assert_eq!(app.model.last_texts(), ["a", "A", "b"]);
@@ -107,11 +107,11 @@ testkit::on_both! {
             ("interrupt", "interrupted", vec!["one", "two", "three"]),
             ("rollback", "rolled_back", vec!["three"]),
         ] {
-            let before = app.model.asked().len();
+            let before = app.model.prompts().len();
             app.model.then(Script::Wait("never".into()));
             let run = |input: &str| json!({ "input": input, "conversation_id": on_busy });
             let going = begin(&app, &key, run("one")).await;
-            asked(&app, before + 1).await;
+            prompted(&app, before + 1).await;
             let waiting = begin(&app, &key, run("two")).await;
             let mut newer = run("three");
             newer["on_busy"] = on_busy.into();
@@ -135,7 +135,7 @@ testkit::on_both! {
         app.model.then(Script::Wait("late".into()));
         let first = begin(&app, &key, json!({ "input": "a", "conversation_id": "c" })).await;
         let second = begin(&app, &key, json!({ "input": "b", "conversation_id": "c" })).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         app.data.clock.advance(chrono::Duration::seconds(599));
         let third = begin(&app, &key, json!({ "input": "c", "conversation_id": "c" })).await;
         // Runs of one moment are entered a millisecond apart.
@@ -156,12 +156,12 @@ testkit::on_both! {
             let agent = json!({ "name": format!("Gone {deletes}"), "status": "active" });
             let agent = app.post("/agents", &key, agent).await.expect(201);
             let path = format!("/agents/{}", agent["id"]);
-            let before = app.model.asked().len();
+            let before = app.model.prompts().len();
             app.model.then(Script::Wait("late".into()));
             let run = json!({ "input": "a", "conversation_id": "c", "agent_id": agent["id"] });
             let first = begin(&app, &key, run.clone()).await;
             let (second, third) = (begin(&app, &key, run.clone()).await, begin(&app, &key, run).await);
-            asked(&app, before + 1).await;
+            prompted(&app, before + 1).await;
             if deletes {
                 app.delete(&path, &key).await.expect(200);
             } else {
@@ -185,16 +185,16 @@ testkit::on_both! {
         let (key, _) = with_agent(&app, json!({})).await;
         for round in 0..5 {
             let run = || json!({ "input": "Hi", "conversation_id": format!("c{round}"), "on_busy": "reject" });
-            let before = app.model.asked().len();
+            let before = app.model.prompts().len();
             for _ in 0..6 {
                 app.model.then(Script::Wait("ok".into()));
             }
             let made = join_all((0..6).map(|_| async { begin_or_not(&app, &key, run()).await })).await;
             assert_eq!(made.iter().flatten().count(), 1, "{made:?}");
-            asked(&app, before + 1).await;
+            prompted(&app, before + 1).await;
             app.model.release();
             awaited(&app, &key, made.iter().flatten().next().unwrap(), "completed").await;
-            assert_eq!(app.model.asked().len(), before + 1);
+            assert_eq!(app.model.prompts().len(), before + 1);
             app.model.forget();
         }
     }

@@ -1,6 +1,8 @@
 //! What runs cost, and what stops them.
 
-use crate::{ask, asked, awaited, begin, call, check_books, give_tool, number, read, say, texts, with_agent};
+use crate::{
+    ask, awaited, begin, call, check_books, give_tool, number, prompted, read, say, texts, with_agent,
+};
 use futures::future::join_all;
 use model::Env;
 use serde_json::{Value, json};
@@ -31,13 +33,13 @@ async fn price(app: &TestApp, key: &Key) -> i64 {
 /// A run with 60 Energy that may wait, until another one takes what it would need.
 async fn refused_at_its_turn(app: &TestApp, key: &Key) -> Answer {
     let run = |conversation: &str| json!({ "input": "Hi", "conversation_id": conversation });
-    let before = app.model.asked().len();
+    let before = app.model.prompts().len();
     for _ in 0..2 {
         app.model.then(Script::Wait("x".into()));
     }
     app.model.usage(0, 2048);
     let first = begin(app, key, run("c")).await;
-    asked(app, before + 1).await;
+    prompted(app, before + 1).await;
     let rest = async {
         until("that it waits", async || {
             let queued = app.get("/runs?status=queued", key).await.expect(200);
@@ -45,7 +47,7 @@ async fn refused_at_its_turn(app: &TestApp, key: &Key) -> Answer {
         })
         .await;
         let other = begin(app, key, run("d")).await;
-        asked(app, before + 2).await;
+        prompted(app, before + 2).await;
         app.model.release();
         awaited(app, key, &first, "completed").await;
         other
@@ -65,7 +67,7 @@ testkit::on_both! {
         refused.expect_error(402, "energy_depleted");
         assert!(refused.body["error"]["recharge_url"].as_str().is_some_and(|url| url.starts_with("https://")), "{}", refused.text);
         assert_eq!(app.get("/runs", &key).await.expect(200), json!([]));
-        assert_eq!((app.model.asked().len(), available(&app, &key).await), (0, (json!(3), json!(0))));
+        assert_eq!((app.model.prompts().len(), available(&app, &key).await), (0, (json!(3), json!(0))));
         check_books(&app, key.workspace).await;
     }
 
@@ -80,7 +82,7 @@ testkit::on_both! {
         assert_eq!(run["energy"]["amount"], 10);
         assert_eq!(available(&app, &key).await, (json!(2), json!(0)));
         // What can be paid is what may be said.
-        assert!(app.model.asked()[0].max_output_tokens < 2048);
+        assert!(app.model.prompts()[0].max_output_tokens < 2048);
         check_books(&app, key.workspace).await;
     }
 
@@ -107,7 +109,7 @@ testkit::on_both! {
         // What is left of the month is what may be said.
         app.model.usage(0, 900);
         assert_eq!(ask(&app, &key, json!({ "input": "Hi" })).await.expect(200)["energy"]["amount"], 18);
-        assert!((256..=950).contains(&app.model.asked()[1].max_output_tokens));
+        assert!((256..=950).contains(&app.model.prompts()[1].max_output_tokens));
         let refused = ask(&app, &key, json!({ "input": "Hi" })).await;
         assert_eq!(refused.expect_error(402, "energy_depleted").as_deref(), Some("energy_limit_monthly"));
         assert!(refused.body["error"]["recharge_url"].is_string(), "{}", refused.text);
@@ -134,7 +136,7 @@ testkit::on_both! {
         app.model.usage(400, 400).then(call("look", json!({})));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), &run["energy"]["amount"]), (("incomplete", "energy_limit"), &json!(10)));
-        assert_eq!((app.model.asked().len(), server.requests()), (1, 1));
+        assert_eq!((app.model.prompts().len(), server.requests()), (1, 1));
         check_books(&app, key.workspace).await;
     }
 
@@ -204,7 +206,7 @@ testkit::on_both! {
         let run = json!({ "input": "Hi", "conversation_id": "c" });
         app.model.then(Script::Wait("x".into())).usage(10, 5);
         let first = begin(&app, &key, run.clone()).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         let refused = ask(&app, &key, run.clone()).await;
         refused.expect_error(402, "energy_depleted");
         assert!(refused.body["error"]["recharge_url"].is_string(), "{}", refused.text);
@@ -213,7 +215,7 @@ testkit::on_both! {
         let holder = begin(&app, &test, run.clone()).await;
         let waiting = begin(&app, &test, run.clone()).await;
         assert_eq!(waiting["status"], "queued");
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         for _ in 0..2 {
             app.model.release();
         }
@@ -284,7 +286,7 @@ testkit::on_both! {
         // Two tokens for a character, and an answer of the length that was allowed.
         app.model.usage(0, 0);
         ask(&app, &key, json!({ "input": input, "conversation_id": "a" })).await.expect(200);
-        let allowed = app.model.asked()[0].max_output_tokens;
+        let allowed = app.model.prompts()[0].max_output_tokens;
         app.model.usage(40_000 * 2, allowed);
         let run = ask(&app, &key, json!({ "input": input, "conversation_id": "b" })).await.expect(200);
         assert!(run["energy"]["amount"].as_i64().unwrap() <= 700);

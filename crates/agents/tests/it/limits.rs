@@ -34,10 +34,10 @@ testkit::on_both! {
         app.model.then(Script::Cut("Once upon".into()));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), &run["output"]), (("incomplete", "max_output_tokens"), &json!("Once upon")));
-        assert_eq!(app.model.asked()[0].max_output_tokens, 16);
+        assert_eq!(app.model.prompts()[0].max_output_tokens, 16);
     }
 
-    async fn an_answer_that_is_cut_before_it_begins_is_asked_for_once_more(kind: Kind) {
+    async fn an_answer_that_is_cut_before_it_begins_is_requested_once_more(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (key, _) = with_agent(&app, json!({})).await;
         let cut = |text: &str| Script::Cut(text.to_owned());
@@ -51,11 +51,11 @@ testkit::on_both! {
         app.model.then(cut("")).then(cut(""));
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), &run["output"]), (("incomplete", "max_output_tokens"), &Value::Null));
-        assert_eq!(app.model.asked().len(), 4);
+        assert_eq!(app.model.prompts().len(), 4);
         // Nor one where no step is left for it.
         app.model.then(cut(""));
         let run = ask(&app, &key, json!({ "input": "Hi", "max_steps": 1 })).await.expect(200);
-        assert_eq!((reason(&run), app.model.asked().len()), (("incomplete", "max_output_tokens"), 5));
+        assert_eq!((reason(&run), app.model.prompts().len()), (("incomplete", "max_output_tokens"), 5));
         check_books(&app, key.workspace).await;
     }
 
@@ -69,7 +69,7 @@ testkit::on_both! {
         }
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 3));
-        let prompts = app.model.asked();
+        let prompts = app.model.prompts();
         let last = |place: usize| prompts[place].messages.last().unwrap().content.clone();
         assert!(last(3).contains("the same call with the same arguments three times"), "{}", last(3));
         assert!(last(2).starts_with("<tool_result"), "{}", last(2));
@@ -99,7 +99,7 @@ testkit::on_both! {
         }
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!((reason(&run), server.requests()), (("incomplete", "loop_detected"), 5));
-        let warned: Vec<bool> = app.model.asked().iter()
+        let warned: Vec<bool> = app.model.prompts().iter()
             .map(|prompt| prompt.messages.last().unwrap().content.contains("brought nothing new")).collect();
         assert_eq!(warned, [false, false, false, false, true, false]);
         app.model.forget();
@@ -120,7 +120,7 @@ testkit::on_both! {
         // The shortest time that a run can have does pass here.
         let answer = ask(&app, &key, json!({ "input": "Hi", "timeout_seconds": 5 })).await;
         answer.expect_error(504, "agent_timeout");
-        let patience = app.model.asked()[0].patience.as_secs_f64();
+        let patience = app.model.prompts()[0].patience.as_secs_f64();
         assert!((4.0..=5.0).contains(&patience), "{patience}");
         let run = app.get(&format!("/runs/{}", answer.body["error"]["run_id"].as_str().unwrap()), &key).await.expect(200);
         assert_eq!((&run["status"], &run["energy"]["amount"]), (&json!("failed"), &json!(0)));

@@ -84,9 +84,9 @@ pub async fn awaited(app: &TestApp, key: &Key, run: &Value, status: &str) -> Val
 }
 
 /// Waits until the model was asked so often.
-pub async fn asked(app: &TestApp, times: usize) {
+pub async fn prompted(app: &TestApp, times: usize) {
     until(&format!("that the model is asked {times} times"), async || {
-        (app.model.asked().len() >= times).then_some(())
+        (app.model.prompts().len() >= times).then_some(())
     })
     .await;
 }

@@ -1,6 +1,6 @@
 //! Memory with a summary: older turns are folded by the fast tier, as a step of the run with its price.
 
-use crate::{ask, asked, awaited, begin, check_books, read, say, texts, with_agent};
+use crate::{ask, awaited, begin, check_books, prompted, read, say, texts, with_agent};
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ testkit::on_both! {
         app.model.usage(1000, 500).then(say("They asked twice.\u{0}")).then(say("answer 4"));
         let run = turn(&app, &key, "question 4").await;
         assert_eq!(run["output"], "answer 4");
-        let asked = app.model.asked();
-        let fold = &asked[asked.len() - 2];
+        let prompts = app.model.prompts();
+        let fold = &prompts[prompts.len() - 2];
         assert_eq!(fold.messages[1].content, "User: question 1\nAssistant: answer 1\nUser: question 2\nAssistant: answer 2\n");
         assert_eq!(fold.max_output_tokens, 512);
         let reported = app.model.last_texts();
@@ -62,8 +62,8 @@ testkit::on_both! {
         // The next summary holds the one before.
         app.model.then(say("They asked often."));
         turn(&app, &key, "question 6").await;
-        let asked = app.model.asked();
-        let fold = &asked[asked.len() - 2].messages[1].content;
+        let prompts = app.model.prompts();
+        let fold = &prompts[prompts.len() - 2].messages[1].content;
         assert!(fold.starts_with("Summary of what came before:\nThey asked twice.\n\nUser: question 3\n"), "{fold}");
         assert_eq!(summaries(&app).await, [Some("They asked often.".to_owned())]);
         check_books(&app, key.workspace).await;
@@ -111,7 +111,7 @@ testkit::on_both! {
         // In the middle of folding.
         app.model.then(Script::Wait("too late".into()));
         let first = begin(&app, &key, run.clone()).await;
-        asked(&app, 4).await;
+        prompted(&app, 4).await;
         take_over(&other).await;
         let first = awaited(&app, &key, &first, "completed").await;
         assert_eq!(kinds(&first), [("memory", "unknown"), ("model", "completed")]);
@@ -121,7 +121,7 @@ testkit::on_both! {
         // After folding, in the middle of the answer.
         app.model.then(say("They asked.")).then(Script::Wait("too late".into()));
         let second = begin(&app, &key, run).await;
-        asked(&app, 6).await;
+        prompted(&app, 6).await;
         take_over(&other).await;
         let second = awaited(&app, &key, &second, "completed").await;
         assert_eq!(kinds(&second), [("memory", "completed"), ("model", "unknown"), ("model", "completed")]);

@@ -189,7 +189,7 @@ async fn a_model_that_hangs_leaves_time_for_the_next() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_as_it_wants_to_be() {
+async fn requests_follow_the_options_of_the_model() {
     let server = OpenAiServer::start().await;
     let refusal =
         |param: &str, code: &str| json!({ "error": { "message": "No.", "param": param, "code": code } });

@@ -64,10 +64,10 @@ testkit::on_both! {
             }
             after = format!("&starting_after={}", rows.as_array().unwrap().last().unwrap()["id"].as_str().unwrap());
         }
-        let asked: Vec<String> = app.model.asked().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).collect();
+        let prompted: Vec<String> = app.model.prompts().iter().map(|prompt| prompt.messages.last().unwrap().content.clone()).collect();
         for (name, mut runs) in conversations {
             runs.sort();
-            let places: Vec<usize> = runs.iter().filter_map(|(_, input)| asked.iter().position(|text| text == input)).collect();
+            let places: Vec<usize> = runs.iter().filter_map(|(_, input)| prompted.iter().position(|text| text == input)).collect();
             assert!(places.is_sorted(), "{name}: {places:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Runs whose workers die. Time is moved on past their leases, and a second replica takes them over.
 
 use crate::{
-    ask, asked, awaited, begin, call, check_books, give_tool, id, number, read, say, texts, with_agent,
+    ask, awaited, begin, call, check_books, give_tool, id, number, prompted, read, say, texts, with_agent,
 };
 use auth::RateWindows;
 use chrono::Duration;
@@ -26,7 +26,7 @@ testkit::on_both! {
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
         app.model.usage(100, 50).then(call("look", json!({ "q": 1 }))).then(Script::Wait("too late".into()));
         let run = begin(&app, &key, json!({ "input": "Hi" })).await;
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         let other = replica(&app).await;
         assert_eq!(other.service.engine.resume_silent().await.unwrap(), 0, "its worker lives");
         other.model.usage(200, 50).then(say("done"));
@@ -36,7 +36,7 @@ testkit::on_both! {
         assert_eq!((&run["usage"]["model_calls"], &run["usage"]["tool_calls"]), (&json!(2), &json!(1)));
         let statuses: Vec<&str> = run["steps"].as_array().unwrap().iter().map(|step| step["status"].as_str().unwrap()).collect();
         assert_eq!(statuses, ["completed", "completed", "unknown", "completed"]);
-        assert_eq!((server.requests(), other.model.asked()[0].messages.len()), (1, app.model.asked()[1].messages.len()));
+        assert_eq!((server.requests(), other.model.prompts()[0].messages.len()), (1, app.model.prompts()[1].messages.len()));
         // The old worker wakes up, and nothing that it writes counts.
         app.model.release();
         app.service.engine.idle().await;
@@ -57,7 +57,7 @@ testkit::on_both! {
         other.model.then(call("pay", json!({ "sum": 1 }))).then(say("I do not know"));
         assert_eq!(take_over(&other).await, 1);
         let run = awaited(&app, &key, &run, "completed").await;
-        assert!(other.model.asked()[0].messages.last().unwrap().content.contains("outcome unknown"));
+        assert!(other.model.prompts()[0].messages.last().unwrap().content.contains("outcome unknown"));
         assert_eq!((server.requests(), &run["steps"][1]["status"]), (1, &json!("unknown")));
         assert!(run["steps"][3]["output"]["result"]["first"].as_str().unwrap().contains("outcome unknown"));
         other.service.engine.idle().await;
@@ -79,7 +79,7 @@ testkit::on_both! {
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((&run["steps"][1]["status"], &run["steps"][2]["status"]), (&json!("completed"), &json!("unknown")));
         assert_eq!(run["steps"][1]["output"]["result"]["body"], json!({ "paid": 1 }));
-        let reported = other.model.asked()[0].messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>();
+        let reported = other.model.prompts()[0].messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>();
         assert!(reported.iter().any(|text| text.contains("paid")) && reported.iter().any(|text| text.contains("outcome unknown")));
         other.service.engine.idle().await;
         check_books(&other, key.workspace).await;
@@ -90,12 +90,12 @@ testkit::on_both! {
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(Script::Wait("never".into()));
         let run = begin(&app, &key, json!({ "input": "Hi", "timeout_seconds": 600 })).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         let other = replica(&app).await;
         for worker in 1..5 {
             other.model.then(Script::Wait("never".into()));
             assert_eq!(take_over(&other).await, 1);
-            asked(&other, worker).await;
+            prompted(&other, worker).await;
         }
         assert_eq!(read(&app, &key, &run).await["status"], "in_progress");
         assert_eq!(take_over(&other).await, 1);
@@ -114,9 +114,9 @@ testkit::on_both! {
         app.model.then(Script::Wait("too late".into()));
         other.model.then(say("in time"));
         let taking = async {
-            asked(&app, 1).await;
+            prompted(&app, 1).await;
             assert_eq!(take_over(&other).await, 1);
-            asked(&other, 1).await;
+            prompted(&other, 1).await;
             app.model.release();
         };
         let (answer, ()) = tokio::join!(ask(&app, &key, json!({ "input": "Hi" })), taking);
@@ -136,9 +136,9 @@ testkit::on_both! {
         app.model.then(Script::Wait("too late".into()));
         other.model.then(Script::Wait("in time".into()));
         let rest = async {
-            asked(&app, 1).await;
+            prompted(&app, 1).await;
             assert_eq!(take_over(&other).await, 1);
-            asked(&other, 1).await;
+            prompted(&other, 1).await;
             // The first request's claim has run out too; the second finds the run at work and waits for it.
             let (repeated, ()) = tokio::join!(send(&other), async {
                 until("the claim is taken over", async || {
@@ -153,7 +153,7 @@ testkit::on_both! {
         assert_eq!((first.expect(200)["output"].clone(), first.expect(200)), (json!("in time"), repeated.expect(200)));
         let replayed = send(&app).await;
         assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (repeated.expect(200), "true"));
-        assert_eq!((app.model.asked().len(), other.model.asked().len()), (1, 1));
+        assert_eq!((app.model.prompts().len(), other.model.prompts().len()), (1, 1));
         assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM runs").await, 1);
         let reported = "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed' AND idempotency_key = 'k1'";
         assert_eq!(number(&app, reported).await, 1);
@@ -167,7 +167,7 @@ testkit::on_both! {
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
         app.model.usage(10, 2000).then(call("look", json!({}))).then(Script::Wait("never".into()));
         let run = begin(&app, &key, json!({ "input": "Hi" })).await;
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         // The hold of the dead worker is swept, and what is left in the account belongs to others by now.
         app.data.clock.advance(Duration::seconds(16 * 60));
         app.db().write(billing::ledger::sweep_expired_holds).await.unwrap();
@@ -190,7 +190,7 @@ testkit::on_both! {
             app.model.then(Script::Wait("never".into()));
             runs.push(begin(&app, &key, json!({ "input": "Hi" })).await);
         }
-        asked(&app, 8).await;
+        prompted(&app, 8).await;
         let (one, two) = (replica(&app).await, replica(&app).await);
         app.data.clock.advance(Duration::seconds(31));
         let (first, second) = tokio::join!(one.service.engine.resume_silent(), two.service.engine.resume_silent());
@@ -198,7 +198,7 @@ testkit::on_both! {
         for run in &runs {
             awaited(&app, &key, run, "completed").await;
         }
-        assert_eq!(one.model.asked().len() + two.model.asked().len(), 8);
+        assert_eq!(one.model.prompts().len() + two.model.prompts().len(), 8);
         one.service.engine.idle().await;
         two.service.engine.idle().await;
         assert_eq!(app.get("/billing/executions?limit=100", &key).await.expect(200).as_array().unwrap().len(), 8);
@@ -216,7 +216,7 @@ testkit::on_both! {
         for number in 0..3 {
             runs.push(begin(&app, &key, json!({ "input": format!("{number}"), "conversation_id": "c" })).await);
         }
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         let other = replica(&app).await;
         assert_eq!(take_over(&other).await, 3);
         for run in &runs {
@@ -233,7 +233,7 @@ testkit::on_both! {
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(Script::Wait("never".into()));
         let run = begin(&app, &key, json!({ "input": "one", "conversation_id": "c" })).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         let other = replica(&app).await;
         let newer = json!({ "input": "two", "conversation_id": "c", "on_busy": "interrupt" });
         ask(&other, &key, newer).await.expect(200);

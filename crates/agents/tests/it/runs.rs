@@ -1,7 +1,7 @@
 //! Runs: what a caller asks and is told.
 
 use crate::{
-    ask, asked, awaited, begin, call, check_books, events, give_tool, id, read, say, texts, with_agent,
+    ask, awaited, begin, call, check_books, events, give_tool, id, prompted, read, say, texts, with_agent,
 };
 use model::Env;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ testkit::on_both! {
         app.model.then(Script::Wait("late".into()));
         let run = begin(&app, &key, json!({ "input": "Hi", "metadata": { "a": "b" } })).await;
         assert_eq!((&run["status"], &run["output"], &run["ephemeral"]), (&json!("in_progress"), &Value::Null, &json!(true)));
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         app.model.release();
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!((&run["output"], &run["metadata"]["a"], &run["steps"][0]["type"]), (&json!("late"), &json!("b"), &json!("model")));
@@ -42,7 +42,7 @@ testkit::on_both! {
         let repeated = repeated.send().await;
         assert_eq!((repeated.expect(200)["output"].clone(), id(&repeated.body["data"])), (json!("late"), id(&run)));
         assert_eq!(repeated.headers["idempotent-replayed"], "true");
-        assert_eq!(app.model.asked().len(), 1);
+        assert_eq!(app.model.prompts().len(), 1);
     }
 
     async fn a_caller_that_hangs_up_does_not_stop_its_run(kind: Kind) {
@@ -56,7 +56,7 @@ testkit::on_both! {
             key.secret, body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         drop(stream);
         app.model.release();
         let run = until("that the run ends", async || {
@@ -104,7 +104,7 @@ testkit::on_both! {
         assert_eq!(id(&run), failed.body["error"]["run_id"]);
         let replayed = send().await;
         assert_eq!((replayed.expect(200), replayed.headers["idempotent-replayed"].as_str()), (run.clone(), "true"));
-        assert_eq!(app.model.asked().len(), 2);
+        assert_eq!(app.model.prompts().len(), 2);
         assert_eq!(app.get("/runs", &key).await.expect(200).as_array().unwrap().len(), 1);
         let steps = read(&app, &key, &run).await["steps"].clone();
         assert_eq!((&steps[0]["status"], &steps[1]["status"], &steps[1]["position"]), (&json!("failed"), &json!("completed"), &json!(2)));
@@ -159,7 +159,7 @@ testkit::on_both! {
         app.model.then(Script::Fail(ProviderError::Unavailable("down".into()))).then(Script::Wait("later".into()));
         let failed = send().await.body["error"]["run_id"].clone();
         let holder = begin(&app, &key, json!({ "input": "Hi", "conversation_id": "c" })).await;
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         let busy = send().await;
         busy.expect_error(409, "conversation_busy");
         assert_eq!(busy.body["error"]["run_id"], id(&holder));
@@ -213,7 +213,7 @@ testkit::on_both! {
         let first = begin(&app, &test, body.clone()).await;
         let second = begin(&app, &test, body.clone()).await;
         assert_eq!(second["status"], "queued");
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         app.model.release();
         awaited(&app, &test, &first, "completed").await;
         assert_eq!(awaited(&app, &test, &second, "completed").await["output"], "second");
@@ -233,7 +233,7 @@ testkit::on_both! {
         let run = begin(&app, &key, json!({ "input": "Hi" })).await;
         assert_eq!((&run["trigger"], &run["created_at"]), (&json!({ "type": "api", "id": null }), &run["queued_at"]));
         assert_eq!(run["updated_at"], run["started_at"]);
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         app.data.clock.advance(chrono::Duration::seconds(7));
         app.model.release();
         let run = awaited(&app, &key, &run, "completed").await;
@@ -291,10 +291,10 @@ testkit::on_both! {
             // Later versions of the agent change nothing of it.
             app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "description": input })).await.expect(200);
             let steps = read(&app, &key, &run).await["steps"].clone();
-            let asked = app.model.asked();
+            let prompts = app.model.prompts();
             let mut reported: Vec<Value> = Vec::new();
             let calls = steps.as_array().unwrap().iter().filter(|step| step["type"] == "model");
-            for (step, prompt) in calls.zip(&asked[asked.len() - 3..]) {
+            for (step, prompt) in calls.zip(&prompts[prompts.len() - 3..]) {
                 assert_eq!(step["input"]["earlier"], reported.len(), "{step}");
                 reported.extend(step["input"]["messages"].as_array().unwrap().iter().cloned());
                 let really: Vec<Value> = prompt.messages.iter().map(|message| json!(message)).collect();
@@ -368,7 +368,7 @@ testkit::on_both! {
         app.model.then(say(" {\"city\":\"Rome\"} "));
         let run = ask(&app, &key, json!({ "input": "Where?" })).await.expect(200);
         assert_eq!((&run["output"], &run["output_data"]), (&json!("{\"city\":\"Rome\"}"), &json!({ "city": "Rome" })));
-        assert_eq!(app.model.asked()[0].output_schema, Some(schema.clone()));
+        assert_eq!(app.model.prompts()[0].output_schema, Some(schema.clone()));
         let listed = app.get("/runs", &key).await.expect(200);
         assert_eq!(listed[0]["output_data"], json!({ "city": "Rome" }));
         app.model.then(say("Rome")).then(say("{\"city\":7}")).then(say("{\"city\":\"Oslo\"}"));
@@ -405,12 +405,12 @@ testkit::on_both! {
         assert!(matches!(reported[0].as_deref(), Some("0" | "false")), "{reported:?}");
         app.sql(format!("UPDATE plans SET test_runs_per_day = 2 WHERE id = (SELECT plan_id FROM workspaces WHERE id = {})", live.workspace)).await;
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
-        let asked_before = app.model.asked().len();
+        let prompts_before = app.model.prompts().len();
         let refused = ask(&app, &key, json!({ "input": "Hi" })).await;
         refused.expect_error(429, "test_run_daily_cap");
         assert_eq!(refused.body["error"]["details"], json!({ "resets_at": "2026-01-16T00:00:00.000Z" }));
         assert!(!refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
-        assert_eq!(app.model.asked().len(), asked_before);
+        assert_eq!(app.model.prompts().len(), prompts_before);
         ask(&app, &live, json!({ "input": "Hi" })).await.expect(200);
         app.data.clock.advance(chrono::Duration::hours(12));
         ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);

@@ -3,7 +3,7 @@
 use crate::approvals;
 use crate::openai::{says, set_up};
 use crate::{
-    ask, asked, awaited, begin, call, check_books, events, give_tool, id, number, read, say, with_agent,
+    ask, awaited, begin, call, check_books, events, give_tool, id, number, prompted, read, say, with_agent,
 };
 use auth::RateWindows;
 use chrono::Duration;
@@ -360,7 +360,7 @@ testkit::on_both! {
         let (key, _) = with_agent(&app, json!({})).await;
         app.model.then(Script::Wait("first".into())).then(say("second"));
         let first = begin(&app, &key, json!({ "input": "1", "conversation_id": "c" })).await;
-        asked(&app, 1).await;
+        prompted(&app, 1).await;
         let mut stream = listen(&app, &key, json!({ "input": "2", "conversation_id": "c" })).await;
         let created = stream.next().await.unwrap();
         assert_eq!((created.name.as_str(), &created.data["data"]["status"]), ("run.created", &json!("queued")));
@@ -379,7 +379,7 @@ testkit::on_both! {
         let rest = cancelled.rest().await;
         assert_eq!(names(&rest), ["step.completed", "run.cancelled"]);
         assert_eq!(last_run(&rest)["incomplete_details"]["reason"], "interrupted");
-        asked(&app, 4).await;
+        prompted(&app, 4).await;
         let body = json!({ "input": "5", "conversation_id": "c" });
         let expiring = || asking(&app, &key, body.clone()).header("idempotency-key", "k5");
         let mut expired = expiring().listen().await;
@@ -406,7 +406,7 @@ testkit::on_both! {
         let reported = stream.rest().await;
         let after = once(&app, &key).send().await;
         assert_eq!((after.expect(200), is_replayed(&after)), (last_run(&reported), true));
-        assert_eq!(app.model.asked().len(), 1);
+        assert_eq!(app.model.prompts().len(), 1);
         // Without `stream` it is another request.
         let other = app.ask("POST", "/runs").key(&key).header("idempotency-key", "k1").json(&json!({ "input": "Hi" }));
         other.send().await.expect_error(400, "idempotency_key_reused");
@@ -429,7 +429,7 @@ testkit::on_both! {
         check_books(&app, key.workspace).await;
     }
 
-    async fn a_stream_ends_where_a_person_is_asked(kind: Kind) {
+    async fn a_stream_ends_at_an_approval_request(kind: Kind) {
         let (app, key, _, server) = approvals::set_up(kind, "on_write").await;
         app.model.then(call("pay", json!({ "sum": 5 })));
         let reported = listen(&app, &key, json!({ "input": "Pay" })).await.rest().await;
@@ -453,7 +453,7 @@ testkit::on_both! {
         stream.until("output.delta").await;
         app.data.clock.advance(Duration::seconds(31));
         assert_eq!(other.service.engine.resume_silent().await.unwrap(), 1);
-        asked(&other, 1).await;
+        prompted(&other, 1).await;
         app.model.release();
         let rest = stream.rest().await;
         let run = last_run(&rest);
@@ -557,12 +557,12 @@ async fn a_model_to_fall_back_on_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_for_pieces_only_where_somebody_listens() {
+async fn a_model_streams_only_to_a_listener() {
     let app = TestApp::new(testkit::Kind::Sqlite).await;
     let (key, _) = with_agent(&app, json!({})).await;
     app.model.then(call("nothing", json!({})));
     ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
-    assert!(app.model.asked().iter().all(|prompt| prompt.sink.is_none()));
+    assert!(app.model.prompts().iter().all(|prompt| prompt.sink.is_none()));
     listen(&app, &key, json!({ "input": "Hi" })).await.rest().await;
-    assert!(app.model.asked().last().unwrap().sink.is_some());
+    assert!(app.model.prompts().last().unwrap().sink.is_some());
 }

@@ -1,6 +1,6 @@
 //! The loop of model and tools, against real HTTP.
 
-use crate::{ask, asked, awaited, begin, call, check_books, give_tool, read, say, with_agent};
+use crate::{ask, awaited, begin, call, check_books, give_tool, prompted, read, say, with_agent};
 use model::Env;
 use serde_json::{Value, json};
 use testkit::{Key, Kind, OpenAiServer, Script, TestApp, until};
@@ -38,7 +38,7 @@ testkit::on_both! {
         let head = &server.heads()[0];
         assert!(head.starts_with("get /w/s%c3%a3o%20paulo%2f%2e%2e?units=m&"), "{head}");
         assert!(head.contains("days=3") && head.contains("lang=en") && head.contains("key=s%26t") && !head.contains("lang=pt"), "{head}");
-        let prompt = app.model.asked().pop().unwrap();
+        let prompt = app.model.prompts().pop().unwrap();
         let (asking, reported) = (&prompt.messages[prompt.messages.len() - 2], prompt.messages.last().unwrap());
         assert_eq!(reported.tool_call_id.as_deref(), Some(asking.tool_calls[0].id.as_str()));
         assert!(reported.content.contains("\"status\":200") && reported.content.contains("sky"), "{}", reported.content);
@@ -110,7 +110,7 @@ testkit::on_both! {
         assert!(keys[0] != keys[1] && keys[0] != keys[2], "{keys:?}");
     }
 
-    async fn a_repeatable_write_happens_as_often_as_it_is_asked_for(kind: Kind) {
+    async fn a_repeatable_write_happens_as_often_as_it_is_requested(kind: Kind) {
         let (app, key, _, server) = set_up(kind, json!({ "http": {}, "repeatable": true })).await;
         server.then(200, None, json!("one")).then(200, None, json!("two"));
         app.model.then(both(json!({ "a": 1 }), json!({ "a": 1 }))).then(say("done"));
@@ -130,7 +130,7 @@ testkit::on_both! {
         }
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!(run["status"], "completed");
-        for prompt in app.model.asked() {
+        for prompt in app.model.prompts() {
             let characters: usize = prompt.messages.iter().map(|message| message.content.len()).sum();
             // Three letters to a token, of 32,768.
             assert!(characters < 3 * 32_768, "{characters}");
@@ -190,7 +190,7 @@ testkit::on_both! {
         let mut newer = run("two");
         newer["on_busy"] = "interrupt".into();
         ask(&app, &key, newer).await.expect(200);
-        asked(&app, 2).await;
+        prompted(&app, 2).await;
         server.hang_up();
         app.service.engine.idle().await;
         let first = awaited(&app, &key, &first, "cancelled").await;

@@ -1,6 +1,6 @@
 //! Traces: what comes with a request goes on to models, tools and webhooks.
 
-use crate::{asked, awaited, call, give_tool, id, say, with_agent};
+use crate::{awaited, call, give_tool, id, prompted, say, with_agent};
 use auth::RateWindows;
 use chrono::Duration;
 use diesel::prelude::*;
@@ -53,8 +53,8 @@ testkit::on_both! {
         assert_eq!(logged_trace(&app, &begun.headers["x-request-id"]).await.as_deref(), Some(TRACE));
         let run = begun.expect(200);
         assert_eq!(run["trace_id"], TRACE);
-        asked(&app, 2).await;
-        for prompt in app.model.asked() {
+        prompted(&app, 2).await;
+        for prompt in app.model.prompts() {
             is_child(&prompt.trace.unwrap().parent());
         }
         let head = &server.heads()[0];
@@ -68,7 +68,7 @@ testkit::on_both! {
         assert_eq!(other.service.engine.resume_silent().await.unwrap(), 1);
         let run = awaited(&app, &key, &run, "completed").await;
         assert_eq!(run["trace_id"], TRACE);
-        is_child(&other.model.asked()[0].trace.clone().unwrap().parent());
+        is_child(&other.model.prompts()[0].trace.clone().unwrap().parent());
         assert_eq!(app.deliver().await, 1);
         let delivered = receiver.delivered().remove(0);
         is_child(&delivered.headers["traceparent"]);

@@ -101,7 +101,7 @@ impl Shared {
     /// Counts one request: how many the window has now, and how many milliseconds it has left. `None` where Redis does
     /// not answer.
     pub(super) async fn count(&self, caller: &str, now: Timestamp) -> Option<(i64, i64)> {
-        if !self.link.may_be_asked(now.millis()) {
+        if !self.link.may_be_queried(now.millis()) {
             return None;
         }
         let mut connection = self.link.connection.clone();
@@ -132,7 +132,7 @@ impl Shared {
 
 impl Link {
     /// While Redis does not answer, one request in a second tries, and the others do not wait for it.
-    fn may_be_asked(&self, now: i64) -> bool {
+    fn may_be_queried(&self, now: i64) -> bool {
         if self.answers.load(Ordering::Relaxed) {
             return true;
         }

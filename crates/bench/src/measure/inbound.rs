@@ -25,7 +25,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     }
     section.note(
         "A body of 230 bytes with a bearer's secret, deduplicated by a path, mapped to two variables and a contact. After \
-         each load the books were held against the answers: as many requests kept and events told as answers with 202, and \
+         each load the books were held against the answers: as many requests kept and events emitted as answers with 202, and \
          as many duplicates as answers with 200.",
     );
     Ok(section)

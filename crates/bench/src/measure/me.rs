@@ -30,6 +30,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
         report(&mut section, connections, &floors, &services);
     }
     drop(floor);
+    requests += metrics(bench, &mut section, &service)?;
     let books = service.ask("stop")?;
     let (rows, dropped) =
         (crate::child::number(&books, "log_rows")?, crate::child::number(&books, "log_dropped")?);
@@ -47,6 +48,35 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
         body.len(), headers.len(), whole(requests as f64), whole(rows as f64), whole(dropped as f64)
     ));
     Ok(section)
+}
+
+/// What counting a request for `/metrics` costs: the same service without it, in turns. Gives the requests that `service` had.
+fn metrics(bench: &Bench<'_>, section: &mut Section, service: &Child) -> Result<u64> {
+    let database = bench.sqlite("me-without-metrics.db");
+    let bare = Child::start(&["serve-svc", "--database", &database, "--without-metrics"])?;
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..bench.plan.rounds {
+        without.push(bench.load(&bare, "GET /api/v1/me", "", 32)?.spawn()?);
+        with.push(bench.load(service, "GET /api/v1/me", "", 32)?.spawn()?);
+    }
+    for outcome in without.iter().chain(&with) {
+        ensure!(outcome.ok() == outcome.total(), "not every answer was 200: {:?}", outcome.statuses);
+    }
+    let micros = |outcomes: &[Outcome]| outcomes.iter().map(Outcome::server_micros).collect::<Vec<_>>();
+    let (without_micros, with_micros) = (micros(&without), micros(&with));
+    section.state(
+        "processor time per request, without / with metrics, 32 connections, µs",
+        format!("{:.2} / {:.2}", median(&without_micros), median(&with_micros)),
+    );
+    let ratios: Vec<f64> =
+        without_micros.iter().zip(&with_micros).map(|(without, with)| with / without).collect();
+    section.against(
+        "with / without metrics, processor time per request",
+        spread(&ratios, |ratio| format!("{ratio:.3}")),
+        "≤ 1.03",
+        median(&ratios) <= 1.03,
+    );
+    Ok(with.iter().map(Outcome::total).sum())
 }
 
 fn report(section: &mut Section, connections: usize, floors: &[Outcome], services: &[Outcome]) {

@@ -133,7 +133,7 @@ on_both! {
         bed.admit(&run, 10).await.unwrap();
     }
 
-    async fn settling_tells_what_was_charged(kind: Kind) {
+    async fn settling_reports_the_charge(kind: Kind) {
         let bed = Bed::with_energy(kind, 1_000).await;
         let run = bed.run(&bed.key(None, false).await);
         bed.hold(&run, 100, 1).await.unwrap();

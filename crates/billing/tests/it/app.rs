@@ -41,7 +41,7 @@ impl App {
             spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
             seal,
             log,
-            metrics: RequestMetrics::new(&registry()).unwrap(),
+            metrics: Some(RequestMetrics::new(&registry()).unwrap()),
             services: Arc::new(services),
             limits: Limits::default(),
             tracer: Tracer::off(db.random()),

@@ -96,7 +96,7 @@ on_both! {
         assert_eq!(bed.thresholds().await, [50, 80, 100, 50, 80, 100]);
     }
 
-    async fn a_new_budget_tells_what_is_passed_and_arms_the_rest(kind: Kind) {
+    async fn a_new_budget_reports_what_is_passed_and_arms_the_rest(kind: Kind) {
         let bed = Bed::with_energy(kind, 10_000).await;
         let key = bed.key(Some(10), false).await;
         let run = bed.run(&key);
@@ -150,7 +150,7 @@ on_both! {
         bed.expect(9_660, 0).await;
     }
 
-    async fn a_budget_set_while_a_run_goes_on_is_told(kind: Kind) {
+    async fn a_budget_set_during_a_run_is_reported(kind: Kind) {
         let bed = Bed::with_energy(kind, 10_000).await;
         let key = bed.key(None, false).await;
         let run = bed.run(&key);

@@ -41,7 +41,7 @@ on_both! {
         assert_eq!(app.get_with(&none, "/me").await.0, 403);
     }
 
-    async fn access_foretells_what_energy_operations_answer(kind: Kind) {
+    async fn access_predicts_the_answers_of_energy_operations(kind: Kind) {
         let app = App::new(kind).await;
         let access = app.get("/billing/access").await;
         assert_eq!(
@@ -209,7 +209,7 @@ on_both! {
         let app = App::new(kind).await;
         let workspace = app.bed.workspace;
         let due = app.bed.db().clock().now();
-        for (status, until, told) in [
+        for (status, until, shown) in [
             (SubscriptionStatus::Sponsored, None, "energy_depleted"),
             (SubscriptionStatus::Trialing, Some(due.plus(Duration::days(1))), "energy_depleted"),
             (SubscriptionStatus::PastDue, Some(due), "past_due"),
@@ -218,7 +218,7 @@ on_both! {
             app.bed.write(move |tx| plans::set_plan(tx, workspace, "starter", status, until)).await.unwrap();
             app.pipeline.directory.forget();
             let access = app.get("/billing/access").await;
-            assert_eq!((&access["subscription_status"], &access["blocked"]), (&json!(told), &json!(false)));
+            assert_eq!((&access["subscription_status"], &access["blocked"]), (&json!(shown), &json!(false)));
             assert_eq!(access["energy"]["state"], "depleted");
         }
     }

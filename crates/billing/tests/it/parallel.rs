@@ -78,12 +78,12 @@ on_both! {
         assert!(bed.month(&keys[1]).await.0 <= 400_000);
         // Every threshold of every budget at most once, whatever was refunded.
         let events = bed.events().await;
-        let mut told: Vec<_> =
+        let mut emitted: Vec<_> =
             events.iter().map(|event| (event["key_id"].to_string(), event["threshold"].as_i64())).collect();
-        let count = told.len();
-        told.sort();
-        told.dedup();
-        assert_eq!(told.len(), count, "{events:?}");
+        let count = emitted.len();
+        emitted.sort();
+        emitted.dedup();
+        assert_eq!(emitted.len(), count, "{events:?}");
         assert_eq!(bed.test.deadlocks().await, 0);
     }
 

@@ -2,7 +2,7 @@
 
 use super::contact::{Contact, ContactStatus};
 use fields::Data;
-use model::Patch;
+use model::{Patch, string_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -87,17 +87,17 @@ pub struct ContactUpsert {
     pub typecast: bool,
 }
 
-/// What to do with a contact that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnContactMatch {
-    /// The contact gets the values of the request; other fields stay unchanged.
-    #[default]
-    Update,
-    /// The contact stays unchanged.
-    Skip,
-    /// The request is rejected with 409 `duplicate_value`.
-    Error,
+string_enum! {
+    /// What to do with a contact that exists.
+    pub enum OnContactMatch {
+        /// The contact gets the values of the request; other fields stay unchanged.
+        #[default]
+        Update = "update",
+        /// The contact stays unchanged.
+        Skip = "skip",
+        /// The request is rejected with 409 `duplicate_value`.
+        Error = "error",
+    }
 }
 
 /// How an upsert ended.

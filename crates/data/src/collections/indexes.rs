@@ -5,7 +5,7 @@
 
 use fields::filter::subject;
 use fields::{Family, FieldType, Part, Subject};
-use model::{Caller, Code, CollectionId, Error, IndexId, Result, Timestamp};
+use model::{Caller, Code, CollectionId, Error, IndexId, Result, Timestamp, string_enum};
 use operation::{Body, Created, Deleted, Path, Rows, State, operation};
 use records::indexes;
 use records::indexes::table;
@@ -63,15 +63,16 @@ pub struct IndexPart {
     pub direction: Direction,
 }
 
-/// A sort direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Lesser values first.
-    #[default]
-    Asc,
-    /// Greater values first.
-    Desc,
+string_enum! {
+    /// A sort direction.
+    #[derive(Default)]
+    pub enum Direction {
+        /// Ascending: the lowest values first.
+        #[default]
+        Asc = "asc",
+        /// Descending: the highest values first.
+        Desc = "desc",
+    }
 }
 
 /// The progress of a background job.

@@ -2,7 +2,7 @@
 
 use fields::Data;
 use fields::value::Mode;
-use model::{Actor, CollectionId, CommentId, FileId, ItemId, Patch, Timestamp};
+use model::{Actor, CollectionId, CommentId, FileId, ItemId, Patch, Timestamp, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use std::collections::BTreeMap;
@@ -227,14 +227,14 @@ pub struct ItemPosition {
     pub position: Option<End>,
 }
 
-/// An end of the manual order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// Before all others.
-    First,
-    /// Behind all others.
-    Last,
+string_enum! {
+    /// An end of the manual order.
+    pub enum End {
+        /// Before all other items.
+        First = "first",
+        /// After all other items.
+        Last = "last",
+    }
 }
 
 /// How the copy of an item differs from the original.

@@ -137,7 +137,7 @@ impl List<'_> {
             query = query.filter(item_links::field_id.eq(field.id));
         }
         if let Some(kind) = self.query.kind {
-            query = query.filter(item_links::to_kind.eq(kind.as_str()));
+            query = query.filter(item_links::to_kind.eq(kind));
         }
         if let Some(role) = &self.query.role {
             query = query.filter(item_links::role.eq(role));

@@ -1,35 +1,10 @@
 //! Links as callers see them and send them.
 
-use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp, text_enum};
+use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp, string_enum};
 use records::links::table::LinkRow;
+pub use records::links::table::LinkTargetType;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-
-text_enum! {
-    /// The type of object that a link points to.
-    #[derive(Hash)]
-    pub enum LinkTargetType {
-        /// An item of any collection.
-        Item = "item",
-        /// A contact.
-        Contact = "contact",
-        /// A task.
-        Task = "task",
-        /// A conversation.
-        Conversation = "conversation",
-        /// A file.
-        File = "file",
-        /// A run of an agent.
-        Run = "run",
-    }
-}
-
-impl LinkTargetType {
-    /// Whether their ids are numbers.
-    pub fn has_numbers(self) -> bool {
-        self != Self::Run
-    }
-}
 
 /// The id of an object: an integer, or a string for runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -72,27 +47,28 @@ pub struct LinkSource {
     pub item_id: ItemId,
 }
 
-/// The direction of a link, seen from the item whose links are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkDirection {
-    /// From this item.
-    Out,
-    /// To this item.
-    In,
+string_enum! {
+    /// The direction of a link, seen from the item whose links are listed.
+    pub enum LinkDirection {
+        /// From this item.
+        Out = "out",
+        /// To this item.
+        In = "in",
+    }
 }
 
-/// Which links to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkDirections {
-    /// Those that leave from the item.
-    #[default]
-    Out,
-    /// Those that lead to it.
-    In,
-    /// Both. A link of two fields that point to each other is shown once, as leaving.
-    Both,
+string_enum! {
+    /// Which links to list.
+    #[derive(Default)]
+    pub enum LinkDirections {
+        /// Links from the item.
+        #[default]
+        Out = "out",
+        /// Links to the item.
+        In = "in",
+        /// Both. A link between two fields that refer to each other is listed once, as `out`.
+        Both = "both",
+    }
 }
 
 /// A summary of the object at the other end of a link.
@@ -156,7 +132,7 @@ pub struct ItemLink {
 impl LinkTarget {
     /// What a link points to; `None` where what is stored is damaged.
     pub(crate) fn of(row: &LinkRow) -> Option<Self> {
-        let kind = LinkTargetType::parse(&row.to_kind)?;
+        let kind = row.to_kind;
         let id = if kind.has_numbers() {
             TargetId::Number(row.to_id.parse().ok()?)
         } else {
@@ -320,16 +296,16 @@ pub struct ReplacedLink {
     pub id: LinkId,
 }
 
-/// The result for one link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplacedLinkStatus {
-    /// It was made.
-    Created,
-    /// Its role, note or place is another.
-    Updated,
-    /// It is as it was.
-    Unchanged,
+string_enum! {
+    /// The result for one link.
+    pub enum ReplacedLinkStatus {
+        /// The link was created.
+        Created = "created",
+        /// The role, note or position of the link was changed.
+        Updated = "updated",
+        /// The link already existed.
+        Unchanged = "unchanged",
+    }
 }
 
 /// A type of object that links can point to.

@@ -183,7 +183,7 @@ fn link_freely(tx: &mut Tx, writer: &LinkWriter<'_>, row: &ItemRow, new: &NewIte
     if let Some((_, id)) = found.item() {
         refuse_self(row, id, "to")?;
     }
-    if let Some(existing) = table::between(tx, row.id, FREE, found.kind.as_str(), &found.id)? {
+    if let Some(existing) = table::between(tx, row.id, FREE, found.kind, &found.id)? {
         return Err(targets::twice(&existing));
     }
     let place = match new.position {
@@ -208,7 +208,7 @@ pub(super) fn insert_free(
         collection_id: row.collection_id,
         item_id: row.id,
         field_id: FREE,
-        to_kind: "",
+        to_kind: found.kind,
         to_collection_id: None,
         to_id: String::new(),
         role,
@@ -220,7 +220,7 @@ pub(super) fn insert_free(
         updated_at: now,
     });
     table::insert(tx, &[link])?;
-    let stored = table::between(tx, row.id, FREE, found.kind.as_str(), &found.id)?
+    let stored = table::between(tx, row.id, FREE, found.kind, &found.id)?
         .ok_or_else(|| Error::internal("a link that was stored is not there"))?;
     record(tx, writer, &stored, Action::Linked)?;
     Ok(stored)

@@ -130,7 +130,7 @@ fn free(
     kind: LinkTargetType,
     request: &ItemLinkReplacement,
 ) -> Result<ReplacedLinks> {
-    let existing = table::free_links(tx, row.id, kind.as_str(), request.role.as_deref(), MOST_RELATED + 1)?;
+    let existing = table::free_links(tx, row.id, kind, request.role.as_deref(), MOST_RELATED + 1)?;
     if existing.len() > MOST_RELATED {
         return Err(Error::invalid(
             "type",
@@ -151,7 +151,7 @@ fn free(
         if let Some((_, id)) = found.item() {
             operations::refuse_self(row, id, &at)?;
         }
-        if let Some(other) = table::between(tx, row.id, FREE, kind.as_str(), &found.id)?
+        if let Some(other) = table::between(tx, row.id, FREE, kind, &found.id)?
             && !existing.iter().any(|link| link.id == other.id)
         {
             return Err(targets::twice(&other).param(at));
@@ -290,7 +290,7 @@ impl Set<'_> {
 
     fn stored(&self, tx: &mut Tx, found: &Found) -> Result<Option<LinkRow>> {
         let field = self.ends.map_or(FREE, |ends| ends.field);
-        table::between(tx, self.row.id, field, found.kind.as_str(), &found.id)
+        table::between(tx, self.row.id, field, found.kind, &found.id)
     }
 }
 

@@ -42,12 +42,7 @@ impl Found {
 
     /// Fills in where a link points to.
     pub(crate) fn aim<'a>(&self, link: NewLink<'a>) -> NewLink<'a> {
-        NewLink {
-            to_kind: self.kind.as_str(),
-            to_collection_id: self.collection,
-            to_id: self.id.clone(),
-            ..link
-        }
+        NewLink { to_kind: self.kind, to_collection_id: self.collection, to_id: self.id.clone(), ..link }
     }
 }
 
@@ -113,7 +108,7 @@ pub(crate) fn pointed_to(
     workspace: WorkspaceId,
     links: &[LinkRow],
 ) -> Result<Linked> {
-    let of = |kind: LinkTargetType| links.iter().filter(move |link| link.to_kind == kind.as_str());
+    let of = |kind: LinkTargetType| links.iter().filter(move |link| link.to_kind == kind);
     let items = of(LinkTargetType::Item).filter_map(LinkRow::item).collect::<Vec<_>>();
     let mut linked = shown_items(read, workspace, &items)?;
     for kind in LinkTargetType::ALL.into_iter().filter(|kind| *kind != LinkTargetType::Item) {

@@ -56,8 +56,8 @@ testkit::on_both! {
         assert!(csv.text.contains(",k1,'=1+1,") && csv.text.contains(",k2,''=x,") && csv.text.contains(",k3,'+49 30,3,"));
         let jsonl = at(&app, &link(&app, &key, collection, "format=jsonl&sort=id").await).await.text;
         let listed = app.get(&format!("/collections/{collection}/items?sort=id"), &key).await.expect(200);
-        let told: Vec<Value> = jsonl.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(Value::from(told), listed);
+        let exported: Vec<Value> = jsonl.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(Value::from(exported), listed);
 
         for content in [csv.text.clone(), jsonl] {
             let copy = seed::collection(&app, &key, fields()).await;

@@ -41,7 +41,7 @@ pub async fn number(app: &TestApp, sql: &str) -> i64 {
 }
 
 #[derive(QueryableByName)]
-struct Told {
+struct EmittedEvent {
     #[diesel(sql_type = diesel::sql_types::Text)]
     kind: String,
     #[diesel(sql_type = diesel::sql_types::Text)]
@@ -51,9 +51,9 @@ struct Told {
 /// The events so far, each with its data, oldest first.
 pub async fn events(app: &TestApp) -> Vec<(String, Value)> {
     let sql = "SELECT kind, data FROM events ORDER BY sequence";
-    let rows = app.db().read(move |read| Ok(diesel::sql_query(sql).load::<Told>(read.connection())?));
+    let rows = app.db().read(move |read| Ok(diesel::sql_query(sql).load::<EmittedEvent>(read.connection())?));
     let rows = rows.await.unwrap().into_iter();
-    rows.map(|told| (told.kind, serde_json::from_str(&told.data).unwrap())).collect()
+    rows.map(|emitted| (emitted.kind, serde_json::from_str(&emitted.data).unwrap())).collect()
 }
 
 /// The types of the events so far.

@@ -201,17 +201,17 @@ impl Trap {
 
     /// How many connections came since the last call.
     pub fn captured(&self) -> usize {
-        let mut caught = 0;
+        let mut intercepted = 0;
         for listener in &self.listeners {
             loop {
                 match listener.accept() {
-                    Ok(_) => caught += 1,
+                    Ok(_) => intercepted += 1,
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) => panic!("{e}"),
                 }
             }
         }
-        caught
+        intercepted
     }
 }
 

@@ -29,9 +29,7 @@ pub(crate) struct Received {
     pub(super) request_id: ReceivedRequestId,
     #[schema(inline)]
     pub(super) received_at: Timestamp,
-    #[schema(required)]
     pub(super) content_type: Option<String>,
-    #[schema(required)]
     pub(super) event_type: Option<String>,
     /// The result of the mapping.
     #[schema(value_type = Object)]
@@ -60,7 +58,11 @@ pub(crate) struct Failing {
 
 fn encoding() -> Object {
     let words = [json!("base64"), Value::Null];
-    ObjectBuilder::new().schema_type(SchemaType::AnyValue).enum_values(Some(words)).build()
+    ObjectBuilder::new()
+        .schema_type(SchemaType::AnyValue)
+        .enum_values(Some(words))
+        .description(Some("How `body` is encoded: `base64`, or null for JSON and text."))
+        .build()
 }
 
 fn whole_number() -> Object {

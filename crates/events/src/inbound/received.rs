@@ -9,7 +9,8 @@ use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{
-    ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, WorkspaceId,
+    ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, Trace,
+    WorkspaceId,
 };
 use serde_json::json;
 use store::logs::Retention;
@@ -34,8 +35,8 @@ fn sender(webhook: &InboundWebhookId) -> Cause {
     Cause::actor(ActorType::InboundWebhook, webhook)
 }
 
-/// Keeps a request with its event, once: what came before is only noted.
-pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8]) -> Result<Appended> {
+/// Keeps a request with its event, once: what came before is only noted. `trace` is that of the request, if it has a span.
+pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8], trace: Option<&Trace>) -> Result<Appended> {
     let Taken { kept, digest, ending } = taken;
     if let Some((digest, until)) = digest
         && let Some(first) = remember(tx, kept, digest, *until)?
@@ -44,11 +45,9 @@ pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8]) -> Result<Appended
         insert_request(tx, kept, &ending, b"", Some(&first), None)?;
         return Ok(Appended::Duplicate(first));
     }
-    let event = ending
-        .event
-        .as_ref()
-        .map(|event| tx.emit(kept.workspace, &sender(&kept.webhook), true, event))
-        .transpose()?;
+    let cause = Cause { trace: trace.cloned(), ..sender(&kept.webhook) };
+    let event =
+        ending.event.as_ref().map(|event| tx.emit(kept.workspace, &cause, true, event)).transpose()?;
     insert_request(tx, kept, ending, body, None, event)?;
     Ok(Appended::New)
 }

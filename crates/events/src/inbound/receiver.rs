@@ -15,12 +15,12 @@ use super::rows::{ResponseKind, Status};
 use super::token::{self, TokenHash};
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
-use model::{Code, Error, InboundWebhookId, RequestId, Result, Timestamp};
-use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
+use model::{Code, Error, InboundWebhookId, RequestId, Result, Span, Timestamp, Trace, Tracer};
+use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute, describe_raw, known_method};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Db;
+use store::{Db, Tx};
 
 /// Bodies from here on are hashed and read on a thread where computing is fine.
 const LARGE_BODY: usize = 64 * 1024;
@@ -41,6 +41,8 @@ pub struct ReceiverParts {
     pub rates: Arc<RateWindows>,
     /// How the world reaches the service, without a slash at the end.
     pub base_url: String,
+    /// Records spans of requests.
+    pub tracer: Tracer,
 }
 
 /// Receives requests for all inbound webhooks, and makes their URLs. Cheap to clone.
@@ -91,9 +93,15 @@ impl RawRoute for Receiver {
         Box::pin(async move {
             let db = &inner.parts.db;
             let id = RequestId::new(db.now(), &*db.random());
-            match inner.receive(request, &id).await {
+            // Senders are anybody, so their `traceparent` decides nothing here.
+            let method = known_method(&request.method);
+            let mut span = inner.parts.tracer.serve(None, method, || Trace::of_id(id.as_str()));
+            let answer = match inner.receive(request, &id, span.as_mut()).await {
                 Ok(answer) => answer,
                 Err(error) => {
+                    if let Some(span) = &mut span {
+                        span.set("svc.error_code", error.code().as_str());
+                    }
                     if let Some(cause) = error.cause() {
                         tracing::error!(request_id = %id, %cause, "a received request failed");
                     }
@@ -101,7 +109,11 @@ impl RawRoute for Receiver {
                     let is_method = error.code() == Code::MethodNotAllowed;
                     if is_method { answer.header("allow", "POST") } else { answer }
                 }
+            };
+            if let Some(span) = &mut span {
+                describe_raw(span, method, "/hooks/{token}", &id, answer.status);
             }
+            answer
         })
     }
 }
@@ -111,9 +123,18 @@ impl Inner {
         format!("{}/hooks/{token}", self.parts.base_url)
     }
 
-    async fn receive(&self, request: RawRequest, id: &RequestId) -> Result<RawAnswer> {
+    async fn receive(
+        &self,
+        request: RawRequest,
+        id: &RequestId,
+        mut span: Option<&mut Span>,
+    ) -> Result<RawAnswer> {
         let now = self.parts.db.now();
         let hook = self.hook(&request, now).await?;
+        if let Some(span) = &mut span {
+            span.set("svc.workspace_id", hook.workspace.0);
+            span.set("svc.inbound_webhook_id", hook.id.to_string());
+        }
         if hook.status == Status::Disabled {
             return Err(Error::new(Code::EndpointRetired, "This webhook is disabled."));
         }
@@ -135,7 +156,10 @@ impl Inner {
                 let message = "The request could not be verified. The webhook's log has the reason.";
                 Err(Error::new(Code::InvalidSignature, message))
             }
-            Evaluation::Taken(taken) => self.take(&hook, taken, body, id).await,
+            Evaluation::Taken(taken) => {
+                let trace = span.map(|span| span.trace().clone());
+                self.take(&hook, taken, body, id, trace).await
+            }
         }
     }
 
@@ -205,9 +229,17 @@ impl Inner {
         if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
     }
 
-    async fn take(&self, hook: &Hook, taken: Taken, body: Bytes, id: &RequestId) -> Result<RawAnswer> {
+    async fn take(
+        &self,
+        hook: &Hook,
+        taken: Taken,
+        body: Bytes,
+        id: &RequestId,
+        trace: Option<Trace>,
+    ) -> Result<RawAnswer> {
         let new = taken.kept.id.clone();
-        let appended = self.parts.db.write(move |tx| received::append(tx, &taken, &body)).await?;
+        let append = move |tx: &mut Tx| received::append(tx, &taken, &body, trace.as_ref());
+        let appended = self.parts.db.write(append).await?;
         let answer = if hook.response.kind == ResponseKind::Static {
             let response = &hook.response;
             let content_type = response.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");

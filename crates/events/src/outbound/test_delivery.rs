@@ -79,7 +79,7 @@ pub async fn test_webhook_endpoint(
         event: event.id.clone(),
         attempt: 1,
         body: body.clone(),
-        trace: cx.caller.trace(),
+        trace: Some(cx.caller.trace()),
     };
     let attempt = send(&parts.connector, &parts.tracer, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));

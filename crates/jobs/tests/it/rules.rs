@@ -71,10 +71,10 @@ testkit::on_both! {
             })])
             .with([job("never", |_| async { Err(JobError::give_up(Error::not_found("contact"))) })]);
         ask(&test.db, "later", None, 0).await;
-        let asked_at = test.db.clock().now();
+        let requested_at = test.db.clock().now();
         assert_eq!(runner.run_due().await.unwrap(), 1);
         let waiting = row(&test.db).await;
-        assert_eq!(waiting.run_at.millis() - asked_at.millis(), 1500);
+        assert_eq!(waiting.run_at.millis() - requested_at.millis(), 1500);
         assert_eq!(waiting.last_error.as_deref(), Some("busy"));
         for runs in [1, 1, 0] {
             pass(&test, 2);
@@ -125,7 +125,7 @@ testkit::on_both! {
         assert_eq!(rows(&test.db).await, []);
     }
 
-    async fn a_key_that_is_asked_for_while_it_runs_runs_once_more(kind: Kind) {
+    async fn a_key_that_is_enqueued_while_it_runs_runs_once_more(kind: Kind) {
         let test = TestDb::new(kind);
         let seen = Seen::default();
         let noting = seen.clone();
@@ -166,7 +166,7 @@ testkit::on_both! {
         }
     }
 
-    async fn what_was_given_up_can_be_asked_for_anew(kind: Kind) {
+    async fn an_abandoned_job_can_be_enqueued_once_more(kind: Kind) {
         let test = TestDb::new(kind);
         let runner = Runner::new(test.db.clone()).with([job("k", |context| async move {
             match context.payload.parse::<i64>()? {

@@ -271,7 +271,7 @@ testkit::on_both! {
             ask(&test.db, "k", None, payload).await;
         }
         until(async || started.load(Ordering::SeqCst) == 3).await;
-        let asked_at = test.db.clock().now();
+        let requested_at = test.db.clock().now();
         pass(&test, 1);
         let began = Instant::now();
         let aborted = running.stop(Duration::from_millis(300)).await;
@@ -282,7 +282,7 @@ testkit::on_both! {
         let left = rows(&test.db).await;
         assert_eq!(left.iter().map(|row| row.payload.as_str()).collect::<Vec<_>>(), ["1", "2"]);
         for row in left {
-            assert_eq!((row.run_at, row.attempts, row.lease_until), (asked_at, 0, None));
+            assert_eq!((row.run_at, row.attempts, row.lease_until), (requested_at, 0, None));
             assert_eq!((row.epoch, row.last_error, row.failed_at), (1, None, None));
         }
         ask(&test.db, "k", None, 4).await;
@@ -296,7 +296,7 @@ testkit::on_both! {
         assert_eq!(rows(&test.db).await, []);
     }
 
-    async fn handing_back_unasked_is_a_failure(kind: Kind) {
+    async fn handing_back_without_a_request_is_a_failure(kind: Kind) {
         let test = TestDb::new(kind);
         let runner =
             Runner::new(test.db.clone()).with([job("k", |_| async { Err(JobError::hand_back()) })]);
@@ -331,23 +331,23 @@ testkit::on_both! {
 
 /// A transaction that asks for a job which already waits must be seen by that job.
 #[tokio::test]
-async fn a_waiting_job_is_not_claimed_before_who_asked_for_it_again_has_committed() {
+async fn a_waiting_job_is_not_claimed_before_a_second_enqueue_has_committed() {
     let test = TestDb::new(Kind::Postgres);
     let runner = Runner::new(test.db.clone()).with([job("k", |_| async { Ok(()) })]);
     ask(&test.db, "k", Some("key"), 1).await;
-    let (asked, is_asked) = std::sync::mpsc::channel();
+    let (enqueued, is_waiting) = std::sync::mpsc::channel();
     let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
     let may_go_on = std::sync::Mutex::new(may_go_on);
     let db = test.reopen();
     let asking = tokio::spawn(async move {
         db.write(move |tx| {
             tx.enqueue(None, "k", Some("key"), &2, tx.now())?;
-            asked.send(()).map_err(Error::internal)?;
+            enqueued.send(()).map_err(Error::internal)?;
             may_go_on.lock().unwrap().recv().map_err(Error::internal)
         })
         .await
     });
-    until(async || is_asked.try_recv().is_ok()).await;
+    until(async || is_waiting.try_recv().is_ok()).await;
     assert_eq!(runner.run_due().await.unwrap(), 0);
     go_on.send(()).unwrap();
     asking.await.unwrap().unwrap();

@@ -1,37 +1,38 @@
 //! What bulk requests answer.
 
-use model::ItemId;
-use serde::{Deserialize, Serialize};
+use model::{ItemId, string_enum};
+use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What happens to a bulk request if some rows fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BulkMode {
-    /// Nothing is done, and the answer is a 400 that lists all mistakes.
-    #[default]
-    Atomic,
-    /// The others are done, and the answer tells of each.
-    Partial,
+string_enum! {
+    /// What happens to a bulk request if some rows fail.
+    #[derive(Default)]
+    pub enum BulkMode {
+        /// No row is applied. The response is a 400 that lists all errors.
+        #[default]
+        Atomic = "atomic",
+        /// The other rows are applied. The response has the result of each row.
+        Partial = "partial",
+    }
 }
 
-/// The result of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BulkStatus {
-    /// It is an item now.
-    Created,
-    /// Its item changed.
-    Updated,
-    /// Its item was like that already.
-    Unchanged,
-    /// It fits an item, which was to stay as it is.
-    Skipped,
-    /// Its item is in the trash or gone.
-    Deleted,
-    /// It could not be done.
-    Error,
+string_enum! {
+    /// The result of a row.
+    pub enum BulkStatus {
+        /// An item was created.
+        Created = "created",
+        /// The item was changed.
+        Updated = "updated",
+        /// The item already had these values.
+        Unchanged = "unchanged",
+        /// The item exists and was not changed, as requested by `on_match`.
+        Skipped = "skipped",
+        /// The item was deleted.
+        Deleted = "deleted",
+        /// The row was rejected.
+        Error = "error",
+    }
 }
 
 /// The result of a bulk request.

@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::Field;
 use fields::value;
-use model::{ItemId, Result};
+use model::{ItemId, Result, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -60,16 +60,16 @@ pub struct ConversionExample {
     pub new: Value,
 }
 
-/// The result of converting a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It is written otherwise.
-    Changed,
-    /// It loses a part.
-    Cut,
-    /// It would be lost.
-    WouldBeNull,
+string_enum! {
+    /// The result of converting a value.
+    pub enum Outcome {
+        /// The value is written differently.
+        Changed = "changed",
+        /// A part of the value is lost.
+        Cut = "cut",
+        /// The whole value is lost.
+        WouldBeNull = "would_be_null",
+    }
 }
 
 impl ConversionReport {

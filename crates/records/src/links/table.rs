@@ -11,13 +11,39 @@ use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable};
 use fields::Field;
-use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId};
+use model::{CollectionId, FieldId, ItemId, JsonText, LinkId, Result, Timestamp, WorkspaceId, text_enum};
 use std::collections::HashMap;
 use store::LockMode;
 use store::{Read, Tx, each};
 
-/// What stands in `to_kind` for a link to an item.
-pub const ITEM: &str = "item";
+text_enum! {
+    /// The type of object that a link points to.
+    #[derive(Hash)]
+    pub enum LinkTargetType {
+        /// An item of any collection.
+        Item = "item",
+        /// A contact.
+        Contact = "contact",
+        /// A task.
+        Task = "task",
+        /// A conversation.
+        Conversation = "conversation",
+        /// A file.
+        File = "file",
+        /// A run of an agent.
+        Run = "run",
+    }
+}
+
+impl LinkTargetType {
+    /// Whether their ids are numbers.
+    pub fn has_numbers(self) -> bool {
+        self != Self::Run
+    }
+}
+
+/// The type of links between items.
+pub const ITEM: LinkTargetType = LinkTargetType::Item;
 
 /// What stands in `field_id` for a link that belongs to no field.
 pub const FREE: FieldId = FieldId(0);
@@ -34,7 +60,7 @@ pub struct LinkRow {
     pub collection_id: CollectionId,
     pub item_id: ItemId,
     pub field_id: FieldId,
-    pub to_kind: String,
+    pub to_kind: LinkTargetType,
     pub to_collection_id: Option<CollectionId>,
     pub to_id: String,
     pub role: Option<String>,
@@ -62,7 +88,7 @@ pub struct NewLink<'a> {
     pub collection_id: CollectionId,
     pub item_id: ItemId,
     pub field_id: FieldId,
-    pub to_kind: &'a str,
+    pub to_kind: LinkTargetType,
     pub to_collection_id: Option<CollectionId>,
     pub to_id: String,
     pub role: Option<&'a str>,
@@ -107,7 +133,7 @@ pub fn between(
     read: &mut Read,
     item: ItemId,
     field: FieldId,
-    kind: &str,
+    kind: LinkTargetType,
     to: &str,
 ) -> Result<Option<LinkRow>> {
     let found = item_links::table
@@ -135,7 +161,7 @@ pub fn of_item(read: &mut Read, workspace: WorkspaceId, item: ItemId, id: LinkId
 pub fn free_links(
     read: &mut Read,
     item: ItemId,
-    kind: &str,
+    kind: LinkTargetType,
     role: Option<&str>,
     most: usize,
 ) -> Result<Vec<LinkRow>> {

@@ -338,7 +338,12 @@ fn cascade_slice(tx: &mut Tx, shapes: &Shapes, payload: &Cascade, after: ItemId)
         return Ok(None);
     }
     let author = Author {
-        cause: Cause { request: payload.request.clone(), actor: JsonText::of(&payload.actor), chain: None },
+        cause: Cause {
+            request: payload.request.clone(),
+            actor: JsonText::of(&payload.actor),
+            chain: None,
+            trace: None,
+        },
         source: JsonText::of(&payload.source),
         operation: payload.operation.clone(),
         emits: payload.emits,

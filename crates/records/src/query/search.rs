@@ -19,7 +19,7 @@ use fields::sort::Sort;
 use fields::words::Words;
 use fields::words::field_tokens;
 use fields::words::searchable;
-use model::{Error, Result};
+use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows};
 use serde::{Deserialize, Serialize};
 use store::{AnyConnection, Cached, PageNumber, Read};
@@ -135,16 +135,16 @@ pub struct SearchFacts {
     pub ranking: Ranking,
 }
 
-/// How search results are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Ranking {
-    /// How well items fit.
-    Relevance,
-    /// The newest come first, because too many fit.
-    Recency,
-    /// What `sort` says.
-    Sort,
+string_enum! {
+    /// How search results are ordered.
+    pub enum Ranking {
+        /// The best matches first.
+        Relevance = "relevance",
+        /// The newest first, because there are too many matches to rank.
+        Recency = "recency",
+        /// As requested by `sort`.
+        Sort = "sort",
+    }
 }
 
 struct Ranker<'a> {

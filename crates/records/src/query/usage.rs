@@ -57,7 +57,7 @@ struct RequestCount {
     day: i64,
     times: u32,
     was_wasteful: bool,
-    is_asked: bool,
+    is_requested: bool,
 }
 
 /// What this process has seen.
@@ -114,8 +114,8 @@ impl Usage {
             }
             counted.times += 1;
             counted.was_wasteful |= is_wasteful;
-            if counted.times >= often && counted.was_wasteful && !counted.is_asked {
-                counted.is_asked = true;
+            if counted.times >= often && counted.was_wasteful && !counted.is_requested {
+                counted.is_requested = true;
                 due.push(request);
             }
         }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_often_at_a_price_is_wished_for_once_a_day() {
+    fn expensive_frequent_queries_request_an_index_once_a_day() {
         let shape = shape(vec![
             ("price", Type::Number, Default::default()),
             ("category", Type::Select, choices(&["toys", "books"])),

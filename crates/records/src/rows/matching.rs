@@ -13,12 +13,10 @@ use fields::filter::Range;
 use fields::key;
 use fields::value::Mode;
 use fields::{Family, Field, Part, Subject};
-use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result};
-use serde::{Deserialize, Serialize};
+use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result, string_enum};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::Read;
-use utoipa::ToSchema;
 
 /// The most fields to match by.
 const MOST_FIELDS: usize = 3;
@@ -32,17 +30,18 @@ const SLICE: i64 = 5_000;
 /// The most items that are looked at for one row: those whose values begin alike.
 const MOST_ALIKE: usize = 5_000;
 
-/// What to do with a row whose item exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnMatch {
-    /// The item takes the values of the row; fields that it does not name stay.
-    #[default]
-    Update,
-    /// The item stays as it is.
-    Skip,
-    /// The row is a mistake.
-    Error,
+string_enum! {
+    /// What to do with a row whose item exists.
+    #[derive(Default)]
+    pub enum OnMatch {
+        /// Update the item. Fields that the row does not contain stay the same.
+        #[default]
+        Update = "update",
+        /// Skip the row: the item is not changed.
+        Skip = "skip",
+        /// Reject the row.
+        Error = "error",
+    }
 }
 
 /// Finds the items that rows are for.

@@ -131,11 +131,19 @@ pub fn main() -> ExitCode {
         log.install(&cli.config.log)?;
         run(cli)
     });
-    if let Err(error) = &done {
+    if let Err(error) = &done
+        && !is_closed_output(error)
+    {
         log.line(&format!("svc: {error:#}"));
     }
     log.flush();
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether the reader of the output has enough, as `head` does.
+fn is_closed_output(error: &anyhow::Error) -> bool {
+    let cause = error.root_cause().downcast_ref::<std::io::Error>();
+    cause.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
@@ -214,8 +222,8 @@ mod tests {
                 Cli::command().try_get_matches_from(line.iter().map(String::as_str).chain(["-5"])).err();
             match error {
                 Some(error) if error.kind() == ErrorKind::ValueValidation => {
-                    let told = error.to_string();
-                    assert!(told.contains("whole number"), "{line:?}: {told}");
+                    let message = error.to_string();
+                    assert!(message.contains("whole number"), "{line:?}: {message}");
                 }
                 // It is a value; others are missing.
                 Some(error) if error.kind() == ErrorKind::MissingRequiredArgument => {

@@ -1,6 +1,6 @@
 //! What is stored is answered as the contract says.
 
-use crate::walk::Walk;
+use crate::sweep::Sweep;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
@@ -11,10 +11,10 @@ use testkit::{Key, Script, TestApp};
 
 /// Makes one of everything that has an id, with every optional field filled, and gives the ids by the names that
 /// paths have for them. An area that adds ids adds them here.
-pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
-    let app = &walk.app;
-    let key = &walk.keys[&(false, true)];
-    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
+    let app = &sweep.app;
+    let key = &sweep.keys[&(false, true)];
+    let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
     let agent = json!({
         "name": "Full", "description": "All of it.", "instructions": "Be brief. Say {{vars.full.key}}.", "model": "fast", "temperature": 0.5,
         "max_output_tokens": 500, "energy_limit_per_run": 1000, "energy_limit_monthly": 100_000, "status": "active",
@@ -71,20 +71,20 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
             },
         )
     });
-    seed_business(walk, workspace).await;
+    seed_business(sweep, workspace).await;
     let variable = json!({
         "key": "full.key", "type": "json", "value": { "a": [1, null] }, "description": "d", "group": "Full", "env": "live",
         "metadata": { "a": "b" },
     });
     let variable = app.post("/variables", key, variable).await.expect(201)["id"].to_string();
     let delivered = deliver_one(app, key).await;
-    let mut ids = seed_items(walk).await;
-    let import = seed_import(walk, &ids["collectionId"]).await;
-    ids.extend(seed_contact(walk).await);
+    let mut ids = seed_items(sweep).await;
+    let import = seed_import(sweep, &ids["collectionId"]).await;
+    ids.extend(seed_contact(sweep).await);
     ids.extend([
         ("importId", import),
-        ("inboundWebhookId", seed_inbound_webhook(walk).await),
-        ("workspaceId", walk.workspace.clone()),
+        ("inboundWebhookId", seed_inbound_webhook(sweep).await),
+        ("workspaceId", sweep.workspace.clone()),
         ("variableId", variable),
         ("agentId", agent),
         ("toolId", "look_up".to_owned()),
@@ -100,9 +100,9 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
 }
 
 /// A member of the team and a profile of the business, with everything that they can have.
-async fn seed_business(walk: &Walk, workspace: WorkspaceId) {
+async fn seed_business(sweep: &Sweep, workspace: WorkspaceId) {
     use crm::team::{Availability, AvailabilityStatus, MemberRole, NewMember};
-    let made = walk.app.db().write(move |tx| {
+    let made = sweep.app.db().write(move |tx| {
         let member = NewMember {
             name: "Full".to_owned(),
             email: "full@example.com".to_owned(),
@@ -129,8 +129,8 @@ async fn seed_business(walk: &Walk, workspace: WorkspaceId) {
 }
 
 /// A collection with all that a collection can have, and an item with everything that an item can have.
-async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
-    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+async fn seed_items(sweep: &Sweep) -> BTreeMap<&'static str, String> {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
     let group = app.post("/collections/groups", key, json!({ "name": "Full" })).await.expect(201);
     let collection = json!({
         "name": "Full", "description": "d", "icon": "📦", "color": "#ff8800", "group_id": group["id"],
@@ -165,12 +165,12 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
     app.post(&format!("{at}/{}/comments", item["id"]), key, comment).await.expect(201);
     let other = app.post(&at, key, json!({ "data": { "name": "Other" } })).await.expect(201);
     for (target, role) in
-        [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(walk).await, "cause")]
+        [(json!({ "type": "item", "id": other["id"] }), "twin"), (run_target(sweep).await, "cause")]
     {
         let link = json!({ "to": target, "role": role, "note": "n", "position": 1 });
         app.post(&format!("{at}/{}/links", item["id"]), key, link).await.expect(201);
     }
-    let file = json!({ "file_id": insert_file(walk, "a").await });
+    let file = json!({ "file_id": insert_file(sweep, "a").await });
     let files = format!("/collections/{}/items/{}/files", collection["id"], item["id"]);
     app.post(&files, key, file).await.expect(201);
     BTreeMap::from([
@@ -183,8 +183,8 @@ async fn seed_items(walk: &Walk) -> BTreeMap<&'static str, String> {
 }
 
 /// A contact with everything that a contact can have.
-async fn seed_contact(walk: &Walk) -> BTreeMap<&'static str, String> {
-    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
     let contact = json!({
         "data": {
             "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
@@ -209,9 +209,9 @@ async fn seed_contact(walk: &Walk) -> BTreeMap<&'static str, String> {
 }
 
 /// Adds the row of an uploaded file.
-pub async fn insert_file(walk: &Walk, name: &'static str) -> i64 {
-    let workspace = WorkspaceId(walk.workspace.parse().unwrap());
-    let made = walk.app.db().write(move |tx| {
+pub async fn insert_file(sweep: &Sweep, name: &'static str) -> i64 {
+    let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
+    let made = sweep.app.db().write(move |tx| {
         use diesel::{ExpressionMethods, RunQueryDsl};
         use files::schema::files as f;
         let now = tx.now();
@@ -227,26 +227,26 @@ pub async fn insert_file(walk: &Walk, name: &'static str) -> i64 {
 }
 
 /// A run, as what a link points to.
-async fn run_target(walk: &Walk) -> Value {
-    let runs = walk.app.get("/runs", &walk.keys[&(false, true)]).await.expect(200);
+async fn run_target(sweep: &Sweep) -> Value {
+    let runs = sweep.app.get("/runs", &sweep.keys[&(false, true)]).await.expect(200);
     json!({ "type": "run", "id": runs[0]["id"] })
 }
 
 /// An import that took a row and could not take another.
-async fn seed_import(walk: &Walk, collection: &str) -> String {
-    let wish = json!({
+async fn seed_import(sweep: &Sweep, collection: &str) -> String {
+    let new_import = json!({
         "content": "name,extra\nA,1\nB\n", "mapping": { "extra": null }, "match_on": ["name"],
         "encoding": "utf-8", "delimiter": ",", "has_header": true,
     });
-    let (path, key) = (format!("/collections/{collection}/items/import"), &walk.keys[&(false, true)]);
-    let import = walk.app.post(&path, key, wish).await.expect(201)["id"].as_str().unwrap().to_owned();
-    walk.app.service.jobs.run_due().await.unwrap();
+    let (path, key) = (format!("/collections/{collection}/items/import"), &sweep.keys[&(false, true)]);
+    let import = sweep.app.post(&path, key, new_import).await.expect(201)["id"].as_str().unwrap().to_owned();
+    sweep.app.service.jobs.run_due().await.unwrap();
     import
 }
 
 /// An inbound webhook that has received a request.
-async fn seed_inbound_webhook(walk: &Walk) -> String {
-    let app = &walk.app;
+async fn seed_inbound_webhook(sweep: &Sweep) -> String {
+    let app = &sweep.app;
     let new = json!({
         "name": "Full", "description": "d", "verification": { "type": "meta", "secrets": ["s"], "verify_token": "t" },
         "allowed_ips": ["127.0.0.1"], "metadata": { "a": "b" }, "capture": true,
@@ -256,7 +256,7 @@ async fn seed_inbound_webhook(walk: &Walk) -> String {
             "contact": { "match_on": "phone", "fields": { "phone": "$.p" } },
         },
     });
-    let webhook = app.post("/inbound-webhooks", &walk.keys[&(false, true)], new).await.expect(201);
+    let webhook = app.post("/inbound-webhooks", &sweep.keys[&(false, true)], new).await.expect(201);
     let url = webhook["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap();
     app.ask_beside("POST", url).json(&json!({ "p": 1 })).send().await.expect_error(400, "invalid_signature");
     webhook["id"].as_str().unwrap().to_owned()
@@ -278,9 +278,9 @@ async fn deliver_one(app: &TestApp, key: &Key) -> Value {
 
 testkit::on_both! {
     async fn stored_objects_fit_the_contract(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = seed(&walk).await;
-        for (document, op) in walk.operations().filter(|(_, op)| op.method == "GET") {
+        let sweep = Sweep::begin(kind).await;
+        let ids = seed(&sweep).await;
+        for (document, op) in sweep.operations().filter(|(_, op)| op.method == "GET") {
             let mut path = op.path.clone();
             for name in document.ids(&op) {
                 let id = ids.get(name.as_str()).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
@@ -297,7 +297,7 @@ testkit::on_both! {
                 queries.push("?include=steps".to_owned());
             }
             for query in queries {
-                let answer = walk.send(&op, &format!("{path}{query}"), Some(walk.key(&op, true)), None).await;
+                let answer = sweep.send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), None).await;
                 let data = answer.expect(200);
                 assert_ne!(data, Value::Null, "{}", op.id);
                 // A list without rows would prove nothing.

@@ -1,8 +1,8 @@
 //! Input that is wrong: what each of it is answered. Nothing that a caller sends may end in a 500.
 
 use crate::document::well_formed;
+use crate::sweep::Sweep;
 use crate::valid::{address, ids};
-use crate::walk::Walk;
 use billing::processor::{InvoiceStatus, NewInvoice, record_invoice};
 use model::Env;
 use serde_json::{Value, json};
@@ -250,17 +250,17 @@ testkit::on_both! {
     }
 
     async fn bodies_of_every_operation(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = ids(&walk).await;
+        let sweep = Sweep::begin(kind).await;
+        let ids = ids(&sweep).await;
         let mut refused = 0;
-        for (document, op) in walk.operations() {
+        for (document, op) in sweep.operations() {
             let Some(schema) = &op.body else { continue };
             let path = address(&op, document, &ids);
             let mut seen = BTreeSet::new();
             for body in document.variants(schema, "body", 1) {
                 for wrong in spoilt(&body, &mut seen) {
-                    walk.app.data.clock.advance(chrono::Duration::seconds(61));
-                    let asking = walk.app.ask(&op.method, &path).key(walk.key(&op, true));
+                    sweep.app.data.clock.advance(chrono::Duration::seconds(61));
+                    let asking = sweep.app.ask(&op.method, &path).key(sweep.key(&op, true));
                     // What its sentences may not say is looked for in every answer that a test gets.
                     let answer = asking.bytes("application/json", wrong.as_bytes()).send().await;
                     let what = format!("{} {wrong}", op.id);

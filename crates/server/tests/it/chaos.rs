@@ -62,14 +62,14 @@ async fn drop_connections(data: &TestDb) {
 async fn emit_events(data: &TestDb, workspace: WorkspaceId, from: i64, to: i64) {
     for start in (from..to).step_by(100) {
         let numbers = start..(start + 100).min(to);
-        let told = data.db.write(move |tx| {
+        let emitted = data.db.write(move |tx| {
             for number in numbers.clone() {
                 let event = ContactUpdated::new(number % ENTITIES, number.to_string());
                 tx.emit(workspace, &Cause::system("test"), true, &event)?;
             }
             Ok(())
         });
-        told.await.unwrap();
+        emitted.await.unwrap();
     }
 }
 

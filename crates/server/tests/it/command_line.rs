@@ -193,9 +193,10 @@ async fn the_demo_is_made_once_and_kept() {
     let second = welcome(folder.path(), &listen).await;
     assert!(!second.iter().any(|line| line.contains("svc_live_")), "{second:?}");
 
-    let told = second.iter().position(|line| line.trim().starts_with("./target/release/svc ")).unwrap();
-    let told = second[told..told + 2].concat().replace(['\\', '\''], " ");
-    let words = told.split_whitespace().skip(1);
+    let shown_command =
+        second.iter().position(|line| line.trim().starts_with("./target/release/svc ")).unwrap();
+    let shown_command = second[shown_command..shown_command + 2].concat().replace(['\\', '\''], " ");
+    let words = shown_command.split_whitespace().skip(1);
     let made = text(&svc(folder.path()).args(words).arg("--json").output().unwrap());
     let made: Value = serde_json::from_str(&made).unwrap();
     assert_eq!((&made["owner_id"], &made["env"]), (&1.into(), &"live".into()));
@@ -252,13 +253,13 @@ fn bash_completes_commands_and_flags() {
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_made() {
+fn mistakes_are_reported_before_anything_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("serve --listen {}", taken.local_addr().unwrap());
     let elsewhere = "serve --listen nonsense --database-url postgres://x@127.0.0.1:1/x --secret-key \
                      AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    for (words, told) in [
+    for (words, shown_command) in [
         ("serve --listen nonsense", "listening on nonsense"),
         (elsewhere, "listening on nonsense"),
         (&taken, "listening on 127.0.0.1"),
@@ -329,7 +330,7 @@ fn what_is_wrong_is_told_before_anything_is_made() {
         let output = svc(folder.path()).args(words.split(' ')).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{words}");
-        assert!(stderr.contains(told), "{words}: {stderr}");
+        assert!(stderr.contains(shown_command), "{words}: {stderr}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{words}");
     }
 }

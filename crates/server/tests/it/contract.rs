@@ -2,7 +2,7 @@
 //! document, so one that a colleague adds is walked without a change here.
 
 use crate::document::{Document, METHODS, has_rate_headers, well_formed};
-use crate::walk::{Walk, minimal};
+use crate::sweep::{Sweep, minimal};
 use model::{Env, Scope};
 use operation::{Contract, document};
 use serde_json::{Value, json};
@@ -22,28 +22,28 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 testkit::on_both! {
-    async fn without_a_key_nothing_is_told(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
-            let path = document.unknown_path(&op, &walk.workspace);
-            let answer = walk.send(&op, &path, None, Some(b"{")).await;
+    async fn without_a_key_nothing_is_returned(kind: Kind) {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
+            let path = document.unknown_path(&op, &sweep.workspace);
+            let answer = sweep.send(&op, &path, None, Some(b"{")).await;
             answer.expect_error(401, "missing_api_key");
             assert_eq!(answer.body["error"]["type"], "authentication_error");
         }
     }
 
-    async fn every_scope_is_asked_for(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
+    async fn every_scope_is_required(kind: Kind) {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
             let Some(scope) = &op.scope else { continue };
             let known = Scope::parse(scope).unwrap_or_else(|| panic!("{}: {scope} is no scope", op.id));
             assert!(!known.is_retired(), "{}: {scope} unlocks nothing", op.id);
             assert_eq!(op.partner_only, known.is_partner_only(), "{}", op.id);
             let other = if scope == "tasks:read" { "tasks:write" } else { "tasks:read" };
-            let key = walk.app.key(model::WorkspaceId(walk.workspace.parse().unwrap()), Env::Live, &[other]).await;
-            let path = document.unknown_path(&op, &walk.workspace);
+            let key = sweep.app.key(model::WorkspaceId(sweep.workspace.parse().unwrap()), Env::Live, &[other]).await;
+            let path = document.unknown_path(&op, &sweep.workspace);
             // Whoever lacks the scope learns nothing of the body or of ids.
-            let answer = walk.send(&op, &path, Some(&key), Some(b"{")).await;
+            let answer = sweep.send(&op, &path, Some(&key), Some(b"{")).await;
             assert_eq!(answer.expect_error(403, "missing_scope").as_ref(), Some(scope), "{}", op.id);
             assert_eq!(answer.body["error"]["type"], "invalid_request_error");
             assert_eq!(answer.headers["x-svc-required-scope"], *scope);
@@ -51,46 +51,46 @@ testkit::on_both! {
     }
 
     async fn test_keys_are_kept_from_real_effects(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
             let by_scope = op.scope.as_deref().is_some_and(|scope| RESTRICTED.contains(&scope));
             assert_eq!(op.restricted, by_scope, "{}", op.id);
             if op.restricted {
-                let path = document.unknown_path(&op, &walk.workspace);
-                let answer = walk.send(&op, &path, Some(walk.key(&op, false)), Some(b"{")).await;
+                let path = document.unknown_path(&op, &sweep.workspace);
+                let answer = sweep.send(&op, &path, Some(sweep.key(&op, false)), Some(b"{")).await;
                 assert_eq!(answer.expect_error(403, "test_mode_restricted"), op.scope, "{}", op.id);
             }
         }
     }
 
     async fn ids_that_name_nothing_are_not_found(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations().filter(|(_, op)| op.path.contains('{')) {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations().filter(|(_, op)| op.path.contains('{')) {
             let body = minimal(document, &op);
             let path = document.unknown_path(&op, "999999999");
-            let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
             let code = if op.path.contains("{workspaceId}") { "workspace_not_found" } else { "not_found" };
             answer.expect_error(404, code);
         }
     }
 
     async fn the_smallest_request_succeeds(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
-            let path = document.unknown_path(&op, &walk.workspace);
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
+            let path = document.unknown_path(&op, &sweep.workspace);
             if op.path.replace("{workspaceId}", "").contains('{') {
                 continue;
             }
             let body = minimal(document, &op);
-            let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
             assert!(answer.status < 300, "{}: {}", op.id, answer.text);
             assert!(answer.body.get("data").is_some(), "{}", op.id);
         }
     }
 
     async fn rows_of_lists_have_names(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
             let Some(answer) = document.answer_schema(&op, 200) else { continue };
             let rows = &answer["allOf"][0]["properties"]["data"]["items"];
             // `Rows<T>` and the lists of the four pagings name their rows; `Json<Vec<T>>` writes them out.
@@ -99,46 +99,46 @@ testkit::on_both! {
     }
 
     async fn bodies_are_read_strictly(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
             let Some(schema) = &op.body else { continue };
-            let key = walk.key(&op, true);
-            let path = document.unknown_path(&op, &walk.workspace);
+            let key = sweep.key(&op, true);
+            let path = document.unknown_path(&op, &sweep.workspace);
             let no_body: &[_] = if op.body_is_optional { &[] } else { &[&b""[..]] };
             for broken in no_body.iter().copied().chain([&b"{"[..], b"{\"a\":1}}", b"\xff", b"[]", b"null", b"\"x\""]) {
-                let answer = walk.send(&op, &path, Some(key), Some(broken)).await;
+                let answer = sweep.send(&op, &path, Some(key), Some(broken)).await;
                 let param = answer.expect_error(400, "validation_error");
                 assert_eq!(param.as_deref(), Some("body"), "{} {}", op.id, String::from_utf8_lossy(broken));
             }
             let mut body = document.sample(schema, "body");
             body["surprise"] = json!(1);
-            let answer = walk.send(&op, &path, Some(key), Some(body.to_string().as_bytes())).await;
+            let answer = sweep.send(&op, &path, Some(key), Some(body.to_string().as_bytes())).await;
             let param = answer.expect_error(400, "validation_error");
             assert_eq!(param.as_deref(), Some("surprise"), "{}", op.id);
-            let asking = walk.app.ask(&op.method, &path).key(key).bytes("text/plain", body.to_string().as_bytes());
+            let asking = sweep.app.ask(&op.method, &path).key(key).bytes("text/plain", body.to_string().as_bytes());
             asking.send().await.expect_error(415, "unsupported_media_type");
         }
     }
 
     async fn unknown_query_parameters_are_refused(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        for (document, op) in walk.operations() {
-            let (key, body) = (walk.key(&op, true), minimal(document, &op));
-            let path = document.unknown_path(&op, &walk.workspace);
+        let sweep = Sweep::begin(kind).await;
+        for (document, op) in sweep.operations() {
+            let (key, body) = (sweep.key(&op, true), minimal(document, &op));
+            let path = document.unknown_path(&op, &sweep.workspace);
             // Required parameters are there already.
             let with = |more: &str| format!("{path}{}{more}", if path.contains('?') { '&' } else { '?' });
             let lists = op.paging.is_some();
-            let answer = walk.send(&op, &with("no_such_parameter=1"), Some(key), body.as_deref()).await;
+            let answer = sweep.send(&op, &with("no_such_parameter=1"), Some(key), body.as_deref()).await;
             assert_eq!(answer.status, 400, "{}: {}", op.id, answer.text);
             let param = answer.expect_error(400, "validation_error");
             assert_eq!(param.as_deref(), Some("no_such_parameter"), "{}", op.id);
-            let answer = walk.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
+            let answer = sweep.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
             answer.expect_error(400, "validation_error");
             assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
             if lists {
                 // Those of another mode of paging are ignored.
                 for other in ["limit=5", "offset=0", "page=1", "paginate=false"] {
-                    let answer = walk.send(&op, &with(other), Some(key), body.as_deref()).await;
+                    let answer = sweep.send(&op, &with(other), Some(key), body.as_deref()).await;
                     assert_ne!(answer.status, 400, "{} {other}: {}", op.id, answer.text);
                 }
             }
@@ -146,14 +146,14 @@ testkit::on_both! {
     }
 
     async fn other_methods_are_refused_with_the_list(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let key = &walk.keys[&(false, true)];
-        for (path, known) in walk.documents.iter().flat_map(Document::paths) {
-            let path = path.replace("{workspaceId}", &walk.workspace);
+        let sweep = Sweep::begin(kind).await;
+        let key = &sweep.keys[&(false, true)];
+        for (path, known) in sweep.documents.iter().flat_map(Document::paths) {
+            let path = path.replace("{workspaceId}", &sweep.workspace);
             for method in METHODS.iter().filter(|method| !known.iter().any(|known| known == *method)) {
-                walk.app.data.clock.advance(chrono::Duration::seconds(61));
+                sweep.app.data.clock.advance(chrono::Duration::seconds(61));
                 let path = path.replace(['{', '}'], "");
-                let answer = walk.app.ask(method, &path).key(key).send().await;
+                let answer = sweep.app.ask(method, &path).key(key).send().await;
                 answer.expect_error(405, "method_not_allowed");
                 well_formed(&answer, &path);
                 has_rate_headers(&answer, &path);
@@ -192,7 +192,7 @@ fn the_version_is_that_of_the_newest_changelog_entry() {
 /// Generators make of a bare `object` one that has no fields.
 #[test]
 fn free_objects_say_so() {
-    fn walk(value: &Value, path: &str) {
+    fn sweep(value: &Value, path: &str) {
         if let Some(parts) = value.as_object() {
             let fields =
                 ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
@@ -201,17 +201,17 @@ fn free_objects_say_so() {
             assert!(!is_bare, "{path}");
         }
         match value {
-            Value::Array(parts) => parts.iter().for_each(|part| walk(part, path)),
+            Value::Array(parts) => parts.iter().for_each(|part| sweep(part, path)),
             Value::Object(parts) => {
                 for (name, part) in parts {
-                    walk(part, &format!("{path}/{name}"));
+                    sweep(part, &format!("{path}/{name}"));
                 }
             }
             _ => {}
         }
     }
     for name in ["openapi.public.json", "openapi.partner.json"] {
-        walk(&serde_json::from_str(&repository_file(name)).unwrap(), name);
+        sweep(&serde_json::from_str(&repository_file(name)).unwrap(), name);
     }
 }
 

@@ -1,9 +1,11 @@
 //! Every event that the code declares is in the table of types, and docs/events.md shows that table.
 
 use crate::contract::repository_file;
+use crate::published::{described_for_callers, each_object, words_without_meaning};
 use model::{Cause, WorkspaceId};
 use operation::Event;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -59,6 +61,50 @@ fn the_document_of_events_is_up_to_date() {
         server::cli::events_document(&registry),
         "run `make openapi`"
     );
+}
+
+/// Where responses have the same type, they have the same schema.
+#[test]
+fn schemas_of_events_are_as_complete_as_those_of_responses() {
+    let contract: Value = serde_json::from_str(&repository_file("openapi.public.json")).unwrap();
+    let mut shared = 0;
+    for kind in server::registry().unwrap().event_types() {
+        let mut schema = kind.schema.clone();
+        operation::tidy_examples(&mut schema);
+        described_for_callers(&schema);
+        assert_eq!(words_without_meaning(&schema), [""; 0], "{}", kind.name);
+        each_object(&schema, kind.name, &mut |path, parts| {
+            let described = parts.get("description").and_then(Value::as_str).unwrap_or_default();
+            let is_constant =
+                parts.get("type").is_some_and(|kind| kind == "string") && described.starts_with("Always `");
+            assert!(!is_constant || parts.contains_key("const"), "{path}");
+            let is_free = parts.get("type").is_some_and(|kind| kind == "object");
+            let fields = ["properties", "additionalProperties", "allOf", "anyOf", "oneOf"];
+            assert!(
+                !is_free || fields.iter().any(|name| parts.contains_key(*name)),
+                "{path}: what is in it?"
+            );
+            let is_shared = parts.get("additionalProperties") == Some(&json!(false));
+            for (name, field) in parts.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                let null = json!("null");
+                let is_nullable = field["type"].as_array().is_some_and(|kinds| kinds.contains(&null))
+                    || field["oneOf"]
+                        .as_array()
+                        .is_some_and(|kinds| kinds.contains(&json!({ "type": null })));
+                let required = parts.get("required").and_then(Value::as_array);
+                let is_required = required.is_some_and(|names| names.iter().any(|other| other == name));
+                assert!(is_required || is_shared || !is_nullable, "{path}: {name}");
+                assert!(field.get("default").is_none(), "{path}: {name}");
+            }
+        });
+        for (name, part) in schema["$defs"].as_object().into_iter().flatten() {
+            let Some(published) = contract["components"]["schemas"].get(name) else { continue };
+            let published = published.to_string().replace("#/components/schemas/", "#/$defs/");
+            assert_eq!(part, &serde_json::from_str::<Value>(&published).unwrap(), "{}: {name}", kind.name);
+            shared += 1;
+        }
+    }
+    assert!(shared > 30, "{shared}");
 }
 
 /// What is published of this type has a `conversion_id`.

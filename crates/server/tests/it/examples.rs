@@ -5,8 +5,8 @@
 
 use crate::answers::insert_file;
 use crate::document::{Document, Op};
+use crate::sweep::Sweep;
 use crate::valid::{self, address};
-use crate::walk::Walk;
 use operation::{Contract, document, lacking_examples};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -90,8 +90,8 @@ fn texts(value: &Value, path: &str, found: &mut impl FnMut(&str, &str)) {
 }
 
 /// The shop of the examples, and the ids of everything in it by the names that paths have for them.
-async fn shop(walk: &Walk) -> BTreeMap<String, String> {
-    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+async fn shop(sweep: &Sweep) -> BTreeMap<String, String> {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
     let choices = |labels: &[&str]| json!({ "choices": labels.iter().map(|label| json!({ "label": label })).collect::<Vec<_>>() });
     let products = json!({ "name": "Products", "fields": [
         { "label": "Name", "type": "text", "required": true },
@@ -118,7 +118,7 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
     let sales = app.post("/agents", key, json!({ "name": "Sales" })).await.expect(201);
     assert_eq!(sales["id"], 2, "agent 1 is the workspace's default, which cannot be deleted");
     // Before the import, which stores a file of its own.
-    assert_eq!(insert_file(walk, "manual").await, 1);
+    assert_eq!(insert_file(sweep, "manual").await, 1);
     let made = [
         ("/collections/1/views", "viewId", json!({ "name": "Expensive toys", "sort": ["-price", "name"] })),
         ("/collections/1/indexes", "indexId", json!({ "fields": [{ "field": "name" }] })),
@@ -142,7 +142,7 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
         "type": "http", "description": "Looks up an order.", "http": { "url": "https://api.example.com/orders" },
     });
     app.put("/agents/1/tools/look_up_order", key, tool).await.expect(200);
-    let mut ids = valid::ids(walk).await;
+    let mut ids = valid::ids(sweep).await;
     // Only deliveries that have ended can be retried.
     app.sql("UPDATE webhook_deliveries SET status = 'failed', ended_at = created_at, due_at = NULL").await;
     own.extend(
@@ -163,9 +163,9 @@ async fn shop(walk: &Walk) -> BTreeMap<String, String> {
 
 testkit::on_both! {
     async fn examples_are_done(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = shop(&walk).await;
-        let mut operations: Vec<(&Document, Op)> = walk.operations().collect();
+        let sweep = Sweep::begin(kind).await;
+        let ids = shop(&sweep).await;
+        let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
         // What is in something is deleted before it.
         operations.sort_by_key(|(_, op)| {
             let depth = op.path.split('/').count();
@@ -180,16 +180,16 @@ testkit::on_both! {
             let path = address(&op, document, &ids);
             for (_, method, before) in BEFORE.iter().filter(|(id, ..)| *id == op.id) {
                 let is_it = |(_, op): &(&Document, Op)| op.path == *before && op.method == *method;
-                let (document, before) = walk.operations().find(is_it).unwrap();
+                let (document, before) = sweep.operations().find(is_it).unwrap();
                 let body = before.body.is_some().then(|| document.request_example(&before).to_string().into_bytes());
                 let path = address(&before, document, &ids);
-                walk.send(&before, &path, Some(walk.key(&before, true)), body.as_deref()).await;
+                sweep.send(&before, &path, Some(sweep.key(&before, true)), body.as_deref()).await;
             }
             let body = op.body.is_some().then(|| document.request_example(&op).to_string().into_bytes());
             let (status, example) = document.response_example(&op);
             for query in document.query_examples(&op) {
                 let path = format!("{path}{query}");
-                let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+                let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
                 if answer.status != status {
                     failed.push(format!("{} {path}: {}", op.id, answer.text));
                     continue;

@@ -108,7 +108,7 @@ testkit::on_both! {
         let depleted = wrong.send(&app).await;
         depleted.expect_error(402, "energy_depleted");
         assert_eq!(depleted.body["error"]["recharge_url"], "https://svc.example/billing");
-        assert!(app.model.asked().is_empty(), "nothing was executed");
+        assert!(app.model.prompts().is_empty(), "nothing was executed");
     }
 
     async fn a_revoked_key_stops_within_ten_seconds(kind: Kind) {
@@ -258,14 +258,14 @@ testkit::on_both! {
         me(&key, None).await.expect_error(400, "workspace_required");
     }
 
-    async fn nothing_of_the_secret_is_told(kind: Kind) {
+    async fn the_secret_is_not_returned(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = app.full_key().await;
         let me = app.get("/me", &key).await;
-        let told: Value = me.expect(200);
-        assert_eq!(told["object"], "identity");
-        assert_eq!((&told["livemode"], &told["api_key"]["env"]), (&json!(true), &json!("live")));
-        assert_eq!(told["partner"], Value::Null);
+        let identity: Value = me.expect(200);
+        assert_eq!(identity["object"], "identity");
+        assert_eq!((&identity["livemode"], &identity["api_key"]["env"]), (&json!(true), &json!("live")));
+        assert_eq!(identity["partner"], Value::Null);
         for length in [6, 12, 20] {
             assert!(!me.text.contains(&key.secret[key.secret.len() - length..]));
             assert!(!me.text.contains(&key.secret[9..9 + length]));

@@ -89,7 +89,7 @@ testkit::on_both! {
         let run = post(&app, "/runs", &key, "run", &json!({ "input": "Hello" })).send().await;
         run.expect(200);
         replays(&post(&app, "/runs", &key, "run", &json!({ "input": "Hello" })).send().await, &run);
-        assert_eq!(app.model.asked().len(), 1);
+        assert_eq!(app.model.prompts().len(), 1);
         assert_eq!(effects(&app, &key).await, (1, 2));
 
         // Without effects there is nothing to remember.
@@ -116,8 +116,8 @@ testkit::on_both! {
         let stored = stored_answers(&app).await;
         assert_eq!(stored.len(), 3);
         for (name, text) in &stored {
-            for told in [secret.as_str(), newer.as_str(), "whsec_", "success", "data"] {
-                assert!(!text.contains(told), "{name}: {text}");
+            for fragment in [secret.as_str(), newer.as_str(), "whsec_", "success", "data"] {
+                assert!(!text.contains(fragment), "{name}: {text}");
             }
         }
         replays(&post(&app, "/webhook-endpoints", &key, "made", &new).send().await, &made);
@@ -229,7 +229,7 @@ testkit::on_both! {
         let run = json!({ "input": "Hello" });
         let first = post(&app, "/runs", &key, "once", &run).send();
         let others = async {
-            until("the run begins", async || (app.model.asked().len() == 1).then_some(())).await;
+            until("the run begins", async || (app.model.prompts().len() == 1).then_some(())).await;
             let busy = post(&app, "/runs", &key, "once", &run).send().await;
             busy.expect_error(409, "idempotency_in_progress");
             assert_eq!(busy.headers["retry-after"], "2");
@@ -238,7 +238,7 @@ testkit::on_both! {
             app.model.release();
         };
         tokio::join!(first, others).0.expect(200);
-        assert_eq!(app.model.asked().len(), 1);
+        assert_eq!(app.model.prompts().len(), 1);
     }
 
     async fn a_duplicate_that_has_time_gets_the_first_result(kind: Kind) {
@@ -248,7 +248,7 @@ testkit::on_both! {
         let run = json!({ "input": "Hello" });
         let first = post(&app, "/runs", &key, "once", &run).send();
         let others = async {
-            until("the run begins", async || (app.model.asked().len() == 1).then_some(())).await;
+            until("the run begins", async || (app.model.prompts().len() == 1).then_some(())).await;
             let waiting = post(&app, "/runs", &key, "once", &run).send();
             let release = async { app.model.release() };
             tokio::join!(waiting, release).0
@@ -256,7 +256,7 @@ testkit::on_both! {
         let (first, waited) = tokio::join!(first, others);
         first.expect(200);
         replays(&waited, &first);
-        assert_eq!(app.model.asked().len(), 1);
+        assert_eq!(app.model.prompts().len(), 1);
     }
 
     async fn a_failed_run_is_tried_again_and_billed_once(kind: Kind) {
@@ -280,7 +280,7 @@ testkit::on_both! {
         let id = answered.expect(200)["id"].clone();
         assert_eq!(ids.as_deref(), id.as_str());
         replays(&post(&app, "/runs", &key, "once", &run).send().await, &answered);
-        assert_eq!(app.model.asked().len(), 4);
+        assert_eq!(app.model.prompts().len(), 4);
         assert_eq!(effects(&app, &key).await.1, 2);
         let runs = app.get("/runs", &key).await.expect(200);
         assert_eq!(runs.as_array().unwrap().len(), 1);
@@ -301,14 +301,14 @@ testkit::on_both! {
         let run = json!({ "input": "Hello" });
         let silent = post(&app, "/runs", &key, "once", &run).send();
         let others = async {
-            until("the run begins", async || (app.model.asked().len() == 1).then_some(())).await;
+            until("the run begins", async || (app.model.prompts().len() == 1).then_some(())).await;
             post(&second, "/runs", &key, "once", &run).send().await.expect_error(409, "idempotency_in_progress");
             // The owner says nothing any more: its leases end, and another process takes run and claim over.
             app.data.clock.advance(Duration::seconds(31));
             let resumed = async {
                 until("the run is taken over", async || {
                     let count = second.service.engine.resume_silent().await.unwrap();
-                    (count > 0 || !second.model.asked().is_empty()).then_some(())
+                    (count > 0 || !second.model.prompts().is_empty()).then_some(())
                 })
                 .await;
             };
@@ -389,14 +389,14 @@ async fn two_replicas_share_a_running_run() {
     app.model.then(Script::Wait("Done.".into()));
     let run = json!({ "input": "Hello" });
     let others = async {
-        until("the run begins", async || (app.model.asked().len() == 1).then_some(())).await;
+        until("the run begins", async || (app.model.prompts().len() == 1).then_some(())).await;
         post(&second, "/runs", &key, "once", &run).send().await.expect_error(409, "idempotency_in_progress");
         app.model.release();
     };
     let (first, ()) = tokio::join!(post(&app, "/runs", &key, "once", &run).send(), others);
     first.expect(200);
     replays(&post(&second, "/runs", &key, "once", &run).send().await, &first);
-    assert!(second.model.asked().is_empty());
+    assert!(second.model.prompts().is_empty());
 }
 
 #[tokio::test]

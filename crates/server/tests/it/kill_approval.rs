@@ -52,7 +52,7 @@ async fn set_up(program: &Program, tool: &OpenAiServer) -> Key {
 }
 
 testkit::on_both! {
-    async fn a_question_outlives_the_process_that_asked_it(kind: Kind) {
+    async fn an_approval_request_outlives_its_process(kind: Kind) {
         let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
         let tool = OpenAiServer::start().await;
         let (client, db, model) = (program.client(), &program.data.db, &program.model);

@@ -84,8 +84,8 @@ testkit::on_both! {
         ] });
         let collection = client.ask("POST", "/collections").key(&key).json(&new).send().await.expect(201);
         let path = format!("/collections/{}", collection["id"]);
-        let wish = json!({ "content": file(rows) });
-        let asking = client.ask("POST", &format!("{path}/items/import")).key(&key).json(&wish);
+        let new_import = json!({ "content": file(rows) });
+        let asking = client.ask("POST", &format!("{path}/items/import")).key(&key).json(&new_import);
         let import = asking.send().await.expect(201);
 
         let mut done = 0;
@@ -109,9 +109,9 @@ testkit::on_both! {
         let counts = json!({ "created": rows - failed, "updated": 0, "unchanged": 0, "skipped": 0, "failed": failed });
         assert_eq!((&ended["counts"], &ended["processed"]["rows"]), (&counts, &json!(rows)));
         assert_eq!(ended["processed"], ended["total"]);
-        let told: Vec<i64> =
+        let event_numbers: Vec<i64> =
             ended["errors"].as_array().unwrap().iter().map(|error| error["row"].as_i64().unwrap()).collect();
-        assert_eq!(told, (1..=failed.min(1_000)).map(|place| place * WRONG).collect::<Vec<_>>());
+        assert_eq!(event_numbers, (1..=failed.min(1_000)).map(|place| place * WRONG).collect::<Vec<_>>());
         let expected: Vec<i64> = (1..=rows).filter(|number| number % WRONG != 0).collect();
         assert!(numbers(db).await == expected, "each row that could be taken is one item");
         let ends = db.read(|read| {

@@ -120,12 +120,12 @@ testkit::on_both! {
         assert!((new..=new + 16).contains(&of("accepted")), "{new} answers, {} rows", of("accepted"));
         assert!((again..=again + 32).contains(&of("duplicate")), "{again} answers, {} rows", of("duplicate"));
         assert_eq!(of("accepted"), taken.len(), "every delivery that was kept was answered in the end");
-        let told = program.data.db.read(|read| {
+        let emitted = program.data.db.read(|read| {
             use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
             use store::schema::events;
             Ok(events::table.filter(events::kind.eq("webhook.received")).count().get_result::<i64>(read.connection())?)
         });
-        assert_eq!(told.await.unwrap(), i64::try_from(of("accepted")).unwrap());
+        assert_eq!(emitted.await.unwrap(), i64::try_from(of("accepted")).unwrap());
         drop(second);
     }
 }

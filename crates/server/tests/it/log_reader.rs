@@ -59,7 +59,7 @@ testkit::on_both! {
 }
 
 #[tokio::test]
-async fn that_reads_again_is_told_what_it_missed() {
+async fn that_reads_again_gets_what_it_missed() {
     let program = talkative(Kind::Sqlite).await;
     let (mut reader, writer) = pipe().unwrap();
     let serving = program.serve_logging(&program.listen, writer).await;

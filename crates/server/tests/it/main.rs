@@ -42,10 +42,10 @@ mod runs;
 mod schema;
 mod secrets;
 mod surface;
+mod sweep;
 #[cfg(feature = "otlp")]
 mod traces;
 mod transport;
 mod upgrade;
 mod valid;
 mod versions;
-mod walk;

@@ -72,7 +72,7 @@ async fn traffic(app: &TestApp) -> Key {
 
     app.model.then(Script::Wait("later".to_owned()));
     app.post("/runs", &key, json!({ "input": "Hello", "background": true })).await.expect(200);
-    until("the model is asked", async || (app.model.asked().len() == 2).then_some(())).await;
+    until("the model is asked", async || (app.model.prompts().len() == 2).then_some(())).await;
     key
 }
 

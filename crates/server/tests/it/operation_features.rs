@@ -178,12 +178,12 @@ impl RawRoute for Echo {
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         Box::pin(async move {
             assert_ne!(request.rest, "panic", "hidden-in-a-panic");
-            let told = json!({
+            let published = json!({
                 "method": request.method, "rest": request.rest, "query": request.query,
                 "signature": request.header("x-signature"), "peer": request.peer,
                 "body": String::from_utf8_lossy(&request.body),
             });
-            RawAnswer::status(207).header("x-echo", "yes").body("application/vnd.echo", told.to_string())
+            RawAnswer::status(207).header("x-echo", "yes").body("application/vnd.echo", published.to_string())
         })
     }
 }
@@ -238,7 +238,7 @@ impl Bed {
         let registry = Registry::new().with::<Shelves>().unwrap();
         let document = serde_json::from_str(&document(&registry, Contract::Public, "v0").unwrap()).unwrap();
         let own = &app.service.pipeline;
-        let metrics = RequestMetrics::new(&registry).unwrap();
+        let metrics = Some(RequestMetrics::new(&registry).unwrap());
         let pipeline = Pipeline {
             registry: Arc::new(registry),
             db: own.db.clone(),
@@ -281,8 +281,8 @@ testkit::on_both! {
         assert_eq!(ask("*").send().await.expect(200), Value::Null);
         assert_eq!(bed.get("/shelves/version").await.expect(200), Value::Null);
         assert_eq!(ask("seven").send().await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
-        let told = &bed.document["paths"]["/shelves/version"]["get"]["parameters"][0];
-        assert_eq!((&told["name"], &told["in"]), (&json!("If-Match"), &json!("header")));
+        let published = &bed.document["paths"]["/shelves/version"]["get"]["parameters"][0];
+        assert_eq!((&published["name"], &published["in"]), (&json!("If-Match"), &json!("header")));
     }
 
     async fn bodies_may_be_large_or_left_out(kind: Kind) {
@@ -296,11 +296,11 @@ testkit::on_both! {
         let patch = |body: &[u8]| bed.client.ask("PATCH", "/shelves").key(&bed.key).bytes("application/json", body);
         assert_eq!(patch(b"").send().await.expect_error(400, "validation_error").as_deref(), Some("body"));
         patch(&[b' '; (1 << 20) + 1]).send().await.expect_error(413, "payload_too_large");
-        let told = &bed.document["paths"]["/shelves"];
-        assert_eq!(told["post"]["x-svc-max-body-bytes"], 3 << 20);
-        assert_eq!(told["post"]["requestBody"]["required"], false);
-        assert_eq!(told["patch"]["requestBody"]["required"], true);
-        assert_eq!(told["patch"].get("x-svc-max-body-bytes"), None);
+        let published = &bed.document["paths"]["/shelves"];
+        assert_eq!(published["post"]["x-svc-max-body-bytes"], 3 << 20);
+        assert_eq!(published["post"]["requestBody"]["required"], false);
+        assert_eq!(published["patch"]["requestBody"]["required"], true);
+        assert_eq!(published["patch"].get("x-svc-max-body-bytes"), None);
     }
 
     async fn pages_have_numbers(kind: Kind) {
@@ -316,11 +316,11 @@ testkit::on_both! {
             assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param));
         }
         bed.get("/shelves/search?page=9223372036854775807").await.expect(200);
-        let told = &bed.document["paths"]["/shelves/search"]["get"];
-        assert_eq!(told["x-svc-pagination"], "page");
-        let filter = told["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "filter").unwrap();
+        let published = &bed.document["paths"]["/shelves/search"]["get"];
+        assert_eq!(published["x-svc-pagination"], "page");
+        let filter = published["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "filter").unwrap();
         assert_eq!(filter["style"], "deepObject");
-        let answer = &told["responses"]["200"]["content"]["application/json"]["schema"];
+        let answer = &published["responses"]["200"]["content"]["application/json"]["schema"];
         assert_eq!(answer["properties"]["total_is_exact"]["type"], "boolean");
     }
 
@@ -397,11 +397,11 @@ testkit::on_both! {
         post.expect_error(405, "method_not_allowed");
         assert!(!post.headers.contains_key("deprecation"));
 
-        let told = &bed.document["paths"]["/shelves/old"]["get"];
-        assert_eq!(told["deprecated"], true);
-        assert_eq!((&told["x-deprecated-at"], &told["x-sunset"]), (&json!("2026-01-10"), &json!("2026-07-20")));
-        assert_eq!(told["x-alternative"], "GET /shelves/search");
-        assert!(told["responses"].get("410").is_some());
+        let published = &bed.document["paths"]["/shelves/old"]["get"];
+        assert_eq!(published["deprecated"], true);
+        assert_eq!((&published["x-deprecated-at"], &published["x-sunset"]), (&json!("2026-01-10"), &json!("2026-07-20")));
+        assert_eq!(published["x-alternative"], "GET /shelves/search");
+        assert!(published["responses"].get("410").is_some());
         assert!(bed.document["paths"]["/shelves"]["post"].get("deprecated").is_none());
 
         let end = Timestamp::parse("2026-07-20T00:00:00Z").unwrap();
@@ -451,17 +451,17 @@ testkit::on_both! {
 
     async fn what_is_beside_the_api(kind: Kind) {
         let bed = Bed::new(kind).await;
-        let told = bed
+        let published = bed
             .client
             .ask_beside("PROPFIND", "/echo/a%2Fb/c?x=%20y&z")
             .header("x-signature", "v1,abc")
             .bytes("text/xml", b"<a/>")
             .send()
             .await;
-        assert_eq!((told.status, told.headers["x-echo"].as_str()), (207, "yes"));
-        assert_eq!(told.headers["content-type"], "application/vnd.echo");
+        assert_eq!((published.status, published.headers["x-echo"].as_str()), (207, "yes"));
+        assert_eq!(published.headers["content-type"], "application/vnd.echo");
         assert_eq!(
-            told.body,
+            published.body,
             json!({
                 "method": "PROPFIND", "rest": "a%2Fb/c", "query": "x=%20y&z", "signature": "v1,abc",
                 "peer": "127.0.0.1", "body": "<a/>",

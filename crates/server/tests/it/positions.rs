@@ -3,7 +3,7 @@
 
 use crate::answers::seed;
 use crate::document::{Document, Op, well_formed};
-use crate::walk::Walk;
+use crate::sweep::Sweep;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -72,7 +72,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn new(walk: &Walk, document: &Document, op: &'a Op, ids: &BTreeMap<&'static str, String>) -> Self {
+    fn new(sweep: &Sweep, document: &Document, op: &'a Op, ids: &BTreeMap<&'static str, String>) -> Self {
         let named: BTreeMap<String, String> =
             document.ids(op).into_iter().map(|name| (name.clone(), ids[name.as_str()].clone())).collect();
         let path =
@@ -88,17 +88,17 @@ impl<'a> List<'a> {
             _ => "",
         };
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
-        let workspace = WorkspaceId(walk.workspace.parse().unwrap());
+        let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
         let filters = filters.to_string();
         let cursors = Cursors::new(seal, op.id.clone().leak(), workspace, filters.clone());
         Self { op, path: format!("{path}?{query}"), filters, cursors }
     }
 
-    async fn page(&self, walk: &Walk, position: &str) -> Answer {
+    async fn page(&self, sweep: &Sweep, position: &str) -> Answer {
         let path = format!("{}starting_after={position}", self.path);
         // A minute of its own. Its form is held against the contract elsewhere.
-        walk.app.data.clock.advance(chrono::Duration::seconds(61));
-        let answer = walk.app.get(&path, walk.key(self.op, true)).await;
+        sweep.app.data.clock.advance(chrono::Duration::seconds(61));
+        let answer = sweep.app.get(&path, sweep.key(self.op, true)).await;
         well_formed(&answer, &format!("{}: {position:?}", self.op.id));
         if answer.status != 200 {
             let param = answer.expect_error(400, "validation_error");
@@ -118,13 +118,13 @@ fn unkeyed(op: &Op, workspace: i64, filters: &str, position: &str) -> String {
 
 testkit::on_both! {
     async fn garbage_is_no_position(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = seed(&walk).await;
-        for (document, op) in walk.operations().filter(|(_, op)| op.paging.is_some()) {
-            let list = List::new(&walk, document, &op, &ids);
+        let sweep = Sweep::begin(kind).await;
+        let ids = seed(&sweep).await;
+        for (document, op) in sweep.operations().filter(|(_, op)| op.paging.is_some()) {
+            let list = List::new(&sweep, document, &op, &ids);
             let long = "x".repeat(1500);
             for garbage in GARBAGE.into_iter().chain([long.as_str()]) {
-                let answer = list.page(&walk, garbage).await;
+                let answer = list.page(&sweep, garbage).await;
                 // Lists that are counted from their beginning do not look at it, but for what no query may have.
                 let is_read = matches!(op.paging.as_deref(), Some("cursor" | "opt_in")) || garbage == "%00";
                 assert_eq!(answer.status, if is_read { 400 } else { 200 }, "{}: {garbage}", op.id);
@@ -133,12 +133,12 @@ testkit::on_both! {
     }
 
     async fn a_cursor_holds_unchanged_and_for_its_list_only(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = seed(&walk).await;
-        let workspace: i64 = walk.workspace.parse().unwrap();
+        let sweep = Sweep::begin(kind).await;
+        let ids = seed(&sweep).await;
+        let workspace: i64 = sweep.workspace.parse().unwrap();
         let mut earlier: Option<String> = None;
-        for (document, op) in walk.operations().filter(|(_, op)| op.has_cursors()) {
-            let list = List::new(&walk, document, &op, &ids);
+        for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
+            let list = List::new(&sweep, document, &op, &ids);
             let cursor = list.cursors.encode("abc");
             let mut foreign: Vec<String> = [0, cursor.len() / 2, cursor.len() - 1]
                 .map(|place| {
@@ -149,25 +149,25 @@ testkit::on_both! {
             foreign.push(unkeyed(&op, workspace, &list.filters, "abc"));
             foreign.extend(earlier.replace(list.cursors.encode("1")));
             for cursor in foreign {
-                assert_eq!(list.page(&walk, &cursor).await.status, 400, "{}: {cursor}", op.id);
+                assert_eq!(list.page(&sweep, &cursor).await.status, 400, "{}: {cursor}", op.id);
             }
         }
         assert!(earlier.is_some());
     }
 
     async fn a_hostile_position_is_a_page_or_a_mistake(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = seed(&walk).await;
-        for (document, op) in walk.operations().filter(|(_, op)| op.has_cursors()) {
-            let list = List::new(&walk, document, &op, &ids);
+        let sweep = Sweep::begin(kind).await;
+        let ids = seed(&sweep).await;
+        for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
+            let list = List::new(&sweep, document, &op, &ids);
             let long = "9".repeat(1200);
             for position in HOSTILE.into_iter().chain([long.as_str()]) {
-                list.page(&walk, &list.cursors.encode(position)).await;
+                list.page(&sweep, &list.cursors.encode(position)).await;
             }
             // What is sealed here is what the list opens: otherwise all of it would have been refused at the door.
             let mut is_read = false;
             for position in READABLE {
-                is_read |= list.page(&walk, &list.cursors.encode(position)).await.status == 200;
+                is_read |= list.page(&sweep, &list.cursors.encode(position)).await.status == 200;
             }
             assert!(is_read, "{}: add a position to READABLE", op.id);
         }

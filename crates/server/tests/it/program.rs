@@ -16,8 +16,8 @@ testkit::on_both! {
         let program = Program::new(kind, BINARY).await.with("SVC_SECRET_KEY", ONE_KEY);
         program.serve().await.stop().await;
         let program = program.with("SVC_SECRET_KEY", ANOTHER_KEY);
-        let told = program.fails(&["serve"]);
-        assert!(told.contains("SVC_SECRET_KEY") && !told.contains("AQEB"), "{told}");
+        let printed = program.fails(&["serve"]);
+        assert!(printed.contains("SVC_SECRET_KEY") && !printed.contains("AQEB"), "{printed}");
         // The one that the secrets were sealed under still starts.
         program.with("SVC_SECRET_KEY", ONE_KEY).serve().await.stop().await;
     }
@@ -65,7 +65,7 @@ testkit::on_both! {
         }
     }
 
-    async fn migrations_are_told(kind: Kind) {
+    async fn migrations_are_listed(kind: Kind) {
         let program = Program::new(kind, BINARY).await;
         // The test's database has them all.
         assert_eq!(program.run(&["migrate"]), json!([]));
@@ -79,15 +79,15 @@ testkit::on_both! {
         let partner = made["id"].to_string();
         let client = program.run(&["workspace", "create", "--name", "Client"])["id"].to_string();
         program.run(&["plan", "set", "--workspace", &client, "--plan", "scale"]);
-        let told = program.fails(&["workspace", "attribute", &client, "--partner", "999"]);
-        assert!(told.contains("partner"), "{told}");
+        let printed = program.fails(&["workspace", "attribute", &client, "--partner", "999"]);
+        assert!(printed.contains("partner"), "{printed}");
         assert_eq!(program.run(&["workspace", "attribute", &client, "--partner", &partner])["partner"], made["id"]);
         assert_eq!(program.run(&["partner", "list"])[0]["workspaces"], 1);
         let create = |partner: &str| {
             ["key", "create", "--partner", partner, "--env", "live", "--scopes", "runs:read"].map(str::to_owned)
         };
-        let told = program.fails(&create("999").each_ref().map(String::as_str));
-        assert!(told.contains("not the id of a partner"), "{told}");
+        let printed = program.fails(&create("999").each_ref().map(String::as_str));
+        assert!(printed.contains("not the id of a partner"), "{printed}");
         let secret = program.run(&create(&partner).each_ref().map(String::as_str))["secret"].clone();
 
         let _serving = program.serve().await;
@@ -104,8 +104,8 @@ testkit::on_both! {
 #[tokio::test]
 async fn postgres_needs_a_secret_key() {
     let program = Program::new(Kind::Postgres, BINARY).await.with("SVC_SECRET_KEY", "");
-    let told = program.fails(&["serve"]);
-    assert!(told.contains("SVC_SECRET_KEY is not set"), "{told}");
+    let printed = program.fails(&["serve"]);
+    assert!(printed.contains("SVC_SECRET_KEY is not set"), "{printed}");
     let Backend::Postgres(_) = &program.data.backend else { panic!("another database") };
 }
 
@@ -124,8 +124,8 @@ async fn settings_that_cannot_be_read_stop_the_start() {
     for (name, value) in
         [("SVC_LOG", "svc_auth=loud"), ("SVC_DEFAULT_RPM", "0"), ("SVC_REDIS_URL", "memcached://x")]
     {
-        let told = program.fails_with(name, value, &["serve"]);
-        assert!(told.contains(name) || told.contains("default-rpm"), "{name}: {told}");
+        let printed = program.fails_with(name, value, &["serve"]);
+        assert!(printed.contains(name) || printed.contains("default-rpm"), "{name}: {printed}");
     }
 }
 
@@ -134,8 +134,8 @@ async fn commands_print_json_and_refuse_numbers_as_slugs() {
     let program = Program::new(Kind::Sqlite, BINARY).await;
     let document: Value = program.run(&["openapi"]);
     assert_eq!(document["openapi"], "3.1.0");
-    let told = program.fails(&["workspace", "create", "--name", "Numbers", "--slug", "12345"]);
-    assert!(told.contains("slug"), "{told}");
+    let printed = program.fails(&["workspace", "create", "--name", "Numbers", "--slug", "12345"]);
+    assert!(printed.contains("slug"), "{printed}");
     assert_eq!(
         program.run(&["workspace", "create", "--name", "Numbers", "--slug", "12345a"])["slug"],
         "12345a"

@@ -36,7 +36,7 @@ fn names(list: &[&Value]) -> Vec<String> {
 }
 
 /// Shows every object of a document, with the path to it.
-fn each_object(value: &Value, path: &str, show: &mut dyn FnMut(&str, &Map<String, Value>)) {
+pub(crate) fn each_object(value: &Value, path: &str, show: &mut dyn FnMut(&str, &Map<String, Value>)) {
     match value {
         Value::Array(parts) => parts.iter().for_each(|part| each_object(part, path, show)),
         Value::Object(parts) => {
@@ -267,9 +267,40 @@ fn is_text(text: Option<&Value>) -> bool {
     text.and_then(Value::as_str).is_some_and(|text| text.len() > 20 && text.ends_with(['.', '`']))
 }
 
+/// A client's developer must learn from the contract what each value means.
+#[test]
+fn words_have_meanings() {
+    let documents = documents();
+    let found: Vec<String> = documents.iter().flat_map(words_without_meaning).collect();
+    assert!(found.is_empty(), "declare them by `string_enum!`: {found:#?}");
+}
+
+/// The values of enums that the description beside them does not explain. That of a single value is its meaning.
+pub(crate) fn words_without_meaning(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    each_object(document, "", &mut |path, parts| {
+        let words = parts.get("enum").and_then(Value::as_array).into_iter().flatten();
+        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        let about = parts.get("description").and_then(Value::as_str).unwrap_or_default();
+        let has_meaning = |word: &&&str| match words.as_slice() {
+            [_] => !about.is_empty(),
+            _ => about.contains(&format!("\n- `{word}`: ")),
+        };
+        found.extend(words.iter().filter(|word| !has_meaning(word)).map(|word| format!("{path}: {word}")));
+    });
+    found
+}
+
 /// Doc comments become the contract's text: what only helps readers of the source must not be in them.
 #[test]
 fn descriptions_are_for_callers() {
+    for document in documents() {
+        described_for_callers(&document);
+    }
+}
+
+/// Fails if a description in `document` is for readers of the source, or in odd words.
+pub(crate) fn described_for_callers(document: &Value) {
     const OF_THE_SOURCE: [&str; 8] =
         ["::", "crate", "[`", "`]", "specification", "(decision", "platform-billing", "data-crm"];
     const ODD: [&str; 12] = [
@@ -286,17 +317,15 @@ fn descriptions_are_for_callers() {
         "most tokens",
         "people read",
     ];
-    for document in documents() {
-        each_object(&document, "", &mut |path, parts| {
-            // Summaries are those of the table of operations.
-            if let Some(text) = parts.get("description").and_then(Value::as_str) {
-                let lower = text.to_lowercase();
-                for part in OF_THE_SOURCE.iter().chain(&ODD) {
-                    assert!(!lower.contains(part), "{path}: \"{part}\" in: {text}");
-                }
+    each_object(document, "", &mut |path, parts| {
+        // Summaries are those of the table of operations.
+        if let Some(text) = parts.get("description").and_then(Value::as_str) {
+            let lower = text.to_lowercase();
+            for part in OF_THE_SOURCE.iter().chain(&ODD) {
+                assert!(!lower.contains(part), "{path}: \"{part}\" in: {text}");
             }
-        });
-    }
+        }
+    });
 }
 
 #[test]

@@ -151,12 +151,12 @@ testkit::on_both! {
             assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("duplicate_value")));
         }
         let rows = logged(&app.stop().await.db).await;
-        let told = answers.map(|answer| {
+        let answered = answers.map(|answer| {
             let row = rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row");
             (row.0.7, row.1.0.clone().unwrap(), row.1.1.clone().unwrap(), row.1.5)
         });
         let row = |gate: &str, replayed| (409, "duplicate_value".to_owned(), gate.to_owned(), replayed);
-        assert_eq!(told, [row("operation", false), row("idempotency", true)]);
+        assert_eq!(answered, [row("operation", false), row("idempotency", true)]);
     }
 
     async fn rows_and_outcomes_are_kept_as_long_as_promised(kind: Kind) {

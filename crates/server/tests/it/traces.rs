@@ -148,6 +148,66 @@ testkit::on_both! {
     }
 }
 
+testkit::on_both! {
+    async fn a_collector_receives_inbound_webhooks_and_deliveries_that_no_request_caused(kind: Kind) {
+        let (collector, receiver) = (Receiver::start().await, Receiver::start().await);
+        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc"))
+            .await
+            .with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8")
+            .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url(""))
+            .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc%3D");
+        let key = program.key("webhooks:manage");
+        let serving = program.serve().await;
+        let client = program.client();
+        let endpoint = json!({ "url": receiver.url("/"), "enabled_events": ["webhook.received", "inbound_webhook.failing"] });
+        client.ask("POST", "/webhook-endpoints").key(&key).json(&endpoint).send().await.expect(201);
+        let create = async |body: serde_json::Value| {
+            let webhook = client.ask("POST", "/inbound-webhooks").key(&key).json(&body).send().await.expect(201);
+            let path = webhook["url"].as_str().unwrap().strip_prefix(&format!("http://{}", program.listen)).unwrap();
+            (webhook["id"].as_str().unwrap().to_owned(), path.to_owned())
+        };
+        let (open, path) = create(json!({ "name": "Open" })).await;
+        let post = async |path: &str| {
+            let ask = client.ask_beside("POST", path).header("traceparent", &format!("00-{TRACE}-{PARENT}-00"));
+            ask.bytes("application/json", b"{}").send().await.status
+        };
+        assert_eq!(post(&path).await, 202);
+        let (_, guarded) = create(json!({ "name": "Guarded", "verification": { "type": "bearer", "secrets": ["a secret of ours"] } })).await;
+        // So many refusals that the service publishes an event of its own.
+        for _ in 0..20 {
+            assert_eq!(post(&guarded).await, 400);
+        }
+        until("both deliveries", async || (receiver.count() == 2).then_some(())).await;
+        serving.stop().await;
+
+        let scopes = exported(&collector).into_iter().flat_map(|one| one.scope_spans);
+        let spans: Vec<Span> = scopes.flat_map(|scope| scope.spans).collect();
+        let received: Vec<&Span> = spans.iter().filter(|span| span.name == "POST /hooks/{token}").collect();
+        assert_eq!(received.len(), 21);
+        let accepted = received.iter().find(|span| attributes(span)["http.response.status_code"] == "202").unwrap();
+        let said = attributes(accepted);
+        assert_eq!((said["svc.inbound_webhook_id"].as_str(), said["http.route"].as_str()), (open.as_str(), "/hooks/{token}"));
+        assert_eq!(said["svc.workspace_id"], key.workspace.to_string());
+        // Anybody can send, so the trace of a sender is ignored.
+        assert!(accepted.parent_span_id.is_empty() && accepted.kind() == SpanKind::Server, "{accepted:?}");
+        assert!(spans.iter().all(|span| hexadecimal(&span.trace_id) != TRACE), "{spans:#?}");
+        let refused = received.iter().find(|span| attributes(span)["http.response.status_code"] == "400").unwrap();
+        assert_eq!(attributes(refused)["svc.error_code"], "invalid_signature");
+
+        let deliveries: Vec<&Span> = spans.iter().filter(|span| span.kind() == SpanKind::Client).collect();
+        assert_eq!(deliveries.len(), 2, "{deliveries:#?}");
+        let (caused, root): (Vec<&Span>, Vec<&Span>) = deliveries.into_iter().partition(|span| span.trace_id == accepted.trace_id);
+        assert_eq!(caused[0].parent_span_id, accepted.span_id);
+        assert!(root[0].parent_span_id.is_empty(), "{root:?}");
+        for delivery in receiver.delivered() {
+            let header = &delivery.headers["traceparent"];
+            assert!(header.ends_with("-01"), "{header}");
+            assert!([&caused[0], &root[0]].iter().any(|span| header.contains(&hexadecimal(&span.span_id))), "{header}");
+        }
+        assert!(!format!("{spans:?}").contains(path.rsplit('/').next().unwrap()), "a token is a secret");
+    }
+}
+
 #[tokio::test]
 async fn a_collector_that_is_not_there_disturbs_nobody() {
     let admin = Program::address();

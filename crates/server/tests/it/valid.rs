@@ -3,7 +3,7 @@
 
 use crate::answers::seed;
 use crate::document::{Document, Op};
-use crate::walk::{Walk, minimal};
+use crate::sweep::{Sweep, minimal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,13 +50,13 @@ const REFUSED: [(&str, &str, &str); 37] = [
 ];
 
 /// The ids that an address may have, of things that are stored.
-pub async fn ids(walk: &Walk) -> BTreeMap<String, String> {
-    let mut ids = seed(walk).await;
-    let key = &walk.keys[&(false, true)];
+pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
+    let mut ids = seed(sweep).await;
+    let key = &sweep.keys[&(false, true)];
     let collection = format!("/collections/{}", ids["collectionId"]);
     let item = format!("{collection}/items/{}", ids["itemId"]);
-    let first = async |path: String| walk.app.get(&path, key).await.expect(200)[0]["id"].to_string();
-    let fields = walk.app.get(&format!("{collection}/fields"), key).await.expect(200);
+    let first = async |path: String| sweep.app.get(&path, key).await.expect(200)[0]["id"].to_string();
+    let fields = sweep.app.get(&format!("{collection}/fields"), key).await.expect(200);
     let size = fields.as_array().unwrap().iter().find(|field| field["type"] == "select").unwrap();
     ids.extend([
         ("fieldId", size["id"].to_string()),
@@ -93,10 +93,10 @@ fn requests(document: &Document, op: &Op) -> Vec<(String, Option<Value>)> {
 
 testkit::on_both! {
     async fn what_the_contract_allows_is_done(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = ids(&walk).await;
+        let sweep = Sweep::begin(kind).await;
+        let ids = ids(&sweep).await;
         let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
-        let mut operations: Vec<(&Document, Op)> = walk.operations().collect();
+        let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
         // What is changed beyond recognition, or gone, is asked for no more.
         let last = ["updateField", "moveItem", "bulkDeleteItems"];
         operations.sort_by_key(|(_, op)| (op.method == "DELETE", last.contains(&op.id.as_str())));
@@ -108,7 +108,7 @@ testkit::on_both! {
                     *name = format!("x{place}").into();
                 }
                 let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
-                let answer = walk.send(&op, &format!("{path}{query}"), Some(walk.key(&op, true)), bytes.as_deref()).await;
+                let answer = sweep.send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), bytes.as_deref()).await;
                 if answer.status != 400 {
                     continue;
                 }
@@ -126,9 +126,9 @@ testkit::on_both! {
     }
 
     async fn ids_have_one_spelling(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = ids(&walk).await;
-        for (document, op) in walk.operations() {
+        let sweep = Sweep::begin(kind).await;
+        let ids = ids(&sweep).await;
+        for (document, op) in sweep.operations() {
             let body = minimal(document, &op);
             for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
                 let id = &ids[&name];
@@ -136,7 +136,7 @@ testkit::on_both! {
                     let mut ids = ids.clone();
                     ids.insert(name.clone(), other);
                     let path = address(&op, document, &ids);
-                    let answer = walk.send(&op, &path, Some(walk.key(&op, true)), body.as_deref()).await;
+                    let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
                     let code = if name == "workspaceId" { "workspace_not_found" } else { "not_found" };
                     answer.expect_error(404, code);
                 }
@@ -145,15 +145,15 @@ testkit::on_both! {
     }
 
     async fn limits_of_opt_in_lists_are_published(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = ids(&walk).await;
+        let sweep = Sweep::begin(kind).await;
+        let ids = ids(&sweep).await;
         let mut seen = 0;
-        for (document, op) in walk.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
+        for (document, op) in sweep.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
             seen += 1;
             assert_eq!(document.query_schema(&op, "limit")["maximum"], 100, "{}", op.id);
             let path = address(&op, document, &ids);
             for form in ["", "paginate=true&"] {
-                let ask = async |limit: &str| walk.send(&op, &format!("{path}?{form}limit={limit}"), Some(walk.key(&op, true)), None).await;
+                let ask = async |limit: &str| sweep.send(&op, &format!("{path}?{form}limit={limit}"), Some(sweep.key(&op, true)), None).await;
                 ask("100").await.expect(200);
                 assert_eq!(ask("101").await.expect_error(400, "validation_error").as_deref(), Some("limit"), "{}", op.id);
             }

@@ -1,8 +1,8 @@
 //! A change that was made for another version is refused in one way, whatever it changes.
 
 use crate::document::Op;
+use crate::sweep::Sweep;
 use crate::valid::{address, ids};
-use crate::walk::Walk;
 use serde_json::{Value, json};
 
 /// A version that nothing has.
@@ -10,12 +10,12 @@ const STALE: i64 = 999_999;
 
 testkit::on_both! {
     async fn a_stale_version_is_refused_in_one_way(kind: Kind) {
-        let walk = Walk::begin(kind).await;
-        let ids = ids(&walk).await;
-        let key = &walk.keys[&(false, true)];
-        let other = &walk.app.post("/collections", key, json!({ "name": "Other" })).await.expect(201)["id"];
+        let sweep = Sweep::begin(kind).await;
+        let ids = ids(&sweep).await;
+        let key = &sweep.keys[&(false, true)];
+        let other = &sweep.app.post("/collections", key, json!({ "name": "Other" })).await.expect(201)["id"];
         let mut seen = Vec::new();
-        for (document, op) in walk.operations().filter(|(_, op)| op.takes_header("If-Match")) {
+        for (document, op) in sweep.operations().filter(|(_, op)| op.takes_header("If-Match")) {
             let smallest = op.body.as_ref().map_or(json!({}), |schema| document.sample(schema, "body"));
             let properties = op.body.as_ref().map(|schema| &document.resolved(schema)["properties"]);
             let named = ["version", "expected_version"].into_iter()
@@ -28,7 +28,7 @@ testkit::on_both! {
             let path = address(&op, document, &ids);
             for (tag, body, param) in bodies.chain([(Some(STALE), smallest.clone(), "If-Match")]) {
                 let body = fitting(&op, body, other);
-                let mut ask = walk.app.ask(&op.method, &path).key(walk.key(&op, true)).json(&body);
+                let mut ask = sweep.app.ask(&op.method, &path).key(sweep.key(&op, true)).json(&body);
                 if let Some(tag) = tag {
                     ask = ask.header("if-match", &format!("\"{tag}\""));
                 }
@@ -42,7 +42,7 @@ testkit::on_both! {
                 let mut body = smallest.clone();
                 body[param] = STALE.into();
                 let body = fitting(&op, body, other);
-                let ask = walk.app.ask(&op.method, &path).key(walk.key(&op, true)).json(&body);
+                let ask = sweep.app.ask(&op.method, &path).key(sweep.key(&op, true)).json(&body);
                 let unclear = ask.header("if-match", "\"1\"").send().await;
                 assert_eq!(unclear.expect_error(400, "validation_error").as_deref(), Some(param), "{}", op.id);
             }

@@ -252,13 +252,13 @@ testkit::on_both! {
         test.db
             .write(|tx| {
                 mark(tx, "kept")?;
-                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     tx.savepoint(|tx| -> Result<()> {
                         mark(tx, "undone")?;
                         panic!("on purpose")
                     })
                 }));
-                assert!(caught.is_err());
+                assert!(unwound.is_err());
                 Ok(())
             })
             .await
@@ -434,7 +434,7 @@ testkit::on_both! {
         ]);
     }
 
-    async fn a_unique_job_that_waits_stays_and_one_that_runs_is_asked_again(kind: Kind) {
+    async fn a_unique_job_that_waits_stays_and_one_that_runs_is_repeated(kind: Kind) {
         type Row = (String, Timestamp, i64, Option<Timestamp>, Option<String>, i64);
         let test = TestDb::new(kind);
         let at = Timestamp::from_millis;
@@ -491,7 +491,7 @@ testkit::on_both! {
         assert_eq!(marks(&Db::open(options).unwrap()).await.len(), 20);
     }
 
-    async fn the_size_is_told(kind: Kind) {
+    async fn the_size_is_reported(kind: Kind) {
         let test = TestDb::new(kind);
         let before = test.db.read(dialect::size_bytes).await.unwrap();
         assert!(before > 0);

@@ -11,19 +11,19 @@ pub use guard::guarded;
 pub(crate) use guard::unguarded;
 pub use stream::Exporter;
 
-use model::{CollectionId, Timestamp, WorkspaceId};
+use model::{CollectionId, Timestamp, WorkspaceId, string_enum};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
-/// The format of an export.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ExportFormat {
-    /// Comma-separated values (RFC 4180) in UTF-8.
-    #[default]
-    Csv,
-    /// An item in each line, as the API shows it.
-    Jsonl,
+string_enum! {
+    /// The format of an export.
+    #[derive(Default)]
+    pub enum ExportFormat {
+        /// Comma-separated values (RFC 4180) in UTF-8.
+        #[default]
+        Csv = "csv",
+        /// One item on each line, in the JSON of the API.
+        Jsonl = "jsonl",
+    }
 }
 
 /// What a link to an export gives: it is signed, and holds all of it.

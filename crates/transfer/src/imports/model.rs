@@ -3,7 +3,9 @@
 use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
-use model::{CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
+use model::{
+    CollectionId, FileId, ImportId, JsonText, Result, Timestamp, WorkspaceId, string_enum, text_enum,
+};
 use records::rows::matching::OnMatch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,17 +73,18 @@ pub struct ImportSettings {
     pub has_header: Option<bool>,
 }
 
-/// The format of a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Whatever it looks like.
-    #[default]
-    Auto,
-    /// Comma-separated values (RFC 4180), or with another delimiter.
-    Csv,
-    /// A JSON object in each line: values by field, or items as the API shows them.
-    Jsonl,
+string_enum! {
+    /// The format of a file.
+    #[derive(Default)]
+    pub enum Format {
+        /// Detected from the content.
+        #[default]
+        Auto = "auto",
+        /// Comma-separated values (RFC 4180), or values with another separator.
+        Csv = "csv",
+        /// One JSON object on each line: values by field, or items in the JSON of the API.
+        Jsonl = "jsonl",
+    }
 }
 
 /// What to do when a row is rejected.

@@ -54,8 +54,8 @@ testkit::on_both! {
         let order = format!("{path}/fields/order");
         let sorted = app.put(&order, &key, json!({ "field_ids": ids })).await.expect(200);
         assert_eq!(sorted.as_array().unwrap().iter().map(|field| field["id"].clone()).collect::<Vec<_>>(), ids);
-        let (kind, told) = events(&app).await.pop().unwrap();
-        assert_eq!((kind.as_str(), &told["changed"]["fields"]["new"][5]), ("collection.updated", &json!("name")));
+        let (kind, emitted) = events(&app).await.pop().unwrap();
+        assert_eq!((kind.as_str(), &emitted["changed"]["fields"]["new"][5]), ("collection.updated", &json!("name")));
         for (wrong, param) in [
             (json!([]), "field_ids"),
             (json!(ids[1..]), "field_ids"),
@@ -79,8 +79,8 @@ testkit::on_both! {
         let changed = app.patch(&address, &key, change).await.expect(200);
         assert_eq!((&changed["label"], &changed["field_key"], &changed["version"]), (&json!("SKU"), &json!("code"), &json!(2)));
         assert_eq!(changed["options"], json!({ "max_length": 8, "pattern": "[A-Z]+" }));
-        let (kind, told) = events(&app).await.pop().unwrap();
-        assert_eq!((kind.as_str(), &told["changed"]["label"]), ("field.updated", &json!({ "old": "Code", "new": "SKU" })));
+        let (kind, emitted) = events(&app).await.pop().unwrap();
+        assert_eq!((kind.as_str(), &emitted["changed"]["label"]), ("field.updated", &json!({ "old": "Code", "new": "SKU" })));
         let partly = app.patch(&address, &key, json!({ "options": { "pattern": null } })).await.expect(200);
         assert_eq!(partly["options"], json!({ "max_length": 8 }));
         // What changes nothing leaves no trace.
@@ -261,8 +261,8 @@ testkit::on_both! {
         app.get(&code, &key).await.expect_error(404, "not_found");
         assert_eq!(values(&app, &key, &rows).await, [json!({ "name": "a", "price": 2, "gross": 4 }), json!({ "name": "b" })]);
         assert_eq!(app.get(&path, &key).await.expect(200)["settings"]["unique_keys"], json!([]));
-        let (kind, told) = events(&app).await.pop().unwrap();
-        assert_eq!((kind.as_str(), &told["field"]["field_key"]), ("field.deleted", &json!("code")));
+        let (kind, emitted) = events(&app).await.pop().unwrap();
+        assert_eq!((kind.as_str(), &emitted["field"]["field_key"]), ("field.deleted", &json!("code")));
         // The title comes from the next field that can be read, and the key is free again.
         app.delete(&name, &key).await.expect(200);
         assert_eq!(app.get(&path, &key).await.expect(200)["primary_field"], "price");

@@ -30,8 +30,8 @@ testkit::on_both! {
         let back = app.post(&format!("{path}/unarchive"), &key, json!({})).await.expect(200);
         assert_eq!(back["status"], "active");
         app.patch(&rows[0], &key, json!({ "data": { "name": "y" } })).await.expect(200);
-        let told = event_types(&app).await;
-        assert_eq!(told, ["collection.created", "item.created", "collection.archived", "collection.unarchived", "item.updated"]);
+        let emitted = event_types(&app).await;
+        assert_eq!(emitted, ["collection.created", "item.created", "collection.archived", "collection.unarchived", "item.updated"]);
     }
 
     async fn a_deleted_collection_is_purged_after_thirty_days(kind: Kind) {

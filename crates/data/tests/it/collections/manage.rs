@@ -24,8 +24,8 @@ testkit::on_both! {
         items(&app, &key, &path, &[json!({ "name": "A" }), json!({ "name": "B" })]).await;
         let read = app.get(&path, &key).await.expect(200);
         assert_eq!((&read["item_count"], read["item_count_exact_at"].is_string()), (&json!(2), true));
-        let told = events(&app).await;
-        assert_eq!((told[0].0.as_str(), &told[0].1["collection"]["id"]), ("collection.created", &made["id"]));
+        let emitted = events(&app).await;
+        assert_eq!((emitted[0].0.as_str(), &emitted[0].1["collection"]["id"]), ("collection.created", &made["id"]));
     }
 
     async fn a_collection_is_created_with_everything(kind: Kind) {
@@ -155,8 +155,8 @@ testkit::on_both! {
         assert_eq!((&changed["version"], &changed["slug"]), (&json!(2), &json!("a")));
         assert_eq!(app.get(&rows[0], &key).await.expect(200)["title"], "5");
         assert_eq!(app.patch(&path, &key, change).await.expect(200)["version"], 2);
-        let told = events(&app).await;
-        let (kind, data) = told.last().unwrap();
+        let emitted = events(&app).await;
+        let (kind, data) = emitted.last().unwrap();
         assert_eq!((kind.as_str(), &data["changed"]["name"]), ("collection.updated", &json!({ "old": "A", "new": "B" })));
         let cleared = app.patch(&path, &key, json!({ "description": null, "icon": null })).await.expect(200);
         assert_eq!((&cleared["description"], &cleared["icon"], &cleared["version"]), (&json!(null), &json!(null), &json!(3)));

@@ -38,15 +38,15 @@ impl Broken {
     /// Sends a request while items cannot be read, and again when they can; gives the second answer, which must be the
     /// first of its kind and is repeated by a third.
     async fn twice(&self, method: &str, address: &str, body: Value, event: &str) -> Answer {
-        let told = async || event_types(&self.app).await.iter().filter(|kind| *kind == event).count();
-        let before = told().await;
+        let emitted = async || event_types(&self.app).await.iter().filter(|kind| *kind == event).count();
+        let before = emitted().await;
         self.app.sql("UPDATE items SET data = '!' || data").await;
         self.ask(method, address, &body).await.expect_error(500, "internal_error");
-        assert_eq!(told().await, before + 1, "the change was made");
+        assert_eq!(emitted().await, before + 1, "the change was made");
         self.app.sql("UPDATE items SET data = substr(data, 2)").await;
         let done = self.ask(method, address, &body).await;
         assert!(!done.headers.contains_key("idempotent-replayed"));
-        assert_eq!(told().await, before + 1, "and not made again");
+        assert_eq!(emitted().await, before + 1, "and not made again");
         assert_eq!(
             number(&self.app, "SELECT COUNT(*) AS n FROM collection_rewrites").await,
             0,

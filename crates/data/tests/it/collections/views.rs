@@ -40,8 +40,8 @@ testkit::on_both! {
         assert_eq!(app.get(&address, &key).await.expect(200)["is_default"], false);
         let changed = app.patch(&address, &key, json!({ "filter_tree": null, "sort": ["name"], "visible_fields": null, "search": null, "group_by": [] })).await.expect(200);
         assert_eq!((&changed["filter_tree"], &changed["sort"], &changed["visible_fields"], &changed["version"]), (&json!(null), &json!(["name"]), &json!(null), &json!(2)));
-        let (kind, told) = events(&app).await.pop().unwrap();
-        assert_eq!((kind.as_str(), &told["changed"]["sort"]["new"]), ("view.updated", &json!(["name"])));
+        let (kind, emitted) = events(&app).await.pop().unwrap();
+        assert_eq!((kind.as_str(), &emitted["changed"]["sort"]["new"]), ("view.updated", &json!(["name"])));
         assert_eq!(app.patch(&address, &key, json!({ "sort": ["name"] })).await.expect(200)["version"], 2);
         let late = app.patch(&address, &key, json!({ "name": "X", "version": 1 })).await;
         assert_eq!(late.expect_error(409, "version_conflict").as_deref(), Some("version"));

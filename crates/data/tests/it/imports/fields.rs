@@ -13,7 +13,7 @@ testkit::on_both! {
             A;x;1.5;XL;yes;2026-01-02;2026-01-02T03:04:05Z;a@shop.example;https://shop.example;;9;s;short\n\
             B;y;2;M;no;2026-01-03;2026-01-02T03:04:06Z;b@shop.example;https://shop.example/b;;8;s;LONG\n";
         let text = text.replace("LONG", &"x".repeat(1_500));
-        let wish = json!({ "content": text, "create_fields": true, "mapping": { "Secret": null } });
+        let import_of = json!({ "content": text, "create_fields": true, "mapping": { "Secret": null } });
         let rehearsed = shop.import(json!({
             "content": text, "create_fields": true, "mapping": { "Secret": null }, "dry_run": true,
         })).await;
@@ -37,7 +37,7 @@ testkit::on_both! {
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM collection_fields").await, 2, "only told");
         assert_eq!(event_types(&shop.app).await, ["import.completed"]);
 
-        let done = shop.import(wish.clone()).await;
+        let done = shop.import(import_of.clone()).await;
         assert_eq!((&done["counts"], made(&done)), (&counts(2, 0, 0, 0, 0), expected.to_vec()));
         let fields = shop.app.get(&shop.path("/fields"), &shop.key).await.expect(200);
         let shown: Vec<Value> = fields.as_array().unwrap().iter().skip(2)
@@ -51,15 +51,15 @@ testkit::on_both! {
         ] {
             assert_eq!(item[key], value, "{key}");
         }
-        let told = events(&shop.app).await;
-        assert_eq!(told.iter().filter(|(kind, _)| kind == "field.created").count(), 10);
+        let emitted = events(&shop.app).await;
+        assert_eq!(emitted.iter().filter(|(kind, _)| kind == "field.created").count(), 10);
         let activity = shop.app.get(&shop.path("/activity"), &shop.key).await.expect(200);
         let changes = activity.as_array().unwrap().iter().filter(|entry| entry["action"] == "schema_changed");
         let actors: Vec<&Value> = changes.map(|entry| &entry["actor"]["id"]).collect();
         assert_eq!(actors, vec![&done["id"]; 10]);
 
         // The next file of this kind finds them.
-        let again = shop.import(wish).await;
+        let again = shop.import(import_of).await;
         assert_eq!((&again["counts"], made(&again)), (&counts(2, 0, 0, 0, 0), vec![Value::Null; 13]));
     }
 
@@ -86,8 +86,8 @@ testkit::on_both! {
         let path = shop.path("/items/import");
         // The scope that creating a field takes is asked for, also for a dry run.
         let key = shop.app.key(shop.key.workspace, model::Env::Live, &["items:write"]).await;
-        let wish = json!({ "content": "name,code\nA,x\n", "create_fields": true });
-        let refused = shop.app.post(&path, &key, wish.clone()).await;
+        let import_of = json!({ "content": "name,code\nA,x\n", "create_fields": true });
+        let refused = shop.app.post(&path, &key, import_of.clone()).await;
         assert_eq!(refused.expect_error(403, "missing_scope").as_deref(), Some("collections:write"));
         shop.app.post(&path, &key, json!({ "content": "name\nA\n" })).await.expect(201);
         shop.app.service.jobs.run_due().await.unwrap();
@@ -126,8 +126,8 @@ testkit::on_both! {
 
         let many: Vec<String> = (0..497).map(|number| format!("c{number}")).collect();
         for dry_run in [true, false] {
-            let wish = json!({ "content": format!("{}\n", many.join(",")), "create_fields": true, "dry_run": dry_run });
-            let full = shop.import(wish).await;
+            let import_of = json!({ "content": format!("{}\n", many.join(",")), "create_fields": true, "dry_run": dry_run });
+            let full = shop.import(import_of).await;
             assert_eq!((&full["status"], &full["error"]["code"]), (&json!("failed"), &json!("limit_reached")));
         }
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM collection_fields").await, 4);

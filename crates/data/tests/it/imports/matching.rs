@@ -10,14 +10,14 @@ testkit::on_both! {
         let first = "sku,name,price\na,A,1\nb,B,2\n";
         shop.import(json!({ "content": first })).await;
         let second = "sku,name,price\na,A,9\nb,,2\nc,C,3\nc,C,4\n,D,5\n";
-        let wish = |on_match: &str| json!({ "content": second, "match_on": ["sku"], "on_match": on_match });
-        let skipped = shop.import(wish("skip")).await;
+        let import_of = |on_match: &str| json!({ "content": second, "match_on": ["sku"], "on_match": on_match });
+        let skipped = shop.import(import_of("skip")).await;
         assert_eq!(skipped["counts"], counts(1, 0, 0, 3, 1));
         assert_eq!(skipped["errors"][0]["code"], "required");
-        let refused = shop.import(wish("error")).await;
+        let refused = shop.import(import_of("error")).await;
         assert_eq!(refused["counts"], counts(0, 0, 0, 0, 5));
         assert_eq!(refused["errors"][0]["code"], "already_exists");
-        let updated = shop.import(wish("update")).await;
+        let updated = shop.import(import_of("update")).await;
         assert_eq!(updated["counts"], counts(0, 2, 2, 0, 1), "c says 3, which it is, and then 4: {updated}");
         let item = |sku: &str, name: &str, price: i64| json!({ "sku": sku, "name": name, "price": price, "stock": 5 });
         let items: Vec<Value> = shop.items().await;
@@ -39,11 +39,11 @@ testkit::on_both! {
 
     async fn external_keys_are_kept_and_found(kind: Kind) {
         let shop = Shop::open(kind).await;
-        let wish = |text: &str| json!({
+        let import_of = |text: &str| json!({
             "content": text, "mapping": { "ref": "external_key" }, "match_on": ["external_key"],
         });
-        assert_eq!(shop.import(wish("ref,name\nx,A\ny,B\n")).await["counts"], counts(2, 0, 0, 0, 0));
-        let again = shop.import(wish("ref,name\nx,A\ny,C\n")).await;
+        assert_eq!(shop.import(import_of("ref,name\nx,A\ny,B\n")).await["counts"], counts(2, 0, 0, 0, 0));
+        let again = shop.import(import_of("ref,name\nx,A\ny,C\n")).await;
         assert_eq!(again["counts"], counts(0, 1, 1, 0, 0));
         let clash = shop.import(json!({ "content": "external_key,name\nx,D\n" })).await;
         assert_eq!(clash["errors"][0]["code"], "duplicate_value");
@@ -83,19 +83,19 @@ testkit::on_both! {
         for row in (0..1_100).chain(0..300) {
             text.push_str(&format!("A {row},{row}\n"));
         }
-        let wish = |dry_run: bool| json!({ "content": text, "match_on": ["name"], "dry_run": dry_run });
-        let rehearsed = shop.import(wish(true)).await;
+        let import_of = |dry_run: bool| json!({ "content": text, "match_on": ["name"], "dry_run": dry_run });
+        let rehearsed = shop.import(import_of(true)).await;
         // A dry run knows that rows match earlier stretches, not whether they differ.
         assert_eq!(rehearsed["counts"], counts(1_099, 300, 1, 0, 0));
-        let done = shop.import(wish(false)).await;
+        let done = shop.import(import_of(false)).await;
         assert_eq!(done["counts"], counts(1_099, 0, 301, 0, 0));
-        assert_eq!(shop.import(wish(false)).await["counts"], counts(0, 0, 1_400, 0, 0));
+        assert_eq!(shop.import(import_of(false)).await["counts"], counts(0, 0, 1_400, 0, 0));
         assert_eq!(shop.items().await.len(), 1_101);
         // What was deleted is not found any more.
         let sql = "SELECT id AS n FROM items WHERE data LIKE '%\"A 7\"%'";
         let gone = number(&shop.app, sql).await;
         shop.app.delete(&shop.path(&format!("/items/{gone}")), &shop.key).await.expect(200);
-        assert_eq!(shop.import(wish(false)).await["counts"], counts(1, 0, 1_399, 0, 0));
+        assert_eq!(shop.import(import_of(false)).await["counts"], counts(1, 0, 1_399, 0, 0));
     }
 
     async fn a_large_collection_gets_the_index_that_rows_are_found_by(kind: Kind) {
@@ -112,8 +112,8 @@ testkit::on_both! {
             shop.key.workspace, shop.collection, shop.collection,
         )).await;
         let text = "name,code,place\nnew,7,p1\nn,8,p0\nmore,20002,p0\nmore,20002,p0\n";
-        let wish = |on: &[&str]| json!({ "content": text, "match_on": on, "on_match": "update" });
-        assert_eq!(shop.import(wish(&["code"])).await["counts"], counts(1, 1, 2, 0, 0));
+        let import_of = |on: &[&str]| json!({ "content": text, "match_on": on, "on_match": "update" });
+        assert_eq!(shop.import(import_of(&["code"])).await["counts"], counts(1, 1, 2, 0, 0));
         let indexes = async || {
             let listed = shop.app.get(&shop.path("/indexes"), &shop.key).await.expect(200);
             let shown = |index: &Value| {
@@ -127,13 +127,13 @@ testkit::on_both! {
         // Who looks at another item now stumbles over it.
         let spoilt = |data: &str| format!("UPDATE items SET data = {data} WHERE data LIKE '%\"code\":9,%'");
         shop.app.sql(spoilt("'{\"code\":9,'")).await;
-        assert_eq!(shop.import(wish(&["code"])).await["counts"], counts(0, 0, 4, 0, 0));
+        assert_eq!(shop.import(import_of(&["code"])).await["counts"], counts(0, 0, 4, 0, 0));
         shop.app.sql("UPDATE items SET data = '{\"name\":\"n\",\"code\":9,\"place\":\"p1\"}' WHERE data = '{\"code\":9,'").await;
         shop.app.sql("DELETE FROM items WHERE data LIKE '%\"code\":20002,%'").await;
         // By two fields it takes an index of both.
-        assert_eq!(shop.import(wish(&["place", "code"])).await["counts"], counts(1, 0, 3, 0, 0));
+        assert_eq!(shop.import(import_of(&["place", "code"])).await["counts"], counts(1, 0, 3, 0, 0));
         assert_eq!(indexes().await, ["single", "composite"]);
         shop.app.sql(spoilt("'{\"code\":9,'")).await;
-        assert_eq!(shop.import(wish(&["code", "place"])).await["counts"], counts(0, 0, 4, 0, 0));
+        assert_eq!(shop.import(import_of(&["code", "place"])).await["counts"], counts(0, 0, 4, 0, 0));
     }
 }

@@ -46,8 +46,8 @@ impl Shop {
     }
 
     /// Starts an import and runs it to its end.
-    async fn import(&self, wish: Value) -> Value {
-        let started = self.app.post(&self.path("/items/import"), &self.key, wish).await.expect(201);
+    async fn import(&self, import_of: Value) -> Value {
+        let started = self.app.post(&self.path("/items/import"), &self.key, import_of).await.expect(201);
         assert_eq!(started["status"], "queued");
         self.app.service.jobs.run_due().await.unwrap();
         let done = self.read(&started).await;
@@ -102,8 +102,8 @@ testkit::on_both! {
             json!({ "name": "Table", "sku": "t1", "price": 80, "sold": false, "stock": 5 }),
         ]);
         assert_eq!(event_types(&shop.app).await, ["import.completed"]);
-        let told = events(&shop.app).await;
-        assert_eq!(told[0].1["import"]["counts"], done["counts"]);
+        let emitted = events(&shop.app).await;
+        assert_eq!(emitted[0].1["import"]["counts"], done["counts"]);
         shop.app.deliver().await;
         let event = &shop.app.get("/events?type=import.completed", &shop.key).await.expect(200)[0];
         let by = json!({ "type": "import", "id": done["id"] });
@@ -159,11 +159,11 @@ testkit::on_both! {
         ])).await;
         let csv = "sku,price,size\na,123.456,\nb,,0.12345678901234567890\nc,,9007199254740993\nd,,1e400\ne,12.50,0.1\n";
         let done = shop.import(json!({ "content": csv })).await;
-        let told = |done: &Value| -> Vec<Value> {
+        let emitted = |done: &Value| -> Vec<Value> {
             done["errors"].as_array().unwrap().iter()
                 .map(|error| json!([error["row"], error["column"], error["code"], error["value"]])).collect()
         };
-        assert_eq!(told(&done), [
+        assert_eq!(emitted(&done), [
             json!([1, "price", "too_precise", "123.456"]),
             json!([2, "size", "too_precise", "0.12345678901234567890"]),
             json!([3, "size", "too_precise", "9007199254740993"]),
@@ -178,7 +178,7 @@ testkit::on_both! {
             r#"{"sku":"k","size":0.3}"#,
         ];
         let done = shop.import(json!({ "content": lines.join("\n") })).await;
-        assert_eq!(told(&done), [
+        assert_eq!(emitted(&done), [
             json!([1, "size", "too_precise", "0.12345678901234567890"]),
             json!([2, "size", "out_of_range", "1e400"]),
             json!([3, "price", "too_precise", "1.001"]),
@@ -193,7 +193,7 @@ testkit::on_both! {
         ]);
     }
 
-    async fn rows_that_cannot_be_taken_are_told(kind: Kind) {
+    async fn rejected_rows_are_reported(kind: Kind) {
         let shop = Shop::open(kind).await;
         let long = "x".repeat(1_000_000);
         let text = format!(
@@ -224,7 +224,7 @@ testkit::on_both! {
         assert_eq!(again["counts"], counts(5, 0, 0, 0, 0), "{again}");
     }
 
-    async fn a_dry_run_tells_and_changes_nothing(kind: Kind) {
+    async fn a_dry_run_reports_and_changes_nothing(kind: Kind) {
         let shop = Shop::with(kind, json!([
             { "key": "name", "type": "text" }, { "key": "sku", "type": "text", "unique": true },
         ])).await;
@@ -248,7 +248,7 @@ testkit::on_both! {
         assert_eq!(shop.items().await.len(), 701);
     }
 
-    async fn an_import_ends_where_it_is_told_to(kind: Kind) {
+    async fn an_import_ends_at_its_limit(kind: Kind) {
         let shop = Shop::open(kind).await;
         let text = "name,price\nA,1\nB,x\nC,2\nD,y\nE,3\n";
         let done = shop.import(json!({ "content": text, "on_error": { "abort_at": 2 } })).await;
@@ -265,9 +265,9 @@ testkit::on_both! {
         let text = "name,sku,external_key\nA,1,a\nB,2,b\nC,1,c\nD,3,b\nE,4,e\n";
         let done = shop.import(json!({ "content": text })).await;
         assert_eq!(done["counts"], counts(3, 0, 0, 0, 2));
-        let told: Vec<Value> = done["errors"].as_array().unwrap().iter()
+        let emitted: Vec<Value> = done["errors"].as_array().unwrap().iter()
             .map(|error| json!([error["row"], error["column"], error["code"]])).collect();
-        assert_eq!(told, [json!([3, "sku", "duplicate_value"]), json!([4, "external_key", "duplicate_value"])]);
+        assert_eq!(emitted, [json!([3, "sku", "duplicate_value"]), json!([4, "external_key", "duplicate_value"])]);
         let names: Vec<Value> = shop.items().await.into_iter().map(|item| item["name"].clone()).collect();
         assert_eq!(names, ["A", "B", "E"]);
         for (table, rows) in [("item_unique", 3), ("item_activity WHERE action = 'created'", 3)] {
@@ -277,17 +277,17 @@ testkit::on_both! {
 
     async fn files_that_cannot_be_imported(kind: Kind) {
         let shop = Shop::open(kind).await;
-        for (wish, code) in [
+        for (import_of, code) in [
             (json!({ "content": " \n " }), "empty_file"),
             (json!({ "content": "a,b\n1,2\n" }), "no_column_mapped"),
             (json!({ "content": "name\nx\n", "mapping": { "title": "name" } }), "unknown_column"),
             (json!({ "content": "name\nx\n", "match_on": ["sku"] }), "match_column_missing"),
         ] {
-            let done = shop.import(wish).await;
+            let done = shop.import(import_of).await;
             assert_eq!((&done["status"], &done["error"]["code"]), (&json!("failed"), &json!(code)), "{done}");
         }
         let path = shop.path("/items/import");
-        for (wish, param) in [
+        for (import_of, param) in [
             (json!({}), "file_id"),
             (json!({ "content": "x", "file_id": 1 }), "content"),
             (json!({ "content": "x", "mapping": { "a": "nothing" } }), "mapping.a"),
@@ -300,10 +300,10 @@ testkit::on_both! {
             (json!({ "content": "x", "delimiter": "é" }), "delimiter"),
             (json!({ "content": "x", "colour": "red" }), "colour"),
         ] {
-            let answer = shop.app.post(&path, &shop.key, wish.clone()).await;
+            let answer = shop.app.post(&path, &shop.key, import_of.clone()).await;
             let found = answer.expect_error(400, "validation_error");
             // A file of another workspace, or none, is not told apart.
-            assert_eq!(found.as_deref(), Some(param), "{wish}");
+            assert_eq!(found.as_deref(), Some(param), "{import_of}");
         }
         let missing = shop.app.post(&path, &shop.key, json!({ "file_id": 999_999 })).await;
         assert_eq!(missing.expect_error(404, "not_found").as_deref(), Some("file_id"));
@@ -315,8 +315,8 @@ testkit::on_both! {
 
     async fn a_deleted_collection_ends_its_imports(kind: Kind) {
         let shop = Shop::open(kind).await;
-        let wish = json!({ "content": "name\nx\n" });
-        shop.app.post(&shop.path("/items/import"), &shop.key, wish).await.expect(201);
+        let import_of = json!({ "content": "name\nx\n" });
+        shop.app.post(&shop.path("/items/import"), &shop.key, import_of).await.expect(201);
         shop.app.sql(format!("UPDATE collections SET trashed_at = created_at WHERE id = {}", shop.collection)).await;
         shop.app.service.jobs.run_due().await.unwrap();
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM item_imports WHERE status = 'cancelled'").await, 1);
@@ -326,9 +326,9 @@ testkit::on_both! {
     async fn an_import_is_started_once_for_one_key(kind: Kind) {
         let shop = Shop::open(kind).await;
         let path = shop.path("/items/import");
-        let wish = json!({ "content": "name\nx\n" });
+        let import_of = json!({ "content": "name\nx\n" });
         let send = async || {
-            shop.app.ask("POST", &path).key(&shop.key).header("idempotency-key", "once").json(&wish).send().await
+            shop.app.ask("POST", &path).key(&shop.key).header("idempotency-key", "once").json(&import_of).send().await
         };
         let (first, second) = (send().await.expect(201), send().await.expect(201));
         assert_eq!(first, second);

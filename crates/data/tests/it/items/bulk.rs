@@ -200,7 +200,7 @@ testkit::on_both! {
         assert_eq!(report["results"][0]["error"]["details"]["existing_ids"].as_array().unwrap().len(), 2);
     }
 
-    async fn matches_are_skipped_or_refused_as_asked(kind: Kind) {
+    async fn matches_are_skipped_or_refused_as_requested(kind: Kind) {
         let shop = Shop::open(kind).await;
         let item = shop.put_up(json!({ "name": "A", "sku": "s1" })).await;
         let rows = json!([{ "data": { "name": "X", "sku": "s1" } }, { "data": { "name": "B", "sku": "s2" } }]);

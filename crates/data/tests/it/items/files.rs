@@ -55,8 +55,8 @@ testkit::on_both! {
         let gone = app.delete(&at, key).await.expect(200);
         assert_eq!(gone, json!({ "id": first, "object": "item_file", "deleted": true }));
         app.delete(&at, key).await.expect_error(404, "not_found");
-        let told: Vec<String> = events(app).await.into_iter().map(|(kind, _)| kind).filter(|kind| kind.contains("file")).collect();
-        assert_eq!(told, ["item.file.attached", "item.file.attached", "item.file.detached"]);
+        let emitted: Vec<String> = events(app).await.into_iter().map(|(kind, _)| kind).filter(|kind| kind.contains("file")).collect();
+        assert_eq!(emitted, ["item.file.attached", "item.file.attached", "item.file.detached"]);
     }
 
     async fn only_files_of_the_workspace_that_are_there_are_attached(kind: Kind) {

@@ -129,15 +129,15 @@ testkit::on_both! {
         let set = app.patch(&shop.of(&item, "/fields/category"), key, json!({ "value": "Books", "typecast": true })).await.expect(200);
         assert_eq!(set["data"]["category"], "books", "a label of a choice that is there");
         // Whoever follows the schema is told as by a change of the field.
-        let told: Vec<Value> = events(app).await.into_iter().filter(|(kind, _)| kind == "field.updated").map(|(_, data)| data).collect();
-        let keys: Vec<&Value> = told.iter().map(|data| &data["field"]["field_key"]).collect();
+        let emitted: Vec<Value> = events(app).await.into_iter().filter(|(kind, _)| kind == "field.updated").map(|(_, data)| data).collect();
+        let keys: Vec<&Value> = emitted.iter().map(|data| &data["field"]["field_key"]).collect();
         assert_eq!(keys, ["category", "tags", "category"]);
         let labels = |side: &str| -> Vec<Value> {
-            told[2]["changed"]["options"][side]["choices"].as_array().unwrap().iter().map(|choice| choice["label"].clone()).collect()
+            emitted[2]["changed"]["options"][side]["choices"].as_array().unwrap().iter().map(|choice| choice["label"].clone()).collect()
         };
         assert_eq!(labels("old"), ["Toys", "Books", "Food", "Für den Garten"]);
         assert_eq!(labels("new"), ["Toys", "Books", "Food", "Für den Garten", "Last Call"]);
-        assert_eq!((&told[2]["field"]["version"], &told[2]["field"]["options"]["choices"][4]["id"]), (&json!(3), &json!(5)));
+        assert_eq!((&emitted[2]["field"]["version"], &emitted[2]["field"]["options"]["choices"][4]["id"]), (&json!(3), &json!(5)));
         // A request that fails leaves no choice behind.
         let refused = app.post(&shop.at(""), key, json!({ "data": { "name": "D", "category": "Never", "price": "x" }, "typecast": true })).await;
         refused.expect_error(400, "validation_error");
@@ -158,15 +158,15 @@ testkit::on_both! {
         let current = &late.body["error"]["details"]["current"];
         assert_eq!((&current["data"]["name"], shown(current.clone())), (&json!("Ball"), None));
         // What writes no values leaves them where they are, and tells of the others only.
-        let was_told = events(&shop.app).await.len();
+        let emitted_before = events(&shop.app).await.len();
         shop.app.post(&shop.of(&item, "/lock"), &shop.key, json!({})).await.expect(200);
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM items WHERE data LIKE '%stock%'").await, 1);
         shop.app.post(&shop.of(&item, "/unlock"), &shop.key, json!({})).await.expect(200);
         shop.app.delete(&shop.of(&item, ""), &shop.key).await.expect(200);
         shop.app.post(&shop.of(&item, "/restore"), &shop.key, json!({})).await.expect(200);
-        let told = events(&shop.app).await.split_off(was_told);
-        assert_eq!(told.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["item.locked", "item.unlocked", "item.trashed", "item.restored"]);
-        for (kind, data) in told {
+        let emitted = events(&shop.app).await.split_off(emitted_before);
+        assert_eq!(emitted.iter().map(|(kind, _)| kind.as_str()).collect::<Vec<_>>(), ["item.locked", "item.unlocked", "item.trashed", "item.restored"]);
+        for (kind, data) in emitted {
             assert_eq!(data["item"]["data"]["name"], "Ball", "{kind}");
             assert_eq!((shown(data["item"].clone()), data["changed"].get("stock")), (None, None), "{kind}");
         }

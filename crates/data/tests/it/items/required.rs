@@ -45,8 +45,8 @@ testkit::on_both! {
         let shop = Shop::open(kind).await;
         let path = format!("/collections/{}", shop.collection);
         for content in ["name,sku\n\" \",a\nBall,b\n", "{\"name\":\" \",\"sku\":\"a\"}\n{\"name\":\"Ball\",\"sku\":\"b\"}\n{\"name\":\"\"}\n"] {
-            let wish = json!({ "content": content, "dry_run": true });
-            let import = shop.app.post(&format!("{path}/items/import"), &shop.key, wish).await.expect(201);
+            let new_import = json!({ "content": content, "dry_run": true });
+            let import = shop.app.post(&format!("{path}/items/import"), &shop.key, new_import).await.expect(201);
             shop.app.service.jobs.run_due().await.unwrap();
             let done = shop.app.get(&format!("{path}/imports/{}", import["id"].as_str().unwrap()), &shop.key).await.expect(200);
             assert_eq!(done["counts"]["created"], 1, "{done}");

@@ -160,7 +160,7 @@ impl World {
             let (collection, key) =
                 if book { (self.library.books, "authors") } else { (self.library.authors, "books") };
             for id in ids.iter().filter(|id| !self.model.away.contains(id)) {
-                let told = self.model.others(book, *id);
+                let view = self.model.others(book, *id);
                 let copy = self.library.value(collection, *id, key).await;
                 let copy: Vec<i64> = serde_json::from_value(copy).unwrap_or_default();
                 let at = self.library.at(collection, format_args!("/{id}/links?field_key={key}"));
@@ -172,7 +172,7 @@ impl World {
                     .map(|link| link["to"]["id"].as_i64().unwrap())
                     .collect();
                 assert_eq!(copy, listed, "{id} after {after:?}");
-                assert_eq!(copy.iter().copied().collect::<BTreeSet<_>>(), told, "{id} after {after:?}");
+                assert_eq!(copy.iter().copied().collect::<BTreeSet<_>>(), view, "{id} after {after:?}");
                 rows.insert(*id, copy);
             }
         }
@@ -182,7 +182,7 @@ impl World {
     }
 }
 
-async fn tell(kind: testkit::Kind, seed: u8) {
+async fn compare(kind: testkit::Kind, seed: u8) {
     let library = Library::open(kind).await;
     let (mut books, mut authors) = (Vec::new(), Vec::new());
     for _ in 0..ITEMS {
@@ -200,14 +200,14 @@ async fn tell(kind: testkit::Kind, seed: u8) {
 
 testkit::on_both! {
     async fn one_random_life(kind: Kind) {
-        tell(kind, 1).await;
+        compare(kind, 1).await;
     }
 
     async fn another_random_life(kind: Kind) {
-        tell(kind, 2).await;
+        compare(kind, 2).await;
     }
 
     async fn a_third_random_life(kind: Kind) {
-        tell(kind, 3).await;
+        compare(kind, 3).await;
     }
 }

@@ -153,9 +153,9 @@ testkit::on_both! {
         library.change(authors, ann, json!({ "name": "Anna" })).await.expect(200);
         assert_eq!(crate::events(&library.app).await.len(), before + 1, "nobody looks at the name");
         library.change(authors, ann, json!({ "age": 41 })).await.expect(200);
-        let told = crate::events(&library.app).await;
-        assert_eq!(told.len(), before + 3);
-        assert_eq!(told.last().unwrap().1["changed"], json!({ "editor_age": { "old": 40, "new": 41 } }));
+        let emitted = crate::events(&library.app).await;
+        assert_eq!(emitted.len(), before + 3);
+        assert_eq!(emitted.last().unwrap().1["changed"], json!({ "editor_age": { "old": 40, "new": 41 } }));
         // A book of its own editor changes, and what it looks at comes back to it.
         library.change(books, own, json!({ "editor": [ann] })).await.expect(200);
         let answer = library.change(books, own, json!({ "price": 8 })).await.expect(200);
@@ -234,17 +234,17 @@ testkit::on_both! {
             ids.push(library.put(books, json!({ "title": "A", "price": price })).await);
         }
         let ann = library.put(authors, json!({ "name": "Ann", "books": [ids[0], ids[1]] })).await;
-        let told = async || {
+        let emitted = async || {
             let shown = library.look(authors, ann).await;
             (shown["data"]["wealth"].clone(), shown["data"]["mean"].clone(), shown["computed_errors"].clone())
         };
-        assert_eq!(told().await, (json!(null), json!(1e308), json!({ "wealth": "out_of_range" })));
+        assert_eq!(emitted().await, (json!(null), json!(1e308), json!({ "wealth": "out_of_range" })));
         library.change(books, ids[1], json!({ "price": 1 })).await.expect(200);
-        assert_eq!(told().await, (json!(null), json!(5e307), json!({ "wealth": "too_precise" })));
+        assert_eq!(emitted().await, (json!(null), json!(5e307), json!({ "wealth": "too_precise" })));
         library.change(books, ids[0], json!({ "price": 0.2 })).await.expect(200);
-        assert_eq!(told().await, (json!(1.2), json!(0.6), json!(null)));
+        assert_eq!(emitted().await, (json!(1.2), json!(0.6), json!(null)));
         library.change(authors, ann, json!({ "books": [ids[0], ids[2]] })).await.expect(200);
-        assert_eq!(told().await, (json!(0.3), json!(0.15), json!(null)));
+        assert_eq!(emitted().await, (json!(0.3), json!(0.15), json!(null)));
     }
 
     async fn a_sum_of_rounded_values_is_rounded(kind: Kind) {

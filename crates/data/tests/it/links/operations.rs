@@ -63,8 +63,8 @@ testkit::on_both! {
         library.app.sql(format!("UPDATE runs SET workspace_id = {}", library.key.workspace)).await;
         let run = library.link(book, foreign).await.expect(201);
         assert_eq!(run["linked"], json!({ "type": "run", "id": theirs["id"], "title": null, "status": "completed" }));
-        let told = crate::events(&library.app).await;
-        let created: Vec<_> = told.iter().filter(|(kind, _)| kind == "item.link.created").collect();
+        let emitted = crate::events(&library.app).await;
+        let created: Vec<_> = emitted.iter().filter(|(kind, _)| kind == "item.link.created").collect();
         assert_eq!((created.len(), &created[0].1["link"]), (3, &made));
         let sql = format!("SELECT count(*) AS n FROM item_activity WHERE action = 'linked' AND item_id IN ({book}, {ann})");
         assert_eq!(crate::number(&library.app, &sql).await, 4, "three at the book, one at the other end");
@@ -105,7 +105,7 @@ testkit::on_both! {
         assert_eq!(crate::number(&library.app, &sql).await, 2);
     }
 
-    async fn one_link_gives_way_when_told(kind: Kind) {
+    async fn a_single_link_is_replaced_on_request(kind: Kind) {
         let library = Library::open(kind).await;
         let (books, authors) = (library.books, library.authors);
         library.set(authors, "books", json!({ "cardinality": "one" })).await;
@@ -276,7 +276,7 @@ testkit::on_both! {
         }
     }
 
-    async fn the_kinds_are_told(kind: Kind) {
+    async fn the_kinds_are_listed(kind: Kind) {
         let library = Library::open(kind).await;
         let kinds = library.app.get("/item-links/kinds", &library.key).await.expect(200);
         let available = |kind: &&Value| kind["available"] == true;

@@ -24,13 +24,13 @@ testkit::on_both! {
         assert_eq!(crate::number(&library.app, "SELECT count(*) AS n FROM item_links").await, 2);
     }
 
-    async fn the_other_end_is_told_of_by_whoever_wrote(kind: Kind) {
+    async fn events_of_the_other_end_name_the_writer(kind: Kind) {
         let library = Library::open(kind).await;
         let ann = library.author("Ann").await;
         let before = library.look(library.authors, ann).await;
         let book = library.put(library.books, json!({ "title": "A", "authors": [ann] })).await;
-        let told = crate::events(&library.app).await;
-        let (kind, data) = told.last().unwrap();
+        let emitted = crate::events(&library.app).await;
+        let (kind, data) = emitted.last().unwrap();
         assert_eq!((kind.as_str(), &data["item"]["id"]), ("item.updated", &json!(ann)));
         assert_eq!(data["changed"]["books"], json!({ "old": null, "new": [book] }));
         let now = library.look(library.authors, ann).await;
@@ -39,7 +39,7 @@ testkit::on_both! {
         assert_eq!(crate::number(&library.app, &sql).await, 2);
         // The same once more is no change, and nobody hears of it.
         library.change(library.books, book, json!({ "authors": [ann] })).await.expect(200);
-        assert_eq!(crate::events(&library.app).await.len(), told.len());
+        assert_eq!(crate::events(&library.app).await.len(), emitted.len());
     }
 
     async fn more_than_25_are_cut_and_said_so(kind: Kind) {
@@ -91,14 +91,14 @@ testkit::on_both! {
             let found: Vec<i64> = answer.expect(200).as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect();
             (found, answer.headers["x-svc-query-plan"].clone())
         };
-        let told = |found: &[i64], plan: &str| (found.to_vec(), plan.to_owned());
-        assert_eq!(list(books, format!("filter[authors]={ann}")).await, told(&[second, first], "links(authors); visited=2"));
-        assert_eq!(list(books, format!("filter[authors]={ann}&sort=id")).await, told(&[first, second], "links(authors); visited=2"));
-        assert_eq!(list(books, format!("filter[authors]={ann}&sort=title")).await, told(&[second, first], "links(authors); visited=2"));
+        let emitted = |found: &[i64], plan: &str| (found.to_vec(), plan.to_owned());
+        assert_eq!(list(books, format!("filter[authors]={ann}")).await, emitted(&[second, first], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&sort=id")).await, emitted(&[first, second], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&sort=title")).await, emitted(&[second, first], "links(authors); visited=2"));
         assert_eq!(list(books, format!("filter[authors][in]={ann},{bob}&sort=title")).await.0, [second, first, third]);
-        assert_eq!(list(books, format!("filter[editor]={ann}")).await, told(&[first], "links(editor); visited=1"));
-        assert_eq!(list(authors, format!("filter[books]={third}")).await, told(&[bob], "links(books); visited=1"));
-        assert_eq!(list(books, format!("filter[authors]={ann}&filter[title]=A")).await, told(&[second], "links(authors); visited=2"));
+        assert_eq!(list(books, format!("filter[editor]={ann}")).await, emitted(&[first], "links(editor); visited=1"));
+        assert_eq!(list(authors, format!("filter[books]={third}")).await, emitted(&[bob], "links(books); visited=1"));
+        assert_eq!(list(books, format!("filter[authors]={ann}&filter[title]=A")).await, emitted(&[second], "links(authors); visited=2"));
         // One that is in the trash is neither found nor looked for.
         library.trash(books, first).await.expect(200);
         assert_eq!(list(books, format!("filter[authors]={ann}")).await.0, [second]);

@@ -98,9 +98,9 @@ testkit::on_both! {
         assert_eq!(crate::number(&library.app, &live).await, 1, "what is locked stays");
         let sql = "SELECT count(DISTINCT operation_id) AS n FROM item_activity WHERE action = 'trashed'";
         assert_eq!(crate::number(&library.app, sql).await, 1);
-        let told = "FROM events WHERE kind = 'item.trashed' AND request_id IS NOT NULL";
-        assert_eq!(crate::number(&library.app, &format!("SELECT count(*) AS n {told}")).await, 1_131);
-        let one = format!("SELECT count(DISTINCT request_id) AS n {told} AND key_id = '{}'", library.key.id);
+        let emitted = "FROM events WHERE kind = 'item.trashed' AND request_id IS NOT NULL";
+        assert_eq!(crate::number(&library.app, &format!("SELECT count(*) AS n {emitted}")).await, 1_131);
+        let one = format!("SELECT count(DISTINCT request_id) AS n {emitted} AND key_id = '{}'", library.key.id);
         assert_eq!(crate::number(&library.app, &one).await, 1, "the request is told with what follows in a job, too");
     }
 

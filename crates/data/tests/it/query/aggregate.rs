@@ -54,8 +54,8 @@ testkit::on_both! {
         ] {
             let answer = ask(query).await;
             assert_eq!(answer.expect(200)["groups"][0]["values"]["count"], count, "{query}");
-            let told = &answer.headers["x-svc-query-plan"];
-            assert!(told.starts_with(plan), "{query} {told}");
+            let plan_header = &answer.headers["x-svc-query-plan"];
+            assert!(plan_header.starts_with(plan), "{query} {plan_header}");
         }
         let none = ask("filter[name]=zzz&metrics=count,sum:price,min:name,distinct:name").await.expect(200);
         let values = json!({ "count": 0, "sum:price": null, "min:name": null, "distinct:name": 0 });
@@ -107,12 +107,12 @@ testkit::on_both! {
         let path = format!("/collections/{collection}/items/aggregate");
         let metrics = "metrics=sum:price,avg:price,max:price,sum:stock&group_by=name";
         let groups = app.get(&format!("{path}?{metrics}"), &key).await.expect(200)["groups"].clone();
-        let told: Vec<(&Value, &Value)> =
+        let plan_header: Vec<(&Value, &Value)> =
             groups.as_array().unwrap().iter().map(|group| (&group["values"], &group["errors"])).collect();
         let none = json!({});
         let great = json!({ "sum:price": "out_of_range" });
         let precise = json!({ "sum:price": "too_precise", "sum:stock": "too_precise" });
-        assert_eq!(told, [
+        assert_eq!(plan_header, [
             (&json!({ "sum:price": 0.3, "avg:price": 0.075, "max:price": 1_000_000_000_000_000_i64,
                 "sum:stock": 9_007_199_254_740_992_i64 }), &none),
             (&json!({ "sum:price": null, "avg:price": 1e308, "max:price": 1e308, "sum:stock": 3 }), &great),

@@ -308,9 +308,9 @@ testkit::on_both! {
     async fn the_operators_can_be_looked_up(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
-        let told = app.get("/items/filter-operators", &key).await.expect(200);
+        let listed = app.get("/items/filter-operators", &key).await.expect(200);
         let of = |kind: &str| -> Vec<String> {
-            let row = told.as_array().unwrap().iter().find(|row| row["type"] == kind).unwrap();
+            let row = listed.as_array().unwrap().iter().find(|row| row["type"] == kind).unwrap();
             row["operators"].as_array().unwrap().iter().map(|op| op.as_str().unwrap().to_owned()).collect()
         };
         for row in table() {

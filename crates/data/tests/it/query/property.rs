@@ -393,7 +393,7 @@ testkit::on_both! {
 }
 
 /// What an answer says, without who created what: keys have other ids in another service.
-fn told(answer: &testkit::Answer) -> String {
+fn explain(answer: &testkit::Answer) -> String {
     let mut body = answer.body.clone();
     for item in body["data"].as_array_mut().unwrap() {
         let item = item.as_object_mut().unwrap();
@@ -405,7 +405,7 @@ fn told(answer: &testkit::Answer) -> String {
 
 #[tokio::test]
 async fn both_databases_answer_the_same_bytes() {
-    let mut told_by: Vec<Vec<String>> = Vec::new();
+    let mut explained_by: Vec<Vec<String>> = Vec::new();
     for kind in [testkit::Kind::Sqlite, testkit::Kind::Postgres] {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
@@ -427,10 +427,10 @@ async fn both_databases_answer_the_same_bytes() {
                 }
                 let answer = list(&app, &key, world.collection, &asked).await;
                 answer.expect(200);
-                all.push(format!("{pairs:?} {}", told(&answer)));
+                all.push(format!("{pairs:?} {}", explain(&answer)));
             }
         }
-        told_by.push(all);
+        explained_by.push(all);
     }
-    assert_eq!(told_by[0], told_by[1]);
+    assert_eq!(explained_by[0], explained_by[1]);
 }

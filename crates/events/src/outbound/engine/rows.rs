@@ -33,15 +33,14 @@ pub(crate) struct LoadedDelivery {
     pub(crate) attempts: i64,
     pub(crate) first_attempt_at: Option<Timestamp>,
     pub(crate) body: String,
-    /// The trace that it continues; `None` for that of its event.
+    /// The trace that it continues; `None` if no request caused its event.
     pub(crate) traceparent: Option<String>,
 }
 
 impl LoadedDelivery {
     /// The trace that it continues.
-    pub(crate) fn trace(&self) -> Trace {
-        let stored = self.traceparent.as_deref().and_then(|parent| Trace::parse(parent, None));
-        stored.unwrap_or_else(|| Trace::of_id(self.event_id.as_str()))
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        Trace::parse(self.traceparent.as_deref()?, None)
     }
 }
 

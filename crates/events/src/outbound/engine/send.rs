@@ -6,7 +6,7 @@ use super::super::signing::{Signer, signatures};
 use auth::Seal;
 use egress::{Connector, Limits, Oversize, Request};
 use model::{DeliveryId, EventId, JsonText, Result, Span, Timestamp, Trace, Tracer, WorkspaceId};
-use operation::{http_span, note_http};
+use operation::{http_span, note_http, root_http_span};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -61,8 +61,8 @@ pub(crate) struct Message {
     /// Which attempt this is, from 1.
     pub(crate) attempt: i64,
     pub(crate) body: String,
-    /// The trace that it continues.
-    pub(crate) trace: Trace,
+    /// The trace that it continues; `None` if no request caused its event.
+    pub(crate) trace: Option<Trace>,
 }
 
 /// What an attempt came to, as it is kept.
@@ -173,7 +173,10 @@ pub(crate) async fn send(
 
 /// The span of the attempt, named in what it sends.
 fn span(tracer: &Tracer, target: &Target, message: &Message) -> Span {
-    let mut span = http_span(tracer, &message.trace, "POST", &target.url);
+    let mut span = match &message.trace {
+        Some(parent) => http_span(tracer, parent, "POST", &target.url),
+        None => root_http_span(tracer, &Trace::of_id(message.event.as_str()), "POST", &target.url),
+    };
     if span.is_recorded() {
         span.set("svc.workspace_id", target.workspace_id.0);
         span.set("svc.event_id", message.event.to_string());

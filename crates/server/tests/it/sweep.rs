@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use testkit::{Answer, Key, Kind, TestApp};
 
 /// A service, its two documents, and keys for what they need.
-pub struct Walk {
+pub struct Sweep {
     pub app: TestApp,
     pub documents: [Document; 2],
     pub workspace: String,
@@ -18,7 +18,7 @@ pub struct Walk {
     answers: RefCell<BTreeMap<(String, u16), Validator>>,
 }
 
-impl Walk {
+impl Sweep {
     pub async fn begin(kind: Kind) -> Self {
         let app = TestApp::new(kind).await;
         let documents = [
