@@ -16,7 +16,7 @@ pub(crate) mod table;
 pub(crate) use merge::job;
 pub use merge::merge;
 pub(crate) use scan::{Changed, Columnar};
-use segment::ROWS;
+pub(crate) use segment::ROWS;
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};

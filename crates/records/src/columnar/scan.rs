@@ -22,6 +22,8 @@ const MOST_CHANGES: i64 = 20_000;
 /// What is known of a row: it may fit, and then perhaps it surely does.
 const CAN: u8 = 0b01;
 const SURE: u8 = 0b10;
+/// Of an entry: it has not been tested yet.
+const UNTESTED: u8 = 0b100;
 
 /// A query over a columnar index.
 pub(crate) struct Columnar<'a> {
@@ -213,6 +215,19 @@ impl<'a> Columnar<'a> {
         Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
     }
 
+    /// How many items may fit of those of the segment behind an id, and how many it has.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<(i64, i64)> {
+        let stored = self.read(read, Place::Behind(behind), 1)?;
+        let Some(stored) = stored.first() else { return Ok((0, 0)) };
+        let segment = Segment::of(stored)?;
+        let fitting = self.select(&segment, i64::MIN, &[]).iter().filter(|mask| **mask & CAN != 0).count();
+        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
+        Ok((count(fitting), count(segment.ids.len())))
+    }
+
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
     /// ones, whose columns are old.
     fn select(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
@@ -331,7 +346,7 @@ impl<'a> Step<'a> {
     /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
     fn rank(&self) -> u8 {
         match self {
-            Self::Column { ranges: Some(_), .. } => 0,
+            Self::Column { ranges: Some(_), condition, .. } if !matches!(condition.test, Test::Like(_)) => 0,
             Self::Id(_) | Self::Column { .. } => 1,
             Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
             Self::Record => 3,
@@ -376,9 +391,11 @@ impl<'a> Step<'a> {
             Self::Column { slot, condition, ranges } => match (segment.columns.get(*slot), ranges) {
                 (None, _) => vec![CAN; candidates.len()],
                 (Some(column), Some(ranges)) if condition.family.is_ordered() => {
-                    by_ranges(column, condition, ranges)
+                    by_ranges(column, condition, ranges, candidates)
                 }
-                (Some(column), _) => by_entries(column, condition, candidates),
+                (Some(column), _) => {
+                    by_entries(column, condition, candidates, vec![UNTESTED; column.distinct()])
+                }
             },
         }
     }
@@ -401,16 +418,18 @@ fn outcome(mask: u8) -> Outcome {
 }
 
 /// What is known of each row, where only entries within ranges can fit: the others are not looked at.
-fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Vec<u8> {
+fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range], candidates: &[u8]) -> Vec<u8> {
     let test = |code: usize| mask(condition.on_entry(column.entry(code)));
-    let mut masks = vec![0; column.distinct()];
     let is_range = matches!(condition.test, Test::Within(_));
+    let mut masks = vec![0; column.distinct()];
     for range in ranges {
         let from = column.partition(|entry| entry < range.from.as_slice());
         let to = column.partition(|entry| entry < range.to.as_slice());
-        for (code, entry) in masks.iter_mut().enumerate().take(to).skip(from) {
-            *entry = if is_range { CAN | SURE } else { test(code) };
-        }
+        masks
+            .iter_mut()
+            .take(to)
+            .skip(from)
+            .for_each(|entry| *entry = if is_range { CAN | SURE } else { UNTESTED });
     }
     if column.ends_in_nothing()
         && let Some(last) = masks.last_mut()
@@ -419,17 +438,21 @@ fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Ve
     }
     let mask = |code: usize| masks.get(code).copied().unwrap_or_default();
     match column.codes {
+        _ if !is_range => by_entries(column, condition, candidates, masks),
         Codes::Narrow(codes) => codes.iter().map(|code| mask(usize::from(*code))).collect(),
         Codes::Wide(codes) => codes.iter().map(|code| mask(usize::from(u16::from_le_bytes(*code)))).collect(),
     }
 }
 
-/// What is known of the candidates. An entry is tested once, however many of them have it.
-fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8]) -> Vec<u8> {
-    let mut masks: Vec<Option<u8>> = vec![None; column.distinct()];
+/// What is known of the candidates. An entry is tested once, however many of them have it; `masks` are those of the
+/// entries, as far as they are known.
+fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8], mut masks: Vec<u8>) -> Vec<u8> {
     let mut test = |(code, candidate): (usize, &u8)| match masks.get_mut(code) {
         Some(known) if candidate & CAN != 0 => {
-            *known.get_or_insert_with(|| mask(condition.on_entry(column.entry(code))))
+            if *known == UNTESTED {
+                *known = mask(condition.on_entry(column.entry(code)));
+            }
+            *known
         }
         _ => 0,
     };

@@ -15,11 +15,11 @@ use fields::key;
 use fields::saved::refuse_ungroupable;
 use fields::value;
 use fields::{ColumnValue, Family, Part, Record, Subject};
-use model::{Error, FieldId, Result, Timestamp};
+use model::{Error, Result, Timestamp};
 use operation::{Describe, FromInput, Input, comma_list};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
@@ -231,19 +231,14 @@ impl AggregateRequest {
             .iter()
             .map(|level| Some(level.subject))
             .chain(self.metrics.iter().map(|one| one.subject));
-        let fields: BTreeSet<FieldId> = subjects
-            .filter_map(|subject| match subject? {
-                Subject::Field(id) => Some(id),
-                Subject::System(_) => None,
-            })
-            .collect();
+        let subjects: Vec<Subject> = subjects.flatten().collect();
         let fresh = || vec![Accumulator::default(); self.metrics.len()];
         let mut groups: BTreeMap<Vec<u8>, Counted> = BTreeMap::new();
         if self.levels.is_empty() {
             groups.insert(Vec::new(), (Map::new(), fresh()));
         }
-        let report = query.for_each(read, planner, shape, fields, |row, data| {
-            let record = row.record(&data);
+        let report = query.for_each(read, planner, shape, subjects, |fitting| {
+            let record = fitting.row.record(&fitting.data);
             let mut place = Vec::new();
             let mut named = Map::new();
             for level in &self.levels {

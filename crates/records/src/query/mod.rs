@@ -6,6 +6,7 @@
 
 pub mod aggregate;
 mod columns;
+mod fetch;
 mod params;
 mod pick;
 mod plan;
@@ -17,10 +18,11 @@ mod types;
 mod usage;
 mod visit;
 
+pub use fetch::rows;
 pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use scan::{in_range, rows};
+pub use scan::in_range;
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, LARGE, Needs};
 pub use visit::{Page, PlacedRow};

@@ -53,6 +53,8 @@ enum CountKey {
     Keys(IndexId, Vec<Range>, i64),
     Segments(IndexId),
     ColumnBytes(IndexId, i64),
+    FirstSegment(IndexId),
+    LastSegment(IndexId),
 }
 
 impl Planner {
@@ -124,6 +126,17 @@ impl Planner {
         self.remembered(CountKey::ColumnBytes(index, column), || {
             columnar::table::bytes_of(read, index, column)
         })
+    }
+
+    /// About where the first and the last segment of a columnar index end.
+    pub(super) fn segment_bounds(&self, read: &mut Read, index: IndexId) -> Result<(i64, i64)> {
+        let first = self.remembered(CountKey::FirstSegment(index), || {
+            Ok(columnar::table::end_of(read, index, i64::MIN)?.unwrap_or_default())
+        })?;
+        let last = self.remembered(CountKey::LastSegment(index), || {
+            Ok(columnar::table::last_end(read, index)?.unwrap_or_default())
+        })?;
+        Ok((first, last))
     }
 
     fn remembered(&self, what: CountKey, count: impl FnOnce() -> Result<i64>) -> Result<i64> {

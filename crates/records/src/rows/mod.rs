@@ -23,5 +23,6 @@ pub use find::{expect_version, find, find_locked, find_with_shape, live, lock, l
 pub(crate) use keys::index_keys;
 pub use keys::{digest, holder, reindex};
 pub use row::ItemRow;
+pub(crate) use row::SystemValues;
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};
