@@ -1,13 +1,14 @@
 //! Testing conditions on the columns of a segment, and finding the first items in an order.
 
 use super::segment::{Codes, Column};
+use super::selected::{CAN, SURE, Segment, SelectedRows};
 use super::table::{self, Place, StoredSegment, column_id};
+use super::top::Top;
 use crate::shape::{Index, IndexStatus, Shape};
 use fields::filter::{Condition, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Outcome, Part, Subject, SystemColumn, key};
-use model::{Error, Result};
-use std::collections::BinaryHeap;
+use model::Result;
 use store::Read;
 
 /// Segments that are read at a time, at the most.
@@ -19,9 +20,6 @@ const MOST_READ: i64 = 4 << 20;
 /// A query looks at items of so many changes itself; with more it does without the index.
 const MOST_CHANGES: i64 = 20_000;
 
-/// What is known of a row: it may fit, and then perhaps it surely does.
-const CAN: u8 = 0b01;
-const SURE: u8 = 0b10;
 /// Of an entry: it has not been tested yet.
 const UNTESTED: u8 = 0b100;
 
@@ -76,12 +74,6 @@ pub(crate) struct Changed {
     pub ids: Vec<i64>,
     /// Those of them that fit, by their places in the order.
     pub places: Vec<(Vec<u8>, i64)>,
-}
-
-/// A segment whose columns can be read.
-struct Segment<'s> {
-    ids: &'s [i64],
-    columns: Vec<Column<'s>>,
 }
 
 impl<'a> Columnar<'a> {
@@ -141,7 +133,7 @@ impl<'a> Columnar<'a> {
         count: usize,
     ) -> Result<Option<Batch>> {
         let (parts, newest_first) = (self.sort.as_slice(), self.newest_first);
-        let mut top = Top { parts, newest_first, after, count, best: BinaryHeap::new() };
+        let mut top = Top::new(parts, newest_first, after, count);
         for (place, id) in &changed.places {
             top.offer(place, *id);
         }
@@ -162,7 +154,7 @@ impl<'a> Columnar<'a> {
         if !table::is_ready(read, self.index.id)? {
             return Ok(None);
         }
-        let found = top.best.into_sorted_vec();
+        let found = top.into_items();
         Ok(Some(Batch { is_last: found.len() < count, found, visited }))
     }
 
@@ -213,6 +205,33 @@ impl<'a> Columnar<'a> {
         }
         let is_ready = table::is_ready(read, self.index.id)?;
         Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
+    }
+
+    /// Hands the selected rows of all segments to `each`, by id. Gives whether the index is still there.
+    ///
+    /// # Errors
+    /// What `each` fails with, or the database's.
+    pub fn each_segment(
+        &self,
+        read: &mut Read,
+        changed: &[i64],
+        mut each: impl FnMut(&SelectedRows<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let (first, last) = self.ids;
+        let mut behind = first.saturating_sub(1);
+        while behind < last {
+            let stored = self.read(read, Place::Behind(behind), self.segments)?;
+            for stored in &stored {
+                let segment = Segment::of(stored)?;
+                let masks = self.select(&segment, behind, changed);
+                each(&SelectedRows { segment: &segment, masks: &masks, sort: &self.sort })?;
+                behind = stored.last_id;
+            }
+            if stored.len() < self.segments {
+                break;
+            }
+        }
+        table::is_ready(read, self.index.id)
     }
 
     /// How many items may fit of those of the segment behind an id, and how many it has.
@@ -457,106 +476,4 @@ fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8], mut
         _ => 0,
     };
     column.codes().zip(candidates).map(&mut test).collect()
-}
-
-impl<'s> Segment<'s> {
-    fn of(stored: &'s StoredSegment) -> Result<Self> {
-        let ids = stored.ids.as_slice();
-        let column = |bytes: &'s Vec<u8>| Column::of(bytes).filter(|column| column.rows() == ids.len());
-        let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
-        let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
-        Ok(Self { ids, columns })
-    }
-}
-
-/// The first items of an order.
-struct Top<'a> {
-    parts: &'a [(Part, usize)],
-    newest_first: bool,
-    after: Option<&'a [u8]>,
-    count: usize,
-    best: BinaryHeap<(Vec<u8>, i64)>,
-}
-
-impl Top<'_> {
-    /// Takes an item in that is among the first so far.
-    fn offer(&mut self, place: &[u8], id: i64) {
-        if self.after.is_some_and(|after| place <= after) {
-            return;
-        }
-        if self.best.len() < self.count {
-            self.best.push((place.to_vec(), id));
-        } else if let Some(mut last) = self.best.peek_mut()
-            && place < last.0.as_slice()
-        {
-            last.0.clear();
-            last.0.extend_from_slice(place);
-            last.1 = id;
-        }
-    }
-
-    /// Takes in what fits of a segment.
-    fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
-        let cutoff = self.cutoff(segment);
-        let mut place = Vec::with_capacity(64);
-        for (row, id) in segment.ids.iter().enumerate() {
-            if fitting.get(row).is_none_or(|mask| mask & CAN == 0) {
-                continue;
-            }
-            if cutoff.as_ref().is_some_and(|cutoff| !cutoff.has(row)) {
-                continue;
-            }
-            place.clear();
-            for (part, slot) in self.parts {
-                let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
-                push_part(entry.unwrap_or_default(), part.desc, &mut place);
-            }
-            key::push_id(&mut place, *id, self.newest_first);
-            self.offer(&place, *id);
-        }
-    }
-
-    /// The entries of the first part that are not behind the last item so far; `None` while there is room for any.
-    fn cutoff<'s>(&self, segment: &Segment<'s>) -> Option<Cutoff<'s>> {
-        let (part, slot) = self.parts.first()?;
-        let column = *segment.columns.get(*slot)?;
-        let (last, _) = self.best.peek().filter(|_| self.best.len() >= self.count)?;
-        let is_behind = |entry: &[u8]| {
-            let mut key = Vec::with_capacity(entry.len());
-            push_part(entry, part.desc, &mut key);
-            key.as_slice() > last.as_slice()
-        };
-        let values = column.distinct() - usize::from(column.ends_in_nothing());
-        let (from, to) = if part.desc {
-            (column.partition(is_behind), values)
-        } else {
-            (0, column.partition(|entry| !is_behind(entry)))
-        };
-        let nothing = (column.ends_in_nothing() && !is_behind(&[key::NOTHING])).then_some(values);
-        Some(Cutoff { column, from, to, nothing })
-    }
-}
-
-/// Entries of a column: those from one place up to another, and perhaps that of items without a value.
-struct Cutoff<'s> {
-    column: Column<'s>,
-    from: usize,
-    to: usize,
-    nothing: Option<usize>,
-}
-
-impl Cutoff<'_> {
-    fn has(&self, row: usize) -> bool {
-        let code = self.column.code(row);
-        (self.from..self.to).contains(&code) || self.nothing == Some(code)
-    }
-}
-
-/// Appends an entry as a part of a place.
-fn push_part(entry: &[u8], desc: bool, place: &mut Vec<u8>) {
-    let start = place.len();
-    place.extend_from_slice(entry);
-    if desc && entry.first() == Some(&key::VALUE) {
-        key::invert(place, start + 1);
-    }
 }

@@ -1,15 +1,14 @@
 //! Running a query over the columnar index of a collection.
 
 use super::plan::{self, QueryPlan};
-use super::planner::Planner;
+use super::planner::{Planner, Sample, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
-use crate::columnar::{Changed, Columnar, ROWS};
+use crate::columnar::{Changed, Columnar, ROWS, SelectedRows};
 use crate::shape::Shape;
 use fields::Filter;
 use fields::sort::Sort;
 use model::Result;
-use std::ops::ControlFlow;
 use store::Read;
 
 /// Reading so many bytes of columns takes as long as fetching an item.
@@ -24,6 +23,24 @@ const SAMPLED: i64 = 4;
 /// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;
 
+/// What the items of a query are summed up in.
+pub(super) trait Summary {
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// When it does not fit in.
+    fn add(&mut self, fitting: &Fitting) -> Result<()>;
+
+    /// Adds the items of a segment that fit. The ids of those whose values their entries do not say go to `unknown`.
+    ///
+    /// # Errors
+    /// When one does not fit in.
+    fn add_columns(&mut self, rows: &SelectedRows<'_>, unknown: &mut Vec<i64>) -> Result<()>;
+
+    /// Forgets all of them.
+    fn clear(&mut self);
+}
+
 /// A query over columns, and what it costs.
 pub(super) struct ColumnarQuery<'a> {
     scan: Columnar<'a>,
@@ -32,24 +49,6 @@ pub(super) struct ColumnarQuery<'a> {
     pub cost: i64,
     /// What it is thought to cost: in the order of the ids it may soon have enough.
     pub expected: i64,
-}
-
-/// Some items of a collection that were tested.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
-    /// Those that fit, or may.
-    pub fitting: i64,
-    /// All of them.
-    pub tested: i64,
-}
-
-impl Sample {
-    /// About how many items must be looked at to find so many that fit.
-    pub fn items_for(self, need: i64) -> i64 {
-        // Where none fits, one half is taken to do.
-        let doubled = self.fitting.saturating_mul(2).saturating_add(1);
-        need.saturating_mul(2).saturating_mul(self.tested.saturating_add(1)) / doubled
-    }
 }
 
 impl<'a> ColumnarQuery<'a> {
@@ -84,11 +83,18 @@ impl<'a> ColumnarQuery<'a> {
 }
 
 impl ColumnarQuery<'_> {
-    /// About how many items fit of how many, by some segments from all over the collection.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn sample(&self, read: &mut Read, planner: &Planner) -> Result<Sample> {
+    /// Whether reading columns is cheaper than a plan.
+    pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
+        // Scanning items in the order of their ids stops as early, and reads all of them.
+        let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
+        scans_alike || plan.cost > self.expected
+    }
+}
+
+impl Sampler for ColumnarQuery<'_> {
+    /// Looks at segments from all over the collection. What reading columns in the order of the ids is expected to cost
+    /// follows from them.
+    fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample> {
         let (first, last) = planner.segment_bounds(read, self.scan.index.id)?;
         let step = last.saturating_sub(first) / SAMPLED;
         let mut sample = Sample { fitting: 0, tested: 0 };
@@ -98,23 +104,12 @@ impl ColumnarQuery<'_> {
             sample.fitting += fitting;
             sample.tested += tested;
         }
-        Ok(sample)
-    }
-
-    /// What reading columns in the order of the ids costs until `need` items are found.
-    pub fn expect(&mut self, sample: Sample, all: i64, need: i64) {
         if self.scan.is_by_id() && all > 0 {
             let looked_at = sample.items_for(need).saturating_add(i64::try_from(ROWS).unwrap_or_default());
             let share = self.cost.saturating_mul(looked_at.min(all)) / all;
             self.expected = share.saturating_add(need).min(self.cost);
         }
-    }
-
-    /// Whether reading columns is cheaper than a plan.
-    pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
-        // Scanning items in the order of their ids stops as early, and reads all of them.
-        let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
-        scans_alike || plan.cost > self.expected
+        Ok(sample)
     }
 }
 
@@ -204,13 +199,39 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Hands all items that fit to `each`, by id, until it has enough. Gives the last id that was dealt with where those behind
+    /// Adds all items that fit to a summary, by their columns, and by their rows where columns do not tell. Gives whether
+    /// the index was there to the end.
+    pub(super) fn columnar_summary(
+        &mut self,
+        read: &mut Read,
+        columns: &ColumnarQuery<'_>,
+        summary: &mut impl Summary,
+    ) -> Result<bool> {
+        let Some(mut rest) = columns.scan.changed(read)? else { return Ok(false) };
+        let changed = rest.clone();
+        let is_there = columns.scan.each_segment(read, &changed, |rows| {
+            self.by_column += rows.count();
+            rest.extend(rows.doubtful());
+            summary.add_columns(rows, &mut rest)?;
+            self.refuse_beyond_budget()
+        })?;
+        for some in rest.chunks(MOST_FETCHED).take_while(|_| is_there) {
+            self.spending.rows += some.len();
+            for fitting in self.fitting(read, some)? {
+                summary.add(&fitting)?;
+            }
+            self.refuse_beyond_budget()?;
+        }
+        Ok(is_there)
+    }
+
+    /// Hands all items that fit to `each`, by id. Gives the last id that was dealt with where those behind
     /// it are for a scan: the index is gone, or most items fit.
     pub(super) fn columnar_each(
         &mut self,
         read: &mut Read,
         columns: &ColumnarQuery<'_>,
-        each: &mut impl FnMut(Fitting) -> Result<ControlFlow<()>>,
+        each: &mut impl FnMut(Fitting) -> Result<()>,
     ) -> Result<Option<i64>> {
         let (scan, mut after) = (&columns.scan, None);
         loop {
@@ -223,9 +244,7 @@ impl Visit<'_> {
                 let ids: Vec<i64> = some.iter().map(|(_, id)| *id).collect();
                 self.spending.rows += ids.len();
                 for fitting in self.fitting(read, &ids)? {
-                    if each(fitting)?.is_break() {
-                        return Ok(None);
-                    }
+                    each(fitting)?;
                 }
                 self.refuse_beyond_budget()?;
             }

@@ -14,6 +14,7 @@ mod planner;
 mod run;
 pub mod scan;
 pub mod search;
+mod tally;
 mod types;
 mod usage;
 mod visit;

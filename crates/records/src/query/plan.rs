@@ -4,8 +4,7 @@
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
-use super::columns::ColumnarQuery;
-use super::planner::Planner;
+use super::planner::{Planner, Sampler};
 use super::scan::{KeyScan, Place, ScanSource};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
@@ -149,6 +148,12 @@ impl QueryPlan {
         }
     }
 
+    /// The scan of the live items behind one, by id.
+    pub(super) fn of_items_behind(id: i64, to: i64) -> Self {
+        let source = ScanSource::Items { trashed: false, ids: (id.saturating_add(1), to) };
+        Self { ordered: true, ..Self::of_few(source, "scan".to_owned(), Vec::new(), i64::MAX) }
+    }
+
     /// A few items, found one by one.
     fn of_few(source: ScanSource, name: String, uses: Vec<IndexId>, cost: i64) -> Self {
         let tail = Tail::default();
@@ -177,7 +182,7 @@ fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
 /// How many items are thought to point to one by a relation field: links are not counted beforehand.
 const FEW_LINKED: i64 = 20;
 
-/// Chooses. What `columns` are expected to cost is brought up to date, where they were looked at.
+/// Chooses. Where conditions leave it open how far a plan has to go, `sampler` tests some items.
 ///
 /// # Errors
 /// When the database fails.
@@ -185,7 +190,7 @@ pub(super) fn choose(
     read: &mut Read,
     planner: &Planner,
     wanted: PlanRequest<'_>,
-    columns: Option<&mut ColumnarQuery<'_>>,
+    sampler: Option<&mut dyn Sampler>,
 ) -> Result<QueryPlan> {
     let scan = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
     if wanted.trashed {
@@ -203,7 +208,7 @@ pub(super) fn choose(
         }
     }
     plans.extend(over_links(wanted));
-    best(read, planner, wanted, columns, plans)
+    best(read, planner, wanted, sampler, plans)
 }
 
 /// Prices the plans and takes the cheapest.
@@ -211,7 +216,7 @@ fn best(
     read: &mut Read,
     planner: &Planner,
     wanted: PlanRequest<'_>,
-    columns: Option<&mut ColumnarQuery<'_>>,
+    sampler: Option<&mut dyn Sampler>,
     mut plans: Vec<QueryPlan>,
 ) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
@@ -247,11 +252,9 @@ fn best(
     }
     let counts: Vec<i64> = plans.iter().map(|plan| plan.cost).collect();
     price_ordered(&mut plans, wanted, all);
-    let sampled = match columns {
-        Some(columns) if is_worth_a_sample(&plans) => {
-            let sample = columns.sample(read, planner)?;
-            columns.expect(sample, all, need);
-            Some(sample)
+    let sampled = match sampler {
+        Some(sampler) if wanted.sort.is_some() && is_worth_a_sample(&plans) => {
+            Some(sampler.sample(read, planner, all, need)?)
         }
         _ => None,
     };
@@ -310,6 +313,10 @@ fn intersect(
     others.sort_by_key(|other| other.most);
     let mut left = plan.cost;
     for other in others {
+        // Keys that stand for the same conditions rule nothing out.
+        if other.covers.iter().all(|subject| plan.covers.contains(subject)) {
+            continue;
+        }
         if left < WORTH_INTERSECTING || other.most / KEYS_PER_ITEM >= left / 2 {
             break;
         }
@@ -330,6 +337,7 @@ fn intersect(
         plan.only = Some(both);
         plan.name = format!("{}+{}", plan.name, other.name);
         plan.uses.extend(other.uses);
+        plan.covers.extend(other.covers);
     }
     Ok(())
 }

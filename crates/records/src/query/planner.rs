@@ -39,6 +39,33 @@ impl Default for Budget {
     }
 }
 
+/// Some items of a collection that were tested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    /// Those that fit, or may.
+    pub fitting: i64,
+    /// All of them.
+    pub tested: i64,
+}
+
+impl Sample {
+    /// About how many items must be looked at to find so many that fit.
+    pub fn items_for(self, need: i64) -> i64 {
+        // Where none fits, one half is taken to do.
+        let doubled = self.fitting.saturating_mul(2).saturating_add(1);
+        need.saturating_mul(2).saturating_mul(self.tested.saturating_add(1)) / doubled
+    }
+}
+
+/// What can test some items of a collection.
+pub(super) trait Sampler {
+    /// Tests some, of `all`, for a query that needs so many.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample>;
+}
+
 /// What planning remembers, per process.
 pub struct Planner {
     db: Db,
