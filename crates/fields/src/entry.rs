@@ -4,6 +4,7 @@
 //! other value is its JSON. What is too long, or not known in full, has the entry [`UNKNOWN`]: then only the record tells
 //! whether a condition holds.
 
+use crate::decimal::MOST_INTEGER;
 use crate::filter::{Condition, Test};
 use crate::key;
 use crate::kind::{Family, FieldType};
@@ -11,7 +12,9 @@ use crate::record::Record;
 use crate::set::FieldSet;
 use crate::subject::{Part, Subject};
 use crate::{SystemColumn, value};
-use serde_json::Value;
+use chrono::NaiveDate;
+use model::Timestamp;
+use serde_json::{Number, Value};
 
 /// The entry of a value that the index does not know.
 pub const UNKNOWN: u8 = 3;
@@ -75,6 +78,39 @@ pub fn push_entry(fields: &FieldSet, record: Record<'_>, subject: Subject, out: 
     }
     out.push(key::VALUE);
     out.extend_from_slice(text.as_bytes());
+}
+
+/// The value with this entry, as the record has it; `None` where the entry does not say it exactly.
+pub fn value_of_entry(fields: &FieldSet, subject: Subject, entry: &[u8]) -> Option<Value> {
+    let bytes = entry.strip_prefix(&[key::VALUE])?;
+    let integer = || key::integer_of(entry);
+    Some(match (subject.family(fields)?, subject) {
+        (Family::Number, Subject::System(_)) => integer()?.into(),
+        (Family::Number, Subject::Field(_)) => whole(key::number_of(entry)?),
+        (Family::Boolean, _) => (bytes == [1]).into(),
+        (Family::Date, _) => {
+            let day = NaiveDate::from_num_days_from_ce_opt(i32::try_from(integer()?).ok()?)?;
+            day.format("%Y-%m-%d").to_string().into()
+        }
+        (Family::Datetime, _) => Timestamp::from_millis(integer()?).rfc3339().into(),
+        (Family::Select, Subject::Field(id)) => {
+            let place = usize::try_from(integer()?).ok()?;
+            fields.field_by_id(id)?.options.choices().get(place)?.key.as_str().into()
+        }
+        _ => return None,
+    })
+}
+
+/// A number as fields hold it: whole ones without a fraction.
+fn whole(number: Number) -> Value {
+    let float = number.as_f64().unwrap_or_default();
+    let digits = format!("{float:.0}");
+    match digits.parse::<i64>() {
+        Ok(whole) if float.fract() == 0.0 && whole.unsigned_abs() <= MOST_INTEGER.unsigned_abs() => {
+            whole.into()
+        }
+        _ => number.into(),
+    }
 }
 
 impl Condition {
@@ -239,6 +275,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn entries_say_the_values_that_have_an_order_and_one_form() {
+        let plain = crate::FieldOptions::default;
+        let fields = FieldSet::from_iter([
+            field(1, "price", FieldType::Number, plain()),
+            field(2, "open", FieldType::Boolean, plain()),
+            field(3, "day", FieldType::Date, plain()),
+            field(4, "sold", FieldType::Datetime, plain()),
+            field(5, "kind", FieldType::Select, choices(&["x", "y"])),
+            field(6, "name", FieldType::Text, plain()),
+        ]);
+        for (key, value) in [
+            ("price", json!(3)),
+            ("price", json!(-9_007_199_254_740_992_i64)),
+            ("price", json!(1_000_000_000_000_000_i64)),
+            ("price", json!(0.1)),
+            ("price", json!(-123_456_789.125)),
+            ("price", json!(1e-7)),
+            ("price", json!(1e300)),
+            ("open", json!(true)),
+            ("open", json!(false)),
+            ("day", json!("0001-01-01")),
+            ("day", json!("9999-12-31")),
+            ("sold", json!("1969-12-31T23:59:59.999Z")),
+            ("kind", json!("y")),
+        ] {
+            let data = json!({ key: value });
+            let record = Record { columns: &Bare { cut: false }, data: data.as_object().unwrap() };
+            let subject = Subject::named(&fields, key).unwrap();
+            let mut entry = Vec::new();
+            push_entry(&fields, record, subject, &mut entry);
+            assert_eq!(value_of_entry(&fields, subject, &entry), Some(value));
+        }
+        let name = Subject::named(&fields, "name").unwrap();
+        assert_eq!(value_of_entry(&fields, name, &[key::VALUE, b'a', 0, b'a', 0]), None);
+        assert_eq!(value_of_entry(&fields, name, &[key::NOTHING]), None);
     }
 
     #[test]

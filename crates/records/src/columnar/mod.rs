@@ -11,12 +11,15 @@
 mod merge;
 pub(crate) mod scan;
 mod segment;
+mod selected;
 pub(crate) mod table;
+mod top;
 
 pub(crate) use merge::job;
 pub use merge::merge;
 pub(crate) use scan::{Changed, Columnar};
-use segment::ROWS;
+pub(crate) use segment::ROWS;
+pub(crate) use selected::SelectedRows;
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};

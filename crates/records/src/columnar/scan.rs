@@ -1,13 +1,14 @@
 //! Testing conditions on the columns of a segment, and finding the first items in an order.
 
 use super::segment::{Codes, Column};
+use super::selected::{CAN, SURE, Segment, SelectedRows};
 use super::table::{self, Place, StoredSegment, column_id};
+use super::top::Top;
 use crate::shape::{Index, IndexStatus, Shape};
 use fields::filter::{Condition, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Outcome, Part, Subject, SystemColumn, key};
-use model::{Error, Result};
-use std::collections::BinaryHeap;
+use model::Result;
 use store::Read;
 
 /// Segments that are read at a time, at the most.
@@ -19,9 +20,8 @@ const MOST_READ: i64 = 4 << 20;
 /// A query looks at items of so many changes itself; with more it does without the index.
 const MOST_CHANGES: i64 = 20_000;
 
-/// What is known of a row: it may fit, and then perhaps it surely does.
-const CAN: u8 = 0b01;
-const SURE: u8 = 0b10;
+/// Of an entry: it has not been tested yet.
+const UNTESTED: u8 = 0b100;
 
 /// A query over a columnar index.
 pub(crate) struct Columnar<'a> {
@@ -74,12 +74,6 @@ pub(crate) struct Changed {
     pub ids: Vec<i64>,
     /// Those of them that fit, by their places in the order.
     pub places: Vec<(Vec<u8>, i64)>,
-}
-
-/// A segment whose columns can be read.
-struct Segment<'s> {
-    ids: &'s [i64],
-    columns: Vec<Column<'s>>,
 }
 
 impl<'a> Columnar<'a> {
@@ -139,7 +133,7 @@ impl<'a> Columnar<'a> {
         count: usize,
     ) -> Result<Option<Batch>> {
         let (parts, newest_first) = (self.sort.as_slice(), self.newest_first);
-        let mut top = Top { parts, newest_first, after, count, best: BinaryHeap::new() };
+        let mut top = Top::new(parts, newest_first, after, count);
         for (place, id) in &changed.places {
             top.offer(place, *id);
         }
@@ -160,7 +154,7 @@ impl<'a> Columnar<'a> {
         if !table::is_ready(read, self.index.id)? {
             return Ok(None);
         }
-        let found = top.best.into_sorted_vec();
+        let found = top.into_items();
         Ok(Some(Batch { is_last: found.len() < count, found, visited }))
     }
 
@@ -211,6 +205,46 @@ impl<'a> Columnar<'a> {
         }
         let is_ready = table::is_ready(read, self.index.id)?;
         Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
+    }
+
+    /// Hands the selected rows of all segments to `each`, by id. Gives whether the index is still there.
+    ///
+    /// # Errors
+    /// What `each` fails with, or the database's.
+    pub fn each_segment(
+        &self,
+        read: &mut Read,
+        changed: &[i64],
+        mut each: impl FnMut(&SelectedRows<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let (first, last) = self.ids;
+        let mut behind = first.saturating_sub(1);
+        while behind < last {
+            let stored = self.read(read, Place::Behind(behind), self.segments)?;
+            for stored in &stored {
+                let segment = Segment::of(stored)?;
+                let masks = self.select(&segment, behind, changed);
+                each(&SelectedRows { segment: &segment, masks: &masks, sort: &self.sort })?;
+                behind = stored.last_id;
+            }
+            if stored.len() < self.segments {
+                break;
+            }
+        }
+        table::is_ready(read, self.index.id)
+    }
+
+    /// How many items may fit of those of the segment behind an id, and how many it has.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<(i64, i64)> {
+        let stored = self.read(read, Place::Behind(behind), 1)?;
+        let Some(stored) = stored.first() else { return Ok((0, 0)) };
+        let segment = Segment::of(stored)?;
+        let fitting = self.select(&segment, i64::MIN, &[]).iter().filter(|mask| **mask & CAN != 0).count();
+        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
+        Ok((count(fitting), count(segment.ids.len())))
     }
 
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
@@ -331,7 +365,7 @@ impl<'a> Step<'a> {
     /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
     fn rank(&self) -> u8 {
         match self {
-            Self::Column { ranges: Some(_), .. } => 0,
+            Self::Column { ranges: Some(_), condition, .. } if !matches!(condition.test, Test::Like(_)) => 0,
             Self::Id(_) | Self::Column { .. } => 1,
             Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
             Self::Record => 3,
@@ -376,9 +410,11 @@ impl<'a> Step<'a> {
             Self::Column { slot, condition, ranges } => match (segment.columns.get(*slot), ranges) {
                 (None, _) => vec![CAN; candidates.len()],
                 (Some(column), Some(ranges)) if condition.family.is_ordered() => {
-                    by_ranges(column, condition, ranges)
+                    by_ranges(column, condition, ranges, candidates)
                 }
-                (Some(column), _) => by_entries(column, condition, candidates),
+                (Some(column), _) => {
+                    by_entries(column, condition, candidates, vec![UNTESTED; column.distinct()])
+                }
             },
         }
     }
@@ -401,16 +437,18 @@ fn outcome(mask: u8) -> Outcome {
 }
 
 /// What is known of each row, where only entries within ranges can fit: the others are not looked at.
-fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Vec<u8> {
+fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range], candidates: &[u8]) -> Vec<u8> {
     let test = |code: usize| mask(condition.on_entry(column.entry(code)));
-    let mut masks = vec![0; column.distinct()];
     let is_range = matches!(condition.test, Test::Within(_));
+    let mut masks = vec![0; column.distinct()];
     for range in ranges {
         let from = column.partition(|entry| entry < range.from.as_slice());
         let to = column.partition(|entry| entry < range.to.as_slice());
-        for (code, entry) in masks.iter_mut().enumerate().take(to).skip(from) {
-            *entry = if is_range { CAN | SURE } else { test(code) };
-        }
+        masks
+            .iter_mut()
+            .take(to)
+            .skip(from)
+            .for_each(|entry| *entry = if is_range { CAN | SURE } else { UNTESTED });
     }
     if column.ends_in_nothing()
         && let Some(last) = masks.last_mut()
@@ -419,121 +457,23 @@ fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range]) -> Ve
     }
     let mask = |code: usize| masks.get(code).copied().unwrap_or_default();
     match column.codes {
+        _ if !is_range => by_entries(column, condition, candidates, masks),
         Codes::Narrow(codes) => codes.iter().map(|code| mask(usize::from(*code))).collect(),
         Codes::Wide(codes) => codes.iter().map(|code| mask(usize::from(u16::from_le_bytes(*code)))).collect(),
     }
 }
 
-/// What is known of the candidates. An entry is tested once, however many of them have it.
-fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8]) -> Vec<u8> {
-    let mut masks: Vec<Option<u8>> = vec![None; column.distinct()];
+/// What is known of the candidates. An entry is tested once, however many of them have it; `masks` are those of the
+/// entries, as far as they are known.
+fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8], mut masks: Vec<u8>) -> Vec<u8> {
     let mut test = |(code, candidate): (usize, &u8)| match masks.get_mut(code) {
         Some(known) if candidate & CAN != 0 => {
-            *known.get_or_insert_with(|| mask(condition.on_entry(column.entry(code))))
+            if *known == UNTESTED {
+                *known = mask(condition.on_entry(column.entry(code)));
+            }
+            *known
         }
         _ => 0,
     };
     column.codes().zip(candidates).map(&mut test).collect()
-}
-
-impl<'s> Segment<'s> {
-    fn of(stored: &'s StoredSegment) -> Result<Self> {
-        let ids = stored.ids.as_slice();
-        let column = |bytes: &'s Vec<u8>| Column::of(bytes).filter(|column| column.rows() == ids.len());
-        let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
-        let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
-        Ok(Self { ids, columns })
-    }
-}
-
-/// The first items of an order.
-struct Top<'a> {
-    parts: &'a [(Part, usize)],
-    newest_first: bool,
-    after: Option<&'a [u8]>,
-    count: usize,
-    best: BinaryHeap<(Vec<u8>, i64)>,
-}
-
-impl Top<'_> {
-    /// Takes an item in that is among the first so far.
-    fn offer(&mut self, place: &[u8], id: i64) {
-        if self.after.is_some_and(|after| place <= after) {
-            return;
-        }
-        if self.best.len() < self.count {
-            self.best.push((place.to_vec(), id));
-        } else if let Some(mut last) = self.best.peek_mut()
-            && place < last.0.as_slice()
-        {
-            last.0.clear();
-            last.0.extend_from_slice(place);
-            last.1 = id;
-        }
-    }
-
-    /// Takes in what fits of a segment.
-    fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
-        let cutoff = self.cutoff(segment);
-        let mut place = Vec::with_capacity(64);
-        for (row, id) in segment.ids.iter().enumerate() {
-            if fitting.get(row).is_none_or(|mask| mask & CAN == 0) {
-                continue;
-            }
-            if cutoff.as_ref().is_some_and(|cutoff| !cutoff.has(row)) {
-                continue;
-            }
-            place.clear();
-            for (part, slot) in self.parts {
-                let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
-                push_part(entry.unwrap_or_default(), part.desc, &mut place);
-            }
-            key::push_id(&mut place, *id, self.newest_first);
-            self.offer(&place, *id);
-        }
-    }
-
-    /// The entries of the first part that are not behind the last item so far; `None` while there is room for any.
-    fn cutoff<'s>(&self, segment: &Segment<'s>) -> Option<Cutoff<'s>> {
-        let (part, slot) = self.parts.first()?;
-        let column = *segment.columns.get(*slot)?;
-        let (last, _) = self.best.peek().filter(|_| self.best.len() >= self.count)?;
-        let is_behind = |entry: &[u8]| {
-            let mut key = Vec::with_capacity(entry.len());
-            push_part(entry, part.desc, &mut key);
-            key.as_slice() > last.as_slice()
-        };
-        let values = column.distinct() - usize::from(column.ends_in_nothing());
-        let (from, to) = if part.desc {
-            (column.partition(is_behind), values)
-        } else {
-            (0, column.partition(|entry| !is_behind(entry)))
-        };
-        let nothing = (column.ends_in_nothing() && !is_behind(&[key::NOTHING])).then_some(values);
-        Some(Cutoff { column, from, to, nothing })
-    }
-}
-
-/// Entries of a column: those from one place up to another, and perhaps that of items without a value.
-struct Cutoff<'s> {
-    column: Column<'s>,
-    from: usize,
-    to: usize,
-    nothing: Option<usize>,
-}
-
-impl Cutoff<'_> {
-    fn has(&self, row: usize) -> bool {
-        let code = self.column.code(row);
-        (self.from..self.to).contains(&code) || self.nothing == Some(code)
-    }
-}
-
-/// Appends an entry as a part of a place.
-fn push_part(entry: &[u8], desc: bool, place: &mut Vec<u8>) {
-    let start = place.len();
-    place.extend_from_slice(entry);
-    if desc && entry.first() == Some(&key::VALUE) {
-        key::invert(place, start + 1);
-    }
 }

@@ -96,12 +96,28 @@ pub(super) fn segments(
 }
 
 /// Where the segment ends that an id belongs to; `None` behind the last one.
-pub(super) fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<i64>> {
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<i64>> {
     let end = item_columns::table
         .filter(item_columns::index_id.eq(index))
         .filter(item_columns::column_id.eq(IDS))
         .filter(item_columns::last_id.ge(id))
         .order(item_columns::last_id)
+        .select(item_columns::last_id)
+        .first(read.connection());
+    Ok(end.optional()?)
+}
+
+/// Where the last segment ends.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn last_end(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
+    let end = item_columns::table
+        .filter(item_columns::index_id.eq(index))
+        .order(item_columns::last_id.desc())
         .select(item_columns::last_id)
         .first(read.connection());
     Ok(end.optional()?)

@@ -12,6 +12,7 @@ use crate::Author;
 use crate::columnar;
 use crate::count;
 use crate::publish::announce;
+use crate::query::aggregate::{AggregateGroup, Aggregation};
 use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
 use crate::rows::{ItemRow, digest, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
@@ -91,29 +92,45 @@ pub fn counted_page(
     need: usize,
 ) -> Result<Page> {
     let page = query.page(read, planner, shape, after, need);
-    let shown = need.saturating_sub(1);
-    match &page {
-        Ok(page) => count_query(planner, shape, query, &page.report, shown, read.now()),
-        Err(error) if error.code() == Code::QueryTooExpensive => {
-            let rows = planner.budget().rows;
-            let report = Report { plan: String::new(), uses: Vec::new(), visited: rows, cost: rows };
-            count_query(planner, shape, query, &report, shown, read.now());
-        }
-        Err(_) => {}
-    }
+    let report = page.as_ref().map(|page| &page.report);
+    count_query(planner, shape, query, report, need.saturating_sub(1), read.now());
     page
 }
 
-/// Counts a query that was answered, and sees to what that calls for: an index that should be there, or a note that one is
+/// An aggregation, which is counted as a page is.
+///
+/// # Errors
+/// Those of [`Aggregation::run`].
+pub fn counted_aggregate(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    aggregation: &Aggregation,
+) -> Result<(Vec<AggregateGroup>, Report)> {
+    let query = aggregation.query(read, shape)?;
+    let computed = aggregation.run(read, planner, shape, &query);
+    let shown = computed.as_ref().map_or(1, |(groups, _)| groups.len());
+    count_query(planner, shape, &query, computed.as_ref().map(|(_, report)| report), shown, read.now());
+    computed
+}
+
+/// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is
 /// used. That happens beside the query, and is lost with no harm.
 fn count_query(
     planner: &Planner,
     shape: &Shape,
     query: &Query,
-    report: &Report,
+    report: Result<&Report, &Error>,
     shown: usize,
     now: Timestamp,
 ) {
+    let rows = planner.budget().rows;
+    let too_much = Report { plan: String::new(), uses: Vec::new(), visited: rows, cost: rows };
+    let report = match report {
+        Ok(report) => report,
+        Err(error) if error.code() == Code::QueryTooExpensive => &too_much,
+        Err(_) => return,
+    };
     let needs = planner.count(shape, query, report, shown, now);
     if needs == Needs::default() {
         return;

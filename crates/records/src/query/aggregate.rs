@@ -3,29 +3,27 @@
 use super::params::QueryParams;
 use super::planner::Planner;
 use super::scan;
+use super::tally::{Cell, Function, Group, Groups, Level};
 use super::types::{Query, Report};
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use chrono::{Datelike, Days, NaiveDate};
 use chrono_tz::Tz;
 use fields::ComputedError;
-use fields::decimal::{self, Loss, Sum};
 use fields::filter::Test;
 use fields::filter::{name_of, subject};
 use fields::key;
 use fields::saved::refuse_ungroupable;
+use fields::sort::Sort;
 use fields::value;
-use fields::{ColumnValue, Family, Part, Record, Subject};
-use model::{Error, FieldId, Result, Timestamp};
+use fields::{Family, Subject};
+use model::{Error, Result, Timestamp};
 use operation::{Describe, FromInput, Input, comma_list};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
-/// The most groups.
-const MOST_GROUPS: usize = 1_000;
 /// The most fields to group by.
 const MOST_LEVELS: usize = 2;
 /// The most numbers of each group.
@@ -89,7 +87,16 @@ pub struct AggregateGroup {
 }
 
 impl Aggregation {
-    /// Computes the groups, and says how.
+    /// The query whose items are counted, in no order.
+    ///
+    /// # Errors
+    /// 400 `validation_error`, or the database's.
+    pub fn query(&self, read: &mut Read, shape: &Shape) -> Result<Query> {
+        let parsed = self.params.read(read, shape, false)?;
+        Ok(Query::new(parsed.query.filter, Sort::of(&[]), false))
+    }
+
+    /// Computes the groups of a query's items, and says how.
     ///
     /// # Errors
     /// 400 `validation_error` or `query_too_expensive`, or the database's.
@@ -98,11 +105,11 @@ impl Aggregation {
         read: &mut Read,
         planner: &Planner,
         shape: &Shape,
+        query: &Query,
     ) -> Result<(Vec<AggregateGroup>, Report)> {
-        let parsed = self.params.read(read, shape, false)?;
-        let plan = AggregateRequest::read(shape, &self.query)?;
-        let counted = if plan.is_bare_count() { count_by_keys(read, shape, &parsed.query)? } else { None };
-        let Some((count, report)) = counted else { return plan.run(read, planner, shape, &parsed.query) };
+        let request = AggregateRequest::read(shape, &self.query)?;
+        let counted = if request.is_bare_count() { count_by_keys(read, shape, query)? } else { None };
+        let Some((count, report)) = counted else { return request.run(read, planner, shape, query) };
         let values = Map::from_iter([("count".to_owned(), count.into())]);
         Ok((vec![AggregateGroup { group: Map::new(), values, errors: BTreeMap::new() }], report))
     }
@@ -155,16 +162,6 @@ fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Function {
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-    Distinct,
-}
-
 #[derive(Debug, Clone)]
 struct Metric {
     name: String,
@@ -182,36 +179,23 @@ enum Span {
 }
 
 #[derive(Debug, Clone)]
-struct Level {
+struct FieldLevel {
     name: String,
     subject: Subject,
-    span: Option<Span>,
+    /// Times are truncated, as they are in a time zone.
+    span: Option<(Span, Tz)>,
 }
 
 /// What is to be computed.
 struct AggregateRequest {
     metrics: Vec<Metric>,
-    levels: Vec<Level>,
-    zone: Tz,
-}
-
-/// What the items of a group have in common, and their numbers.
-type Counted = (Map<String, Value>, Vec<Accumulator>);
-
-/// A number in the making.
-#[derive(Debug, Clone, Default)]
-struct Accumulator {
-    count: i64,
-    sum: Sum,
-    least: Option<(Vec<u8>, Value)>,
-    greatest: Option<(Vec<u8>, Value)>,
-    seen: HashSet<Vec<u8>>,
+    levels: Vec<FieldLevel>,
 }
 
 impl AggregateRequest {
     fn read(shape: &Shape, query: &AggregateQuery) -> Result<Self> {
         let zone = query.time_zone.as_deref().unwrap_or("UTC");
-        let zone = zone
+        let zone: Tz = zone
             .parse()
             .map_err(|_| Error::invalid("time_zone", "must be a time zone such as Europe/Madrid"))?;
         let metrics = comma_list(query.metrics.as_deref().unwrap_or("count"), "metrics")?;
@@ -227,8 +211,8 @@ impl AggregateRequest {
         if levels.len() > MOST_LEVELS {
             return Err(Error::invalid("group_by", format_args!("must have at most {MOST_LEVELS} fields")));
         }
-        let levels = levels.into_iter().map(|one| level(shape, one)).collect::<Result<_>>()?;
-        Ok(Self { metrics, levels, zone })
+        let levels = levels.into_iter().map(|one| level(shape, one, zone)).collect::<Result<_>>()?;
+        Ok(Self { metrics, levels })
     }
 
     fn is_bare_count(&self) -> bool {
@@ -242,46 +226,15 @@ impl AggregateRequest {
         shape: &Shape,
         query: &Query,
     ) -> Result<(Vec<AggregateGroup>, Report)> {
-        let subjects = self
-            .levels
-            .iter()
-            .map(|level| Some(level.subject))
-            .chain(self.metrics.iter().map(|one| one.subject));
-        let fields: BTreeSet<FieldId> = subjects
-            .filter_map(|subject| match subject? {
-                Subject::Field(id) => Some(id),
-                Subject::System(_) => None,
-            })
-            .collect();
-        let fresh = || vec![Accumulator::default(); self.metrics.len()];
-        let mut groups: BTreeMap<Vec<u8>, Counted> = BTreeMap::new();
-        if self.levels.is_empty() {
-            groups.insert(Vec::new(), (Map::new(), fresh()));
-        }
-        let report = query.for_each(read, planner, shape, fields, |row, data| {
-            let record = row.record(&data);
-            let mut place = Vec::new();
-            let mut named = Map::new();
-            for level in &self.levels {
-                named.insert(level.name.clone(), self.cut(shape, level, record, &mut place));
-            }
-            if groups.len() >= MOST_GROUPS && !groups.contains_key(&place) {
-                let rule = format!(
-                    "results in more than {MOST_GROUPS} groups; narrow the filter or truncate times further"
-                );
-                return Err(Error::invalid("group_by", rule));
-            }
-            let (_, tallies) = groups.entry(place).or_insert_with(|| (named, fresh()));
-            for (metric, accumulator) in self.metrics.iter().zip(tallies) {
-                accumulator.add(shape, metric, record);
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let group = |(group, tallies): Counted| {
+        let metrics: Vec<_> = self.metrics.iter().map(|one| (one.function, one.subject)).collect();
+        let mut groups = Groups::new(shape, &self.levels, &metrics);
+        let (subjects, by_columns) = (groups.subjects(), groups.are_known_by_columns());
+        let report = query.summarize(read, planner, shape, &subjects, by_columns, &mut groups)?;
+        let group = |(group, tallies): Group| {
             let mut answer = AggregateGroup { group, values: Map::new(), errors: BTreeMap::new() };
-            for (one, accumulator) in self.metrics.iter().zip(tallies) {
+            for (one, tally) in self.metrics.iter().zip(tallies) {
                 let computed = one.is_computed(shape);
-                let value = accumulator.value(one.function, computed).unwrap_or_else(|loss| {
+                let value = tally.value(one.function, computed).unwrap_or_else(|loss| {
                     answer.errors.insert(one.name.clone(), loss.into());
                     Value::Null
                 });
@@ -289,24 +242,30 @@ impl AggregateRequest {
             }
             answer
         };
-        Ok((groups.into_values().map(group).collect(), report))
+        Ok((groups.into_groups().into_iter().map(group).collect(), report))
+    }
+}
+
+impl Level for FieldLevel {
+    fn subject(&self) -> Subject {
+        self.subject
     }
 
-    /// The value of an item at a level, and its place among others.
-    fn cut(&self, shape: &Shape, level: &Level, record: Record<'_>, place: &mut Vec<u8>) -> Value {
-        let Some(span) = level.span else {
-            let start = place.len();
-            record.push_part(shape, Part { subject: level.subject, desc: false }, place);
-            let is_nothing = place.get(start) == Some(&key::NOTHING);
-            return if is_nothing { Value::Null } else { value_of(shape, level.subject, record) };
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn cut(&self, cell: &Cell, place: &mut Vec<u8>) -> Value {
+        let Some((span, zone)) = self.span else {
+            cell.push_place(place);
+            return cell.value.clone();
         };
-        let day = match value_of(shape, level.subject, record) {
-            Value::String(text) => value::date(&text)
-                .or_else(|| fields::filter::relative::local_day(Timestamp::parse(&text)?, self.zone)),
+        let day = match &cell.value {
+            Value::String(text) => value::date(text)
+                .or_else(|| fields::filter::relative::local_day(Timestamp::parse(text)?, zone)),
             _ => None,
         };
-        let first = day.and_then(|day| first_day(day, span));
-        match first {
+        match day.and_then(|day| first_day(day, span)) {
             Some(day) => {
                 key::push_integer(place, i64::from(day.num_days_from_ce()), false);
                 day.format("%Y-%m-%d").to_string().into()
@@ -381,7 +340,7 @@ fn metric(shape: &Shape, text: &str) -> Result<Metric> {
     Ok(Metric { name, function, subject: Some(subject) })
 }
 
-fn level(shape: &Shape, text: &str) -> Result<Level> {
+fn level(shape: &Shape, text: &str, zone: Tz) -> Result<FieldLevel> {
     let (field, span) = match text.split_once(':') {
         None => (text, None),
         Some((field, span)) => {
@@ -398,7 +357,7 @@ fn level(shape: &Shape, text: &str) -> Result<Level> {
                     ));
                 }
             };
-            (field, Some(span))
+            (field, Some((span, zone)))
         }
     };
     let subject = subject(shape, field, "group_by")?;
@@ -410,103 +369,12 @@ fn level(shape: &Shape, text: &str) -> Result<Level> {
             format_args!("truncates `{field}`, which is neither a date nor a time"),
         ));
     }
-    Ok(Level { name: text.to_owned(), subject, span })
-}
-
-/// The value of a field or a system column, as callers see it.
-fn value_of(shape: &Shape, subject: Subject, record: Record<'_>) -> Value {
-    match subject {
-        Subject::Field(id) => {
-            shape.field_by_id(id).and_then(|field| record.value(field)).cloned().unwrap_or(Value::Null)
-        }
-        Subject::System(column) => match record.columns.column(column) {
-            ColumnValue::Integer(millis) if column.family() == Family::Datetime => {
-                Timestamp::from_millis(millis).rfc3339().into()
-            }
-            ColumnValue::Integer(number) => number.into(),
-            ColumnValue::Text(text) => text.into(),
-            ColumnValue::Empty => Value::Null,
-        },
-    }
-}
-
-impl Accumulator {
-    fn add(&mut self, shape: &Shape, metric: &Metric, record: Record<'_>) {
-        let Some(subject) = metric.subject else {
-            self.count += 1;
-            return;
-        };
-        let value = value_of(shape, subject, record);
-        if value.is_null() {
-            return;
-        }
-        self.count += 1;
-        match metric.function {
-            Function::Count => {}
-            Function::Sum | Function::Avg => {
-                if let Value::Number(number) = &value {
-                    self.sum.add(number);
-                }
-            }
-            Function::Distinct => match (&value, subject) {
-                (Value::Array(elements), _) => {
-                    self.seen.extend(elements.iter().map(|element| element.to_string().into_bytes()));
-                }
-                _ => {
-                    self.seen.insert(value.to_string().into_bytes());
-                }
-            },
-            Function::Min | Function::Max => {
-                let mut place = Vec::with_capacity(16);
-                record.push_part(shape, Part { subject, desc: false }, &mut place);
-                if place.first() != Some(&key::VALUE) {
-                    return;
-                }
-                if self.least.as_ref().is_none_or(|(least, _)| place < *least) {
-                    self.least = Some((place.clone(), value.clone()));
-                }
-                if self.greatest.as_ref().is_none_or(|(greatest, _)| place > *greatest) {
-                    self.greatest = Some((place, value));
-                }
-            }
-        }
-    }
-
-    fn value(self, function: Function, computed: bool) -> Result<Value, Loss> {
-        Ok(match function {
-            Function::Count => self.count.into(),
-            Function::Distinct => self.seen.len().into(),
-            _ if self.count == 0 => Value::Null,
-            Function::Sum => self.sum.kept(computed)?,
-            Function::Avg => self.sum.mean().as_ref().map(decimal::rounded).transpose()?.unwrap_or_default(),
-            Function::Min => self.least.map_or(Value::Null, |(_, value)| value),
-            Function::Max => self.greatest.map_or(Value::Null, |(_, value)| value),
-        })
-    }
+    Ok(FieldLevel { name: text.to_owned(), subject, span })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sums_are_those_of_decimals() {
-        let accumulator = |numbers: &[f64]| {
-            let mut accumulator = Accumulator { count: 1, ..Accumulator::default() };
-            numbers
-                .iter()
-                .for_each(|number| accumulator.sum.add(&serde_json::Number::from_f64(*number).unwrap()));
-            accumulator
-        };
-        assert_eq!(accumulator(&[1e15, 0.1, 0.2, -1e15]).value(Function::Sum, false), Ok(0.3.into()));
-        assert_eq!(accumulator(&[1e15, 0.1]).value(Function::Sum, false), Err(Loss::TooPrecise));
-        assert_eq!(accumulator(&[1e308, 1e308]).value(Function::Sum, false), Err(Loss::OutOfRange));
-        assert_eq!(accumulator(&[1e308, 1e308]).value(Function::Avg, false), Ok(1e308.into()));
-        assert_eq!(
-            accumulator(&[1.0, 0.0, 0.0]).value(Function::Avg, false),
-            Ok(0.333_333_333_333_333.into())
-        );
-    }
 
     #[test]
     fn days_are_cut() {

@@ -1,36 +1,54 @@
 //! Running a query over the columnar index of a collection.
 
 use super::plan::{self, QueryPlan};
-use super::planner::Planner;
-
-use super::scan::rows;
+use super::planner::{Planner, Sample, Sampler};
 use super::types::{Query, Report};
-use super::visit::{MOST_FETCHED, Page, PlacedRow, Visit};
-use crate::columnar::{Changed, Columnar};
-use crate::rows::ItemRow;
+use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
+use crate::columnar::{Changed, Columnar, ROWS, SelectedRows};
 use crate::shape::Shape;
-use fields::Data;
 use fields::Filter;
 use fields::sort::Sort;
 use model::Result;
-use std::ops::ControlFlow;
 use store::Read;
 
 /// Reading so many bytes of columns takes as long as fetching an item.
-const BYTES_PER_ITEM: i64 = 5_000;
+const BYTES_PER_ITEM: i64 = 3_500;
 
-/// What a segment costs beside its columns, in bytes: its ids, and that it is another row.
-const SEGMENT_BYTES: i64 = 2_000;
+/// What a segment costs beside its columns, as bytes: finding and reading its rows, its ids, and testing its items.
+const SEGMENT_BYTES: i64 = 25_000;
+
+/// Segments that an estimate of how many items fit looks at.
+const SAMPLED: i64 = 4;
 
 /// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;
+
+/// What the items of a query are summed up in.
+pub(super) trait Summary {
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// When it does not fit in.
+    fn add(&mut self, fitting: &Fitting) -> Result<()>;
+
+    /// Adds the items of a segment that fit. The ids of those whose values their entries do not say go to `unknown`.
+    ///
+    /// # Errors
+    /// When one does not fit in.
+    fn add_columns(&mut self, rows: &SelectedRows<'_>, unknown: &mut Vec<i64>) -> Result<()>;
+
+    /// Forgets all of them.
+    fn clear(&mut self);
+}
 
 /// A query over columns, and what it costs.
 pub(super) struct ColumnarQuery<'a> {
     scan: Columnar<'a>,
     sort: Option<&'a Sort>,
-    /// As items that a plan looks at.
+    /// What it costs at the most, as items that a plan looks at.
     pub cost: i64,
+    /// What it is thought to cost: in the order of the ids it may soon have enough.
+    pub expected: i64,
 }
 
 impl<'a> ColumnarQuery<'a> {
@@ -52,14 +70,15 @@ impl<'a> ColumnarQuery<'a> {
         let ids = plan::id_bounds(&query.filter);
         let Some(mut scan) = Columnar::of(shape, &query.filter, sort, ids) else { return Ok(None) };
         let segments = planner.count_segments(read, scan.index.id)?;
-        let mut bytes = SEGMENT_BYTES;
+        let mut bytes = 0;
         for column in scan.columns() {
             bytes += planner.column_bytes(read, scan.index.id, column)?;
         }
         scan.expect(bytes);
         let need = i64::try_from(need).unwrap_or(i64::MAX);
-        let cost = (segments.saturating_mul(bytes) / BYTES_PER_ITEM).saturating_add(need);
-        Ok(Some(Self { scan, sort, cost }))
+        let reading = segments.saturating_mul(bytes.saturating_add(SEGMENT_BYTES));
+        let cost = (reading / BYTES_PER_ITEM).saturating_add(need);
+        Ok(Some(Self { scan, sort, cost, expected: cost }))
     }
 }
 
@@ -68,7 +87,29 @@ impl ColumnarQuery<'_> {
     pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
         // Scanning items in the order of their ids stops as early, and reads all of them.
         let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
-        scans_alike || plan.cost > self.cost
+        scans_alike || plan.cost > self.expected
+    }
+}
+
+impl Sampler for ColumnarQuery<'_> {
+    /// Looks at segments from all over the collection. What reading columns in the order of the ids is expected to cost
+    /// follows from them.
+    fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample> {
+        let (first, last) = planner.segment_bounds(read, self.scan.index.id)?;
+        let step = last.saturating_sub(first) / SAMPLED;
+        let mut sample = Sample { fitting: 0, tested: 0 };
+        for place in 0..SAMPLED {
+            let behind = first.saturating_sub(1).saturating_add(step / 2 + step.saturating_mul(place));
+            let (fitting, tested) = self.scan.count_segment(read, behind)?;
+            sample.fitting += fitting;
+            sample.tested += tested;
+        }
+        if self.scan.is_by_id() && all > 0 {
+            let looked_at = sample.items_for(need).saturating_add(i64::try_from(ROWS).unwrap_or_default());
+            let share = self.cost.saturating_mul(looked_at.min(all)) / all;
+            self.expected = share.saturating_add(need).min(self.cost);
+        }
+        Ok(sample)
     }
 }
 
@@ -118,49 +159,79 @@ impl Visit<'_> {
     }
 
     /// The places of those of some items that fit.
-    fn places(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<(Vec<u8>, i64)>> {
+    fn places(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Placed>> {
         let mut places = Vec::new();
         for some in ids.chunks(MOST_FETCHED) {
             self.spending.rows += some.len();
-            for row in rows(read, self.shape, some)? {
-                places.extend(self.test(read, &row)?.map(|(_, place)| (place, row.id.0)));
-            }
+            let fitting = self.fitting(read, some)?;
+            places.extend(fitting.into_iter().map(|fitting| (fitting.place, fitting.row.id.0)));
             self.refuse_beyond_budget()?;
         }
         Ok(places)
     }
 
-    /// Fetches candidates and takes in those that fit and still stand where they were found.
+    /// Fetches candidates and takes in those that fit and still stand where they were found, until there are `need`.
     fn fetch(
         &mut self,
         read: &mut Read,
-        candidates: &[(Vec<u8>, i64)],
+        candidates: &[Placed],
         found: &mut Vec<PlacedRow>,
         need: usize,
     ) -> Result<()> {
-        let ids: Vec<i64> = candidates.iter().map(|(_, id)| *id).collect();
-        self.spending.rows += ids.len();
-        let mut candidates = candidates.iter();
-        for row in rows(read, self.shape, &ids)? {
-            let candidate = candidates.find(|(_, id)| *id == row.id.0);
-            let Some((_, place)) = self.test(read, &row)? else { continue };
-            if candidate.is_some_and(|(expected, _)| *expected == place) {
-                found.push(PlacedRow { place, row });
-            }
+        self.spending.rows += candidates.len();
+        let mut placed = candidates.to_vec();
+        // Of many candidates few may fit.
+        if candidates.len() > need {
+            let ids: Vec<i64> = candidates.iter().map(|(_, id)| *id).collect();
+            let fitting = self.fitting(read, &ids)?;
+            let mut fitting = fitting.into_iter().map(|fitting| (fitting.place, fitting.row.id.0)).peekable();
+            placed.retain(|candidate| {
+                fitting.next_if(|(_, id)| *id == candidate.1).is_some_and(|now| now == *candidate)
+            });
+        }
+        for some in placed.chunks(need.max(1)) {
+            self.take(read, &mut some.to_vec(), found)?;
             if found.len() >= need {
                 break;
             }
         }
+        found.truncate(need);
         Ok(())
     }
 
-    /// Hands all items that fit to `each`, by id, until it has enough. Gives the last id that was dealt with where those behind
+    /// Adds all items that fit to a summary, by their columns, and by their rows where columns do not tell. Gives whether
+    /// the index was there to the end.
+    pub(super) fn columnar_summary(
+        &mut self,
+        read: &mut Read,
+        columns: &ColumnarQuery<'_>,
+        summary: &mut impl Summary,
+    ) -> Result<bool> {
+        let Some(mut rest) = columns.scan.changed(read)? else { return Ok(false) };
+        let changed = rest.clone();
+        let is_there = columns.scan.each_segment(read, &changed, |rows| {
+            self.by_column += rows.count();
+            rest.extend(rows.doubtful());
+            summary.add_columns(rows, &mut rest)?;
+            self.refuse_beyond_budget()
+        })?;
+        for some in rest.chunks(MOST_FETCHED).take_while(|_| is_there) {
+            self.spending.rows += some.len();
+            for fitting in self.fitting(read, some)? {
+                summary.add(&fitting)?;
+            }
+            self.refuse_beyond_budget()?;
+        }
+        Ok(is_there)
+    }
+
+    /// Hands all items that fit to `each`, by id. Gives the last id that was dealt with where those behind
     /// it are for a scan: the index is gone, or most items fit.
     pub(super) fn columnar_each(
         &mut self,
         read: &mut Read,
         columns: &ColumnarQuery<'_>,
-        each: &mut impl FnMut(ItemRow, Data) -> Result<ControlFlow<()>>,
+        each: &mut impl FnMut(Fitting) -> Result<()>,
     ) -> Result<Option<i64>> {
         let (scan, mut after) = (&columns.scan, None);
         loop {
@@ -172,11 +243,8 @@ impl Visit<'_> {
             for some in batch.found.chunks(MOST_FETCHED) {
                 let ids: Vec<i64> = some.iter().map(|(_, id)| *id).collect();
                 self.spending.rows += ids.len();
-                for row in rows(read, self.shape, &ids)? {
-                    let Some((data, _)) = self.test(read, &row)? else { continue };
-                    if each(row, data)?.is_break() {
-                        return Ok(None);
-                    }
+                for fitting in self.fitting(read, &ids)? {
+                    each(fitting)?;
                 }
                 self.refuse_beyond_budget()?;
             }

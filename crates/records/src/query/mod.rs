@@ -7,6 +7,7 @@
 pub mod aggregate;
 mod columns;
 mod cursor;
+mod fetch;
 mod params;
 mod pick;
 mod plan;
@@ -14,15 +15,17 @@ mod planner;
 mod run;
 pub mod scan;
 pub mod search;
+mod tally;
 mod types;
 mod usage;
 mod visit;
 
 pub use cursor::{cursor_at, place_behind};
+pub use fetch::rows;
 pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use scan::{in_range, rows};
+pub use scan::in_range;
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, LARGE, Needs};
 pub use visit::{Page, PlacedRow};

@@ -4,7 +4,7 @@
 //! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
-use super::planner::Planner;
+use super::planner::{Planner, Sampler};
 use super::scan::{KeyScan, Place, ScanSource};
 use crate::rows::digest;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
@@ -26,7 +26,13 @@ use store::Read;
 /// What a condition without an index is guessed to keep: one item in so many.
 const GUESS: i64 = 4;
 /// Below this many items a second index is not worth its keys.
-const WORTH_INTERSECTING: i64 = 500;
+const WORTH_INTERSECTING: i64 = 100;
+/// So many keys are read while one item is fetched.
+const KEYS_PER_ITEM: i64 = 4;
+/// Keys that may have come since they were counted.
+const MORE_KEYS: usize = 500;
+/// Below this many items a plan needs no sample of columns to be compared with.
+const WORTH_A_SAMPLE: i64 = 150;
 
 /// What is planned for.
 #[derive(Clone, Copy)]
@@ -63,8 +69,12 @@ pub struct QueryPlan {
     tail: Tail,
     /// What its ranges keep; `None` where it keeps everything.
     kept: Option<Vec<Range>>,
+    /// What the conditions go by that its ranges stand for.
+    covers: Vec<Subject>,
     /// Items that it is thought to look at.
     pub cost: i64,
+    /// Items that it looks at, at the most, where that was counted.
+    pub most: i64,
 }
 
 /// How the place of an item in the list becomes its key in the index that is scanned.
@@ -132,8 +142,16 @@ impl QueryPlan {
             reverse: by_id.is_some_and(|sort| sort.newest_first),
             tail: Tail::default(),
             kept: None,
+            covers: Vec::new(),
             cost: 0,
+            most: i64::MAX,
         }
+    }
+
+    /// The scan of the live items behind one, by id.
+    pub(super) fn of_items_behind(id: i64, to: i64) -> Self {
+        let source = ScanSource::Items { trashed: false, ids: (id.saturating_add(1), to) };
+        Self { ordered: true, ..Self::of_few(source, "scan".to_owned(), Vec::new(), i64::MAX) }
     }
 
     /// A few items, found one by one.
@@ -149,7 +167,9 @@ impl QueryPlan {
             reverse: false,
             tail,
             kept: None,
+            covers: Vec::new(),
             cost,
+            most: i64::MAX,
         }
     }
 }
@@ -162,11 +182,16 @@ fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
 /// How many items are thought to point to one by a relation field: links are not counted beforehand.
 const FEW_LINKED: i64 = 20;
 
-/// Chooses.
+/// Chooses. Where conditions leave it open how far a plan has to go, `sampler` tests some items.
 ///
 /// # Errors
 /// When the database fails.
-pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<QueryPlan> {
+pub(super) fn choose(
+    read: &mut Read,
+    planner: &Planner,
+    wanted: PlanRequest<'_>,
+    sampler: Option<&mut dyn Sampler>,
+) -> Result<QueryPlan> {
     let scan = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
     if wanted.trashed {
         return Ok(scan);
@@ -183,7 +208,7 @@ pub fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Re
         }
     }
     plans.extend(over_links(wanted));
-    best(read, planner, wanted, plans)
+    best(read, planner, wanted, sampler, plans)
 }
 
 /// Prices the plans and takes the cheapest.
@@ -191,6 +216,7 @@ fn best(
     read: &mut Read,
     planner: &Planner,
     wanted: PlanRequest<'_>,
+    sampler: Option<&mut dyn Sampler>,
     mut plans: Vec<QueryPlan>,
 ) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
@@ -205,9 +231,8 @@ fn best(
         return Ok(QueryPlan { cost, ..plan });
     }
     let all = planner.count_items(read, wanted.shape)?;
-    let mut counts = Vec::with_capacity(plans.len());
-    for plan in &plans {
-        counts.push(match &plan.kept {
+    for plan in &mut plans {
+        plan.cost = match &plan.kept {
             // An order that nothing narrows is a scan of all items too.
             None if matches!(plan.source, ScanSource::Items { .. } | ScanSource::Keys { .. }) => all,
             None => plan.cost.min(all),
@@ -216,44 +241,105 @@ fn best(
                 let counted = |index| planner.count_keys(read, index, ranges, most);
                 let count = plan.uses.first().copied().map_or(Ok(all), counted)?;
                 // What was not counted to its end is guessed.
-                if count >= most { (all / GUESS).max(count) } else { count }
+                if count >= most {
+                    (all / GUESS).max(count)
+                } else {
+                    plan.most = count;
+                    count
+                }
             }
-        });
+        };
     }
-    // How many items must be looked at to find one that fits, as far as single conditions tell.
-    let least = counts.iter().copied().min().unwrap_or(all).max(1);
-    for (plan, count) in plans.iter_mut().zip(&counts) {
-        // Of conditions without an index nothing is known. A plan in the order of the list that goes wrong is given up.
-        let rarity = (*count / least).max(GUESS);
-        plan.cost = if plan.ordered { (*count).min(need.saturating_mul(rarity)) } else { *count };
+    let counts: Vec<i64> = plans.iter().map(|plan| plan.cost).collect();
+    price_ordered(&mut plans, wanted, all);
+    let sampled = match sampler {
+        Some(sampler) if wanted.sort.is_some() && is_worth_a_sample(&plans) => {
+            Some(sampler.sample(read, planner, all, need)?)
+        }
+        _ => None,
+    };
+    if let Some(sample) = sampled {
+        for (plan, count) in plans.iter_mut().zip(&counts).filter(|(plan, _)| plan.ordered) {
+            // Of those that its ranges keep, more fit than of all.
+            let share = sample.items_for(need).saturating_mul(*count) / all.max(1);
+            plan.cost = share.clamp(need.min(*count), *count);
+        }
     }
     let order =
         |place: &usize| plans.get(*place).map(|plan| (plan.cost, !plan.ordered, plan.uses.is_empty()));
     let Some(first) = (0..plans.len()).min_by_key(order) else {
         return Ok(QueryPlan::of_items(wanted, (0, i64::MAX), "scan"));
     };
-    let second = (0..plans.len())
-        .filter(|place| *place != first && plans.get(*place).is_some_and(|plan| plan.kept.is_some()))
-        .min_by_key(|place| counts.get(*place).copied().unwrap_or(i64::MAX));
-    let partner = second.and_then(|place| Some((plans.get(place)?.clone(), *counts.get(place)?)));
     let mut plan = plans.swap_remove(first);
-    if let Some((partner, count)) = partner
-        && plan.cost >= WORTH_INTERSECTING
-        && count < wanted.most_counted
-        && plan.uses != partner.uses
-    {
-        let mut scan = partner.scan(None, None);
-        let found =
-            scan.next(read, wanted.shape, usize::try_from(wanted.most_counted).unwrap_or_default())?;
-        plan.visited = found.len();
-        // The count may be some seconds old: keys that were cut off would be items that are missed.
-        if scan.is_over() {
-            plan.only = Some(found.into_iter().map(|place| place.id).collect());
-            plan.name = format!("{}+{}", plan.name, partner.name);
-            plan.uses.extend(partner.uses);
+    plans.retain(|other| other.kept.is_some() && other.most < i64::MAX && other.uses != plan.uses);
+    intersect(read, wanted, &mut plan, plans)?;
+    Ok(plan)
+}
+
+/// Prices the plans in the order of the list, which can end early: by how many items must be looked at to find one that
+/// fits, as if conditions knew nothing of each other.
+fn price_ordered(plans: &mut [QueryPlan], wanted: PlanRequest<'_>, all: i64) {
+    let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
+    let mut shares: Vec<(Subject, i64)> = Vec::new();
+    for condition in wanted.filter.musts() {
+        let subject = condition.subject;
+        if shares.iter().all(|(other, _)| *other != subject) {
+            let alone = plans.iter().filter(|plan| plan.covers == [subject]).map(|plan| plan.cost).min();
+            shares.push((subject, alone.map_or(GUESS, |count| all / count.max(1)).max(1)));
         }
     }
-    Ok(plan)
+    let rest = if wanted.filter.is_conjunction() { 1 } else { GUESS };
+    for plan in plans.iter_mut().filter(|plan| plan.ordered) {
+        let others = shares.iter().filter(|(subject, _)| !plan.covers.contains(subject));
+        let rarity = others.fold(rest, |rarity, (_, share)| rarity.saturating_mul(*share));
+        plan.cost = plan.cost.min(need.saturating_mul(rarity));
+    }
+}
+
+/// Whether the cheapest plan so far rests on a guess, and another way may cost much less than the one that is wrong.
+fn is_worth_a_sample(plans: &[QueryPlan]) -> bool {
+    let least = plans.iter().filter(|plan| !plan.ordered).map(|plan| plan.cost).min();
+    plans.iter().any(|plan| plan.ordered) && least.is_none_or(|least| least >= WORTH_A_SAMPLE)
+}
+
+/// Reads the keys of other plans too, from those that keep the fewest on, as long as that costs less than fetching the
+/// items that they rule out.
+fn intersect(
+    read: &mut Read,
+    wanted: PlanRequest<'_>,
+    plan: &mut QueryPlan,
+    mut others: Vec<QueryPlan>,
+) -> Result<()> {
+    others.sort_by_key(|other| other.most);
+    let mut left = plan.cost;
+    for other in others {
+        // Keys that stand for the same conditions rule nothing out.
+        if other.covers.iter().all(|subject| plan.covers.contains(subject)) {
+            continue;
+        }
+        if left < WORTH_INTERSECTING || other.most / KEYS_PER_ITEM >= left / 2 {
+            break;
+        }
+        let most = usize::try_from(other.most).unwrap_or_default().saturating_add(MORE_KEYS);
+        let mut scan = other.scan(None, None);
+        let found = scan.next(read, wanted.shape, most)?;
+        plan.visited += found.len();
+        // The count may be some seconds old: keys that were cut off would be items that are missed.
+        if !scan.is_over() {
+            break;
+        }
+        let ids = found.into_iter().map(|place| place.id);
+        let both: HashSet<i64> = match plan.only.take() {
+            Some(only) => ids.filter(|id| only.contains(id)).collect(),
+            None => ids.collect(),
+        };
+        left = left.min(i64::try_from(both.len()).unwrap_or(i64::MAX));
+        plan.only = Some(both);
+        plan.name = format!("{}+{}", plan.name, other.name);
+        plan.uses.extend(other.uses);
+        plan.covers.extend(other.covers);
+    }
+    Ok(())
 }
 
 /// The plan where conditions name few items outright: by id, external key or a unique value.
@@ -343,6 +429,8 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     }
     let narrowing = rest.first().and_then(|part| narrowed(filter, part.subject));
     let is_narrowed = !prefix.is_empty() || narrowing.is_some();
+    let covered = index.parts.len() - rest.len() + usize::from(narrowing.is_some());
+    let covers = index.parts.iter().take(covered).map(|part| part.subject).collect();
     let id_stored = index.parts.last().is_some_and(stored);
     let direction = sort.and_then(|sort| direction(sort, rest, is_single, id_stored));
     if !is_narrowed && direction.is_none() {
@@ -378,7 +466,9 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
         source: ScanSource::Keys { index: index.id, ranges: ranges.into(), nothing },
         reverse,
         tail: Tail { prefix, turned, id_desc: (!is_single).then_some(id_stored) },
+        covers,
         cost: 0,
+        most: i64::MAX,
     })
 }
 
@@ -465,7 +555,9 @@ fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
         source: ScanSource::Keys { index: index.id, ranges: ranges.into(), nothing: vec![u8::MAX] },
         reverse: by_id.is_some_and(|sort| sort.newest_first),
         tail: Tail { prefix, ..Tail::default() },
+        covers: vec![subject],
         cost: 0,
+        most: i64::MAX,
     })
 }
 
@@ -485,6 +577,7 @@ fn over_links(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
         Some(QueryPlan {
             ordered: by_id.is_some(),
             reverse: by_id.is_some_and(|sort| sort.newest_first),
+            covers: vec![condition.subject],
             ..QueryPlan::of_few(ScanSource::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
         })
     };

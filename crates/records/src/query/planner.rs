@@ -39,6 +39,33 @@ impl Default for Budget {
     }
 }
 
+/// Some items of a collection that were tested.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    /// Those that fit, or may.
+    pub fitting: i64,
+    /// All of them.
+    pub tested: i64,
+}
+
+impl Sample {
+    /// About how many items must be looked at to find so many that fit.
+    pub fn items_for(self, need: i64) -> i64 {
+        // Where none fits, one half is taken to do.
+        let doubled = self.fitting.saturating_mul(2).saturating_add(1);
+        need.saturating_mul(2).saturating_mul(self.tested.saturating_add(1)) / doubled
+    }
+}
+
+/// What can test some items of a collection.
+pub(super) trait Sampler {
+    /// Tests some, of `all`, for a query that needs so many.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample>;
+}
+
 /// What planning remembers, per process.
 pub struct Planner {
     db: Db,
@@ -53,6 +80,8 @@ enum CountKey {
     Keys(IndexId, Vec<Range>, i64),
     Segments(IndexId),
     ColumnBytes(IndexId, i64),
+    FirstSegment(IndexId),
+    LastSegment(IndexId),
 }
 
 impl Planner {
@@ -124,6 +153,17 @@ impl Planner {
         self.remembered(CountKey::ColumnBytes(index, column), || {
             columnar::table::bytes_of(read, index, column)
         })
+    }
+
+    /// About where the first and the last segment of a columnar index end.
+    pub(super) fn segment_bounds(&self, read: &mut Read, index: IndexId) -> Result<(i64, i64)> {
+        let first = self.remembered(CountKey::FirstSegment(index), || {
+            Ok(columnar::table::end_of(read, index, i64::MIN)?.unwrap_or_default())
+        })?;
+        let last = self.remembered(CountKey::LastSegment(index), || {
+            Ok(columnar::table::last_end(read, index)?.unwrap_or_default())
+        })?;
+        Ok((first, last))
     }
 
     fn remembered(&self, what: CountKey, count: impl FnOnce() -> Result<i64>) -> Result<i64> {

@@ -1,17 +1,25 @@
 //! Answering a query: by the plan that seems the cheapest, or by columns.
 
-use super::columns::ColumnarQuery;
+use super::columns::{ColumnarQuery, Summary};
 use super::plan::{self, PlanRequest, QueryPlan};
-use super::planner::{MOST_COUNTED, Planner};
+use super::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
-use super::visit::{MOST_FETCHED, Page, Visit};
-use crate::rows::ItemRow;
+use super::visit::{Fitting, MOST_FETCHED, Page, Visit};
 use crate::shape::Shape;
-use fields::Data;
-use model::{FieldId, Result};
-use std::collections::BTreeSet;
+use fields::sort::Sort;
+use fields::{Part, Subject};
+use model::Result;
 use std::ops::ControlFlow;
 use store::Read;
+
+/// A plan is gone through with that looks at so many times the items that reading columns costs, at the most.
+const WORTH_ENDING: i64 = 2;
+
+/// Keys are counted up to here: a plan with more loses against columns.
+fn most_counted(columns: Option<&ColumnarQuery<'_>>) -> i64 {
+    let most = columns.map_or(i64::MAX, |columns| columns.cost.saturating_mul(WORTH_ENDING));
+    most.saturating_add(1).min(MOST_COUNTED)
+}
 
 impl Query {
     /// The first `need` items behind a place.
@@ -26,18 +34,20 @@ impl Query {
         after: Option<&[u8]>,
         need: usize,
     ) -> Result<Page> {
-        let mut fields = BTreeSet::new();
-        self.sort.fields(&mut fields);
-        let mut visit = Visit::new(planner, shape, &self.filter, Some(&self.sort), fields);
-        let columns = ColumnarQuery::of(read, planner, shape, self, Some(&self.sort), need)?;
-        let most_counted = columns.as_ref().map_or(MOST_COUNTED, |columns| columns.cost.min(MOST_COUNTED));
+        let mut visit = Visit::new(planner, shape, self, Some(&self.sort), []);
+        let mut columns = ColumnarQuery::of(read, planner, shape, self, Some(&self.sort), need)?;
         let (filter, trashed) = (&self.filter, self.trashed);
+        let most_counted = most_counted(columns.as_ref());
         let wanted = PlanRequest { shape, filter, sort: Some(&self.sort), trashed, need, most_counted };
-        let plan = plan::choose(read, planner, wanted)?;
+        let plan =
+            plan::choose(read, planner, wanted, columns.as_mut().map(|columns| columns as &mut dyn Sampler))?;
         let Some(columns) = columns else { return visit.page(read, &plan, after, need) };
         if !columns.beats(&plan, filter) {
-            // What a plan in the order of the list costs is a guess. One that was wrong is given up.
-            visit.give_up_at = usize::try_from(columns.cost).unwrap_or(usize::MAX);
+            // What a plan in the order of the list costs is a guess. One that was wrong is given up, except where what
+            // it has left costs less than beginning anew.
+            if plan.most > columns.cost.saturating_mul(WORTH_ENDING) {
+                visit.give_up_at = usize::try_from(columns.cost).unwrap_or(usize::MAX);
+            }
             if let Some(page) = visit.page_within(read, &plan, after, need)? {
                 return Ok(page);
             }
@@ -49,33 +59,73 @@ impl Query {
         }
     }
 
-    /// Hands all items to `each`, with the values of `fields`, until it has enough. They come by id where the plan does
-    /// not say otherwise.
+    /// Adds all items to a summary, which goes by `subjects`; by columns where `by_columns` and that is cheaper.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`, what `each` fails with, or the database's.
-    pub fn for_each(
+    /// 400 `query_too_expensive`, what the summary fails with, or the database's.
+    pub(super) fn summarize(
         &self,
         read: &mut Read,
         planner: &Planner,
         shape: &Shape,
-        fields: BTreeSet<FieldId>,
-        mut each: impl FnMut(ItemRow, Data) -> Result<ControlFlow<()>>,
+        subjects: &[Subject],
+        by_columns: bool,
+        summary: &mut impl Summary,
     ) -> Result<Report> {
-        let mut visit = Visit::new(planner, shape, &self.filter, None, fields);
-        let columns = ColumnarQuery::of(read, planner, shape, self, None, 0)?;
-        let most_counted = columns.as_ref().map_or(MOST_COUNTED, |columns| columns.cost.min(MOST_COUNTED));
-        let (filter, trashed) = (&self.filter, self.trashed);
-        let wanted = PlanRequest { shape, filter, sort: None, trashed, need: usize::MAX, most_counted };
-        let mut plan = plan::choose(read, planner, wanted)?;
-        if let Some(columns) = columns.filter(|columns| !filter.is_empty() && columns.beats(&plan, filter)) {
+        let part = |subject: &Subject| Part { subject: *subject, desc: false };
+        let read_too = Sort { parts: subjects.iter().map(part).collect(), newest_first: false };
+        if by_columns
+            && let Some(mut columns) = ColumnarQuery::of(read, planner, shape, self, Some(&read_too), 0)?
+        {
+            let plan = self.unordered_plan(read, planner, shape, Some(&mut columns))?;
+            let mut visit = Visit::new(planner, shape, self, None, subjects.iter().copied());
+            if columns.beats(&plan, &self.filter) {
+                if visit.columnar_summary(read, &columns, summary)? {
+                    return Ok(visit.columnar_report(&columns));
+                }
+                summary.clear();
+            }
+        }
+        self.for_each(read, planner, shape, subjects, |fitting| summary.add(&fitting))
+    }
+
+    fn unordered_plan(
+        &self,
+        read: &mut Read,
+        planner: &Planner,
+        shape: &Shape,
+        columns: Option<&mut ColumnarQuery<'_>>,
+    ) -> Result<QueryPlan> {
+        let (filter, trashed, need) = (&self.filter, self.trashed, usize::MAX);
+        let most_counted = most_counted(columns.as_deref());
+        let wanted = PlanRequest { shape, filter, sort: None, trashed, need, most_counted };
+        plan::choose(read, planner, wanted, columns.map(|columns| columns as &mut dyn Sampler))
+    }
+
+    /// Hands all items to `each`, with the values of `subjects`.
+    fn for_each(
+        &self,
+        read: &mut Read,
+        planner: &Planner,
+        shape: &Shape,
+        subjects: &[Subject],
+        mut each: impl FnMut(Fitting) -> Result<()>,
+    ) -> Result<Report> {
+        let mut visit = Visit::new(planner, shape, self, None, subjects.iter().copied());
+        let mut columns = ColumnarQuery::of(read, planner, shape, self, None, 0)?;
+        let mut plan = self.unordered_plan(read, planner, shape, columns.as_mut())?;
+        let is_narrowed = !self.filter.is_empty();
+        if let Some(columns) = columns.filter(|columns| is_narrowed && columns.beats(&plan, &self.filter)) {
             let Some(last) = visit.columnar_each(read, &columns, &mut each)? else {
                 return Ok(visit.columnar_report(&columns));
             };
-            let (_, to) = plan::id_bounds(filter);
-            plan = QueryPlan::of_items(wanted, (last.saturating_add(1), to), "scan");
+            let (_, to) = plan::id_bounds(&self.filter);
+            plan = QueryPlan::of_items_behind(last, to);
         }
-        visit.run(read, &plan, None, MOST_FETCHED, |row, data, _| each(row, data))?;
+        visit.run(read, &plan, None, MOST_FETCHED, |_, _, fitting| {
+            each(fitting)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(visit.report(&plan))
     }
 }

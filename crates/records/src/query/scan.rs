@@ -4,7 +4,6 @@
 //! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
 //! rest of the run of equal keys, and the keys behind.
 
-use crate::rows::ItemRow;
 use crate::schema::{item_keys, item_links, item_unique, items};
 use crate::shape::Shape;
 use diesel::connection::DefaultLoadingMode;
@@ -140,42 +139,6 @@ impl KeyScan {
         self.over
     }
 
-    /// The next items with their rows, at most `most`, and how many were looked at. Those that are not among `only`, or
-    /// that somebody deleted meanwhile, are left out.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn rows(
-        &mut self,
-        read: &mut Read,
-        shape: &Shape,
-        most: usize,
-        only: Option<&HashSet<i64>>,
-    ) -> Result<(Vec<(Place, ItemRow)>, usize)> {
-        if let ScanSource::Items { trashed, ids: (from, to) } = &mut self.source {
-            let rows = items_between(read, shape, *trashed, (*from, *to), self.reverse, most)?;
-            self.over = rows.len() < most;
-            if let Some(last) = rows.last() {
-                if self.reverse {
-                    *to = last.id.0.saturating_sub(1);
-                } else {
-                    *from = last.id.0.saturating_add(1);
-                }
-            }
-            let visited = rows.len();
-            let place = |row: &ItemRow| Place { k: Vec::new(), id: row.id.0 };
-            return Ok((rows.into_iter().map(|row| (place(&row), row)).collect(), visited));
-        }
-        let mut places = self.next(read, shape, most)?;
-        let visited = places.len();
-        places.retain(|place| only.is_none_or(|only| only.contains(&place.id)));
-        let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
-        let mut rows = rows(read, shape, &ids)?.into_iter().peekable();
-        let with_row = |place: Place| Some((rows.next_if(|row| row.id.0 == place.id)?, place));
-        let found = places.into_iter().filter_map(with_row).map(|(row, place)| (place, row)).collect();
-        Ok((found, visited))
-    }
-
     /// The next items, at most `most`; none at the end.
     ///
     /// # Errors
@@ -218,8 +181,17 @@ impl KeyScan {
         let reverse = self.reverse;
         let after = self.after.as_ref();
         let ids = match &mut self.source {
-            // These are scanned with their rows.
-            ScanSource::Items { .. } => Vec::new(),
+            ScanSource::Items { trashed, ids: (from, to) } => {
+                let found = items_between(read, shape, *trashed, (*from, *to), reverse, most)?;
+                if let Some(last) = found.last() {
+                    if reverse {
+                        *to = last.saturating_sub(1);
+                    } else {
+                        *from = last.saturating_add(1);
+                    }
+                }
+                found
+            }
             ScanSource::Keys { index, ranges, .. } => {
                 let Some(range) = ranges.front() else { return Ok(Vec::new()) };
                 return in_range(read, *index, range, after, reverse, most);
@@ -293,7 +265,7 @@ pub fn in_range(
     Ok(found.into_iter().map(|(k, id): (Vec<u8>, i64)| Place { k, id }).collect())
 }
 
-/// The collection's items from one id to another.
+/// The ids of the collection's items from one to another.
 fn items_between(
     read: &mut Read,
     shape: &Shape,
@@ -301,12 +273,12 @@ fn items_between(
     (from, to): (i64, i64),
     reverse: bool,
     most: usize,
-) -> Result<Vec<ItemRow>> {
+) -> Result<Vec<i64>> {
     let all = items::table
         .filter(items::collection_id.eq(shape.collection))
         .filter(items::id.ge(from))
         .filter(items::id.le(to))
-        .select(items::all_columns);
+        .select(items::id);
     Ok(match (trashed, reverse) {
         (false, false) => first!(read, most, all.filter(items::trashed_at.is_null()).order(items::id)),
         (false, true) => first!(read, most, all.filter(items::trashed_at.is_null()).order(items::id.desc())),
@@ -340,39 +312,6 @@ fn linking(
         let behind = after.unwrap_or(0);
         first!(read, most, links.filter(item_links::item_id.gt(behind)).order(item_links::item_id))
     })
-}
-
-/// Live items of the collection, by id, in the order of `ids`; others are left out.
-///
-/// # Errors
-/// When the database fails.
-pub fn rows(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>> {
-    let fits = |row: &ItemRow| {
-        row.collection_id == shape.collection
-            && row.workspace_id == shape.workspace
-            && row.trashed_at.is_none()
-    };
-    match read.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let mut found = Vec::with_capacity(ids.len());
-            for id in ids {
-                let row: Option<ItemRow> = items::table
-                    .filter(items::id.eq(id))
-                    .select(ItemRow::as_select())
-                    .get_result(connection)
-                    .optional()?;
-                found.extend(row.filter(fits));
-            }
-            Ok(found)
-        }
-        AnyConnection::Postgres(connection) => {
-            let found: Vec<ItemRow> =
-                items::table.filter(items::id.eq_any(ids)).select(ItemRow::as_select()).load(connection)?;
-            let mut found: std::collections::HashMap<i64, ItemRow> =
-                found.into_iter().filter(fits).map(|row| (row.id.0, row)).collect();
-            Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
-        }
-    }
 }
 
 #[derive(QueryableByName)]

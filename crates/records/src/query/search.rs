@@ -4,9 +4,9 @@
 //! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
 //! ranking would have to look at all of them.
 
+use super::fetch::rows;
 use super::params::QueryParams;
 use super::planner::Planner;
-use super::scan::rows;
 use super::types::Report;
 use super::visit::Spending;
 use crate::print::Selection;

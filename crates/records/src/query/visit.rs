@@ -1,18 +1,17 @@
 //! Running a plan over items, within a budget.
 
+use super::fetch::{TestedRow, rows_of, tested_rows};
 use super::pick::pick;
 use super::plan::QueryPlan;
 use super::planner::{Budget, Planner};
-use super::scan::points_to;
-use super::types::Report;
+use super::scan::{Place, points_to};
+use super::types::{Query, Report};
 use crate::rows::ItemRow;
 use crate::shape::{IndexKind, IndexStatus, Shape};
-use fields::Data;
-use fields::Filter;
-use fields::Subject;
 use fields::filter::name_of;
 use fields::sort::Sort;
-use model::{Code, Error, FieldId, IndexId, Result};
+use fields::{Data, Filter, Record, Subject, SystemColumn};
+use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -81,7 +80,10 @@ pub(super) struct Visit<'a> {
     pub(super) shape: &'a Shape,
     filter: &'a Filter,
     sort: Option<&'a Sort>,
+    trashed: bool,
     keys: Vec<&'a str>,
+    /// Whether conditions or the order go by system columns.
+    with_system_columns: bool,
     pub(super) spending: Spending,
     /// Items of which columns were read.
     pub(super) by_column: usize,
@@ -89,19 +91,42 @@ pub(super) struct Visit<'a> {
     pub(super) give_up_at: usize,
 }
 
+/// An item that fits.
+pub(super) struct Fitting {
+    pub row: TestedRow,
+    /// The values that the query goes by.
+    pub data: Data,
+    /// Its place in the order; empty without one.
+    pub place: Vec<u8>,
+}
+
+/// An item that fits by its id, and its place in the order.
+pub(super) type Placed = (Vec<u8>, i64);
+
 impl<'a> Visit<'a> {
+    /// A run of a query in an order, or in none, that has the values of `subjects` beside those that it goes by.
     pub(super) fn new(
         planner: &Planner,
         shape: &'a Shape,
-        filter: &'a Filter,
+        query: &'a Query,
         sort: Option<&'a Sort>,
-        mut fields: BTreeSet<FieldId>,
+        subjects: impl IntoIterator<Item = Subject>,
     ) -> Self {
-        filter.subjects(shape, &mut fields);
+        let mut fields = BTreeSet::new();
+        let mut with_system_columns = goes_by_system_columns(&query.filter);
+        let sorted = sort.into_iter().flat_map(|sort| sort.parts.iter().map(|part| part.subject));
+        for subject in subjects.into_iter().chain(sorted) {
+            match subject {
+                Subject::Field(id) => drop(fields.insert(id)),
+                Subject::System(column) => with_system_columns |= column != SystemColumn::Id,
+            }
+        }
+        query.filter.subjects(shape, &mut fields);
         let keys = shape.fields.iter().filter(|field| fields.contains(&field.id));
         let keys = keys.map(|field| field.key.as_str()).collect();
-        let spending = Spending::new(planner);
-        Self { shape, filter, sort, keys, spending, by_column: 0, give_up_at: usize::MAX }
+        let (filter, trashed, spending) = (&query.filter, query.trashed, Spending::new(planner));
+        let (by_column, give_up_at) = (0, usize::MAX);
+        Self { shape, filter, sort, trashed, keys, with_system_columns, spending, by_column, give_up_at }
     }
 
     pub(super) fn reported(&self, plan: String, uses: Vec<IndexId>) -> Report {
@@ -133,67 +158,143 @@ impl<'a> Visit<'a> {
         after: Option<&[u8]>,
         need: usize,
     ) -> Result<Option<Page>> {
-        if plan.ordered {
-            let mut found = Vec::with_capacity(need);
-            let is_through = self.run(read, plan, after, need, |row, _, place| {
-                found.push(PlacedRow { place, row });
-                Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-            })?;
-            return Ok(is_through.then(|| Page { found, report: self.report(plan) }));
-        }
-        // The best so far, by place.
-        let mut best: BTreeMap<Vec<u8>, ItemRow> = BTreeMap::new();
-        let is_through = self.run(read, plan, None, MOST_FETCHED, |row, _, place| {
-            let is_behind = after.is_none_or(|after| place.as_slice() > after);
-            let is_better = best.len() < need || best.last_key_value().is_some_and(|(last, _)| place < *last);
-            if is_behind && is_better {
-                best.insert(place, row);
-                if best.len() > need {
-                    best.pop_last();
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let found = best.into_iter().map(|(place, row)| PlacedRow { place, row }).collect();
-        Ok(is_through.then(|| Page { found, report: self.report(plan) }))
+        let found = if plan.ordered {
+            self.first_met(read, plan, after, need)?
+        } else {
+            self.best_of_all(read, plan, after, need)?
+        };
+        Ok(found.map(|found| Page { found, report: self.report(plan) }))
     }
 
-    /// The values of an item that fits, and its place.
-    pub(super) fn test(&mut self, read: &mut Read, row: &ItemRow) -> Result<Option<(Data, Vec<u8>)>> {
-        let data = pick(row.data.as_str(), &self.keys)?;
-        let (record, item) = (row.record(&data), row.id);
-        self.spending.bytes += row.data.as_str().len();
+    /// The first items of a scan in the order of the list.
+    fn first_met(
+        &mut self,
+        read: &mut Read,
+        plan: &QueryPlan,
+        after: Option<&[u8]>,
+        need: usize,
+    ) -> Result<Option<Vec<PlacedRow>>> {
+        let (mut found, mut placed) = (Vec::with_capacity(need), Vec::with_capacity(need));
+        let is_through = self.run(read, plan, after, need, |visit, read, fitting| {
+            placed.push((fitting.place, fitting.row.id.0));
+            if found.len() + placed.len() >= need {
+                visit.take(read, &mut placed, &mut found)?;
+            }
+            Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        })?;
+        self.take(read, &mut placed, &mut found)?;
+        Ok(is_through.then_some(found))
+    }
+
+    /// The first items in the order, of a scan in another.
+    fn best_of_all(
+        &mut self,
+        read: &mut Read,
+        plan: &QueryPlan,
+        after: Option<&[u8]>,
+        need: usize,
+    ) -> Result<Option<Vec<PlacedRow>>> {
+        loop {
+            let mut best: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
+            let is_through =
+                self.run(read, plan, None, MOST_FETCHED, |_, _, Fitting { row, place, .. }| {
+                    let is_behind = after.is_none_or(|after| place.as_slice() > after);
+                    let last = best.last_key_value();
+                    if is_behind && (best.len() < need || last.is_some_and(|(last, _)| place < *last)) {
+                        best.insert(place, row.id.0);
+                        if best.len() > need {
+                            best.pop_last();
+                        }
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
+            if !is_through {
+                return Ok(None);
+            }
+            let (mut placed, mut found): (Vec<Placed>, _) = (best.into_iter().collect(), Vec::new());
+            let expected = placed.len();
+            self.take(read, &mut placed, &mut found)?;
+            // Where one of them was changed meanwhile, another may belong to the page.
+            if found.len() == expected {
+                return Ok(Some(found));
+            }
+            self.refuse_beyond_budget()?;
+        }
+    }
+
+    /// Fetches the whole of some items and takes in those that still fit and stand where they stood.
+    pub(super) fn take(
+        &mut self,
+        read: &mut Read,
+        placed: &mut Vec<Placed>,
+        found: &mut Vec<PlacedRow>,
+    ) -> Result<()> {
+        let ids: Vec<i64> = placed.iter().map(|(_, id)| *id).collect();
+        let mut placed = placed.drain(..);
+        for row in rows_of(read, self.shape, &ids, self.trashed)? {
+            let Some((place, _)) = placed.find(|(_, id)| *id == row.id.0) else { continue };
+            let data = pick(row.data.as_str(), &self.keys)?;
+            if self.fits(read, row.record(&data))?.is_some_and(|now| now == place) {
+                found.push(PlacedRow { place, row });
+            }
+        }
+        Ok(())
+    }
+
+    /// The item's place in the order, where it fits.
+    fn fits(&mut self, read: &mut Read, record: Record<'_>) -> Result<Option<Vec<u8>>> {
         let spending = &mut self.spending;
         let fits = self.filter.fits(self.shape, record, &mut |field, to| {
             spending.rows += to.len();
-            points_to(read, item, field, to)
+            points_to(read, ItemId(record.id()), field, to)
         })?;
-        let place = self.sort.filter(|_| fits).map(|sort| sort.key(self.shape, record)).unwrap_or_default();
-        Ok(fits.then_some((data, place)))
+        Ok(fits.then(|| self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default()))
     }
 
-    /// Whether it went through, to the end or until `each` had enough.
+    /// Those of some items that fit.
+    pub(super) fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Fitting>> {
+        let rows = tested_rows(read, self.shape, ids, self.trashed, self.with_system_columns)?;
+        let mut fitting = Vec::new();
+        for row in rows {
+            fitting.extend(self.test(read, row)?);
+        }
+        Ok(fitting)
+    }
+
+    fn test(&mut self, read: &mut Read, row: TestedRow) -> Result<Option<Fitting>> {
+        let data = pick(row.data.as_str(), &self.keys)?;
+        self.spending.bytes += row.data.as_str().len();
+        let place = self.fits(read, row.record(&data))?;
+        Ok(place.map(|place| Fitting { row, data, place }))
+    }
+
+    /// Hands what fits to `each`. Whether it went through, to the end or until `each` had enough.
     pub(super) fn run(
         &mut self,
         read: &mut Read,
         plan: &QueryPlan,
         after: Option<&[u8]>,
         first: usize,
-        mut each: impl FnMut(ItemRow, Data, Vec<u8>) -> Result<ControlFlow<()>>,
+        mut each: impl FnMut(&mut Self, &mut Read, Fitting) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         self.spending.rows += plan.visited;
         let mut scan = plan.scan(self.sort, after);
         let mut most = first.clamp(1, MOST_FETCHED);
         while !scan.is_over() {
-            let (batch, visited) = scan.rows(read, self.shape, most, plan.only.as_ref())?;
-            self.spending.rows += visited;
-            for (scanned, row) in batch {
-                let Some((data, place)) = self.test(read, &row)? else { continue };
+            let mut places = scan.next(read, self.shape, most)?;
+            self.spending.rows += places.len();
+            places.retain(|place| plan.only.as_ref().is_none_or(|only| only.contains(&place.id)));
+            let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
+            let mut places = places.iter();
+            for row in tested_rows(read, self.shape, &ids, self.trashed, self.with_system_columns)? {
+                let met = places.find(|place| place.id == row.id.0);
+                let Some(fitting) = self.test(read, row)? else { continue };
                 // An item that was moved since its key was read stands elsewhere now.
-                if plan.ordered && !plan.stands_at(self.sort, &place, &scanned) {
+                let stays = |met: &Place| plan.stands_at(self.sort, &fitting.place, met);
+                if plan.ordered && !met.is_some_and(stays) {
                     continue;
                 }
-                if each(row, data, place)?.is_break() {
+                if each(self, read, fitting)?.is_break() {
                     return Ok(true);
                 }
             }
@@ -247,5 +348,17 @@ impl<'a> Visit<'a> {
         let missing: Vec<Subject> = subjects.iter().copied().filter(|one| !is_served(one)).collect();
         let named = if missing.is_empty() { subjects } else { missing };
         named.into_iter().map(|subject| name_of(subject, self.shape)).collect()
+    }
+}
+
+/// Whether a condition goes by a system column other than the id.
+fn goes_by_system_columns(filter: &Filter) -> bool {
+    match filter {
+        Filter::All(filters) | Filter::Any(filters) => filters.iter().any(goes_by_system_columns),
+        Filter::Not(filter) => goes_by_system_columns(filter),
+        Filter::Finds(_) => false,
+        Filter::One(condition) => {
+            matches!(condition.subject, Subject::System(column) if column != SystemColumn::Id)
+        }
     }
 }

@@ -25,5 +25,6 @@ pub use find::{
 pub(crate) use keys::index_keys;
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub use row::ItemRow;
+pub(crate) use row::SystemValues;
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

@@ -66,23 +66,50 @@ impl Columns for ItemRow {
     }
 
     fn column(&self, column: SystemColumn) -> ColumnValue<'_> {
-        let text = |text: Option<Cow<'static, str>>| text.map_or(ColumnValue::Empty, ColumnValue::Text);
+        let values = SystemValues {
+            id: self.id,
+            position: self.position.as_deref(),
+            external_key: self.external_key.as_deref(),
+            version: self.version,
+            created_by: &self.created_by,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        };
+        values.of(column)
+    }
+
+    fn has_cut_relations(&self) -> bool {
+        self.more.is_some()
+    }
+}
+
+/// The columns that every item has, as its row says them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SystemValues<'a> {
+    pub id: ItemId,
+    pub position: Option<&'a str>,
+    pub external_key: Option<&'a str>,
+    pub version: i64,
+    pub created_by: &'a JsonText,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+impl<'a> SystemValues<'a> {
+    /// What stands in a column.
+    pub fn of(self, column: SystemColumn) -> ColumnValue<'a> {
+        let text = |text: Option<Cow<'a, str>>| text.map_or(ColumnValue::Empty, ColumnValue::Text);
         match column {
             SystemColumn::Id => ColumnValue::Integer(self.id.0),
             SystemColumn::Version => ColumnValue::Integer(self.version),
             SystemColumn::CreatedAt => ColumnValue::Integer(self.created_at.millis()),
             SystemColumn::UpdatedAt => ColumnValue::Integer(self.updated_at.millis()),
-            SystemColumn::Position => text(Some(self.place().into())),
-            SystemColumn::CreatedBy => text(creator(&self.created_by).map(Cow::from)),
-            SystemColumn::ExternalKey => {
-                let key = self.external_key.as_deref();
-                key.map_or(ColumnValue::Empty, |key| ColumnValue::Text(key.into()))
+            SystemColumn::Position => {
+                text(Some(self.position.map_or_else(|| natural_place(self.id).into(), Cow::Borrowed)))
             }
+            SystemColumn::CreatedBy => text(creator(self.created_by).map(Cow::from)),
+            SystemColumn::ExternalKey => text(self.external_key.map(Cow::Borrowed)),
         }
-    }
-
-    fn has_cut_relations(&self) -> bool {
-        self.more.is_some()
     }
 }
 

@@ -16,6 +16,10 @@ struct PostgresStep {
     step: String,
 }
 
+/// The statement of `query/fetch.rs`, whose ids are `IDS`.
+const BY_IDS: &str = "SELECT items.id, items.data, items.more IS NOT NULL FROM items WHERE IDS AND \
+    items.collection_id + 0 = 7 AND items.workspace_id + 0 = 1 AND (items.trashed_at IS NOT NULL) = false";
+
 /// The statements of `query/scan.rs` and `columnar/table.rs`, with values for what is bound, and the index that each must seek in.
 const STATEMENTS: [(&str, &str, &str); 12] = [
     (
@@ -39,13 +43,13 @@ const STATEMENTS: [(&str, &str, &str); 12] = [
         "item_keys_pkey",
     ),
     (
-        "SELECT * FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NULL ORDER BY id DESC",
-        "items USING INDEX items_live (collection_id=? AND id>? AND id<?)",
+        "SELECT id FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NULL ORDER BY id DESC",
+        "items USING COVERING INDEX items_live (collection_id=? AND id>? AND id<?)",
         "items_live",
     ),
     (
-        "SELECT * FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NOT NULL ORDER BY id",
-        "items USING INDEX items_in_trash (collection_id=? AND id>? AND id<?)",
+        "SELECT id FROM items WHERE collection_id = 7 AND id >= 1 AND id <= 900 AND trashed_at IS NOT NULL ORDER BY id",
+        "items USING COVERING INDEX items_in_trash (collection_id=? AND id>? AND id<?)",
         "items_in_trash",
     ),
     (
@@ -94,6 +98,10 @@ async fn sqlite_seeks() {
         let steps: Vec<String> = steps.await.unwrap().into_iter().map(|step| step.detail).collect();
         assert_eq!(steps, [format!("SEARCH {wanted}")], "{statement}");
     }
+    let by_ids = BY_IDS.replace("IDS", "items.id IN (SELECT value FROM json_each('[5,7]'))");
+    let sql = format!("EXPLAIN QUERY PLAN {by_ids}");
+    let steps = data.db.read(move |read| Ok(diesel::sql_query(sql).load::<SqliteStep>(read.connection())?));
+    assert_eq!(steps.await.unwrap()[0].detail, "SEARCH items USING INTEGER PRIMARY KEY (rowid=?)");
 }
 
 #[tokio::test]
@@ -123,4 +131,8 @@ async fn postgres_seeks() {
         assert!(plan.contains(index), "{statement}\n{plan}");
         assert!(!plan.contains("Seq Scan"), "{statement}\n{plan}");
     }
+    let sql = format!("EXPLAIN {}", BY_IDS.replace("IDS", "items.id = ANY('{5,7}')"));
+    let steps = data.db.read(move |read| Ok(diesel::sql_query(sql).load::<PostgresStep>(read.connection())?));
+    let plan: Vec<String> = steps.await.unwrap().into_iter().map(|step| step.step).collect();
+    assert!(plan.join("\n").contains("items_pkey"), "{plan:?}");
 }

@@ -1,0 +1,74 @@
+//! The rows of a segment whose columns are read, and what is known of them.
+
+use super::segment::Column;
+use super::table::StoredSegment;
+use fields::Part;
+use model::{Error, Result};
+
+/// What is known of a row: it may fit, and then perhaps it surely does.
+pub(super) const CAN: u8 = 0b01;
+pub(super) const SURE: u8 = 0b10;
+/// A segment whose columns can be read.
+pub(super) struct Segment<'s> {
+    pub ids: &'s [i64],
+    pub columns: Vec<Column<'s>>,
+}
+
+impl<'s> Segment<'s> {
+    /// Reads the columns of a stored segment where they are.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn of(stored: &'s StoredSegment) -> Result<Self> {
+        let ids = stored.ids.as_slice();
+        let column = |bytes: &'s Vec<u8>| Column::of(bytes).filter(|column| column.rows() == ids.len());
+        let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
+        let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
+        Ok(Self { ids, columns })
+    }
+}
+
+/// The rows of a segment that were selected, with the columns of the order.
+pub(crate) struct SelectedRows<'s> {
+    pub(super) segment: &'s Segment<'s>,
+    pub(super) masks: &'s [u8],
+    pub(super) sort: &'s [(Part, usize)],
+}
+
+impl SelectedRows<'_> {
+    /// The rows that fit.
+    pub fn fitting(&self) -> impl Iterator<Item = usize> {
+        self.masks.iter().enumerate().filter(|(_, mask)| **mask & SURE != 0).map(|(row, _)| row)
+    }
+
+    /// The ids of those that may fit, if the record says so.
+    pub fn doubtful(&self) -> impl Iterator<Item = i64> {
+        let rows = self.segment.ids.iter().zip(self.masks);
+        rows.filter(|(_, mask)| **mask & (CAN | SURE) == CAN).map(|(id, _)| *id)
+    }
+
+    /// The id of a row.
+    pub fn id(&self, row: usize) -> i64 {
+        self.segment.ids.get(row).copied().unwrap_or_default()
+    }
+
+    /// How many rows there are, selected or not.
+    pub fn count(&self) -> usize {
+        self.segment.ids.len()
+    }
+
+    /// The entries of the column of a part of the order, by their codes.
+    pub fn entries(&self, part: usize) -> impl Iterator<Item = &[u8]> {
+        let column = self.column(part);
+        column.into_iter().flat_map(|column| (0..column.distinct()).map(move |code| column.entry(code)))
+    }
+
+    /// The code of a row in that column.
+    pub fn code(&self, part: usize, row: usize) -> usize {
+        self.column(part).map_or(0, |column| column.code(row))
+    }
+
+    fn column(&self, part: usize) -> Option<&Column<'_>> {
+        self.segment.columns.get(self.sort.get(part)?.1)
+    }
+}
