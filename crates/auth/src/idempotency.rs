@@ -169,7 +169,10 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
         return Err(reused());
     }
     Ok(match (row.status, row.body) {
-        (Some(status), Some(body)) => Some(Known::Done(ask.outcome(status, body, row.request_id)?)),
+        (Some(status), Some(body)) => {
+            read.await_flush();
+            Some(Known::Done(ask.outcome(status, body, row.request_id)?))
+        }
         _ if row.lease_until > now => Some(Known::InProgress),
         _ => None,
     })

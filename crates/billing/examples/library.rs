@@ -49,8 +49,14 @@ async fn main() -> Result<()> {
 
     // Hold Energy before the work and debit it afterwards. The key's budget and the balance are enforced.
     let run = RunId::new(db.clock().now(), &*db.random());
-    let charge =
-        Charge { caller, run, agent: AgentId(1), operation: "report", limits: AgentLimits::default() };
+    let charge = Charge {
+        caller,
+        run,
+        agent: AgentId(1),
+        operation: "report",
+        limits: AgentLimits::default(),
+        is_new: true,
+    };
     let ledger = Arc::new(Ledger::new("https://example.com/billing"));
     let (meter, first) = (ledger.clone(), charge.clone());
     let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;

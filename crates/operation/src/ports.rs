@@ -24,6 +24,8 @@ pub struct Charge {
     pub operation: &'static str,
     /// What the agent may spend.
     pub limits: AgentLimits,
+    /// Whether nothing was held for the run yet, as far as its worker knows. It saves a look, and decides nothing.
+    pub is_new: bool,
 }
 
 /// The most Energy that an agent may spend. `None` sets no bound of its own.

@@ -68,6 +68,15 @@ pub(crate) fn open_postgres(url: &str) -> ConnectionResult<PgConnection> {
     Ok(connection)
 }
 
+/// A connection whose commits the [flusher](crate::flusher) confirms.
+fn open_pooled_postgres(url: &str) -> ConnectionResult<PgConnection> {
+    let mut connection = open_postgres(url)?;
+    connection
+        .batch_execute("SET synchronous_commit = off")
+        .map_err(|error| ConnectionError::BadConnection(error.to_string()))?;
+    Ok(connection)
+}
+
 /// Makes pooled connections.
 pub(crate) struct Manager(pub(crate) Backend);
 
@@ -78,7 +87,7 @@ impl ManageConnection for Manager {
     fn connect(&self) -> Result<AnyConnection, r2d2::Error> {
         match &self.0 {
             Backend::Sqlite(path) => open_sqlite(path, Role::Reader).map(AnyConnection::Sqlite),
-            Backend::Postgres(url) => open_postgres(url).map(AnyConnection::Postgres),
+            Backend::Postgres(url) => open_pooled_postgres(url).map(AnyConnection::Postgres),
         }
         .map_err(r2d2::Error::ConnectionError)
     }

@@ -1,10 +1,11 @@
 //! The database of a running service.
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
+use crate::flusher::{Flusher, PostgresLog, Session};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
-use crate::threads::{Priority, Threads};
-use crate::tx::{EventObserver, Events, Held, Read, Tx, run_hooks};
+use crate::threads::{Answer, Priority, Threads};
+use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
 use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
@@ -52,7 +53,10 @@ struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
     threads: Threads,
+    /// SQLite's.
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
+    /// PostgreSQL's.
+    flusher: Option<Flusher>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     events: Arc<Events>,
@@ -103,12 +107,16 @@ impl Db {
         }
         let events = Arc::new(Events::default());
         let metrics = Metrics::new().map_err(Error::internal)?;
-        let writer = match &backend {
+        let (writer, flusher) = match &backend {
             Backend::Sqlite(path) => {
                 let groups = metrics.groups.clone();
-                Some(writer::start(path, clock.clone(), random.clone(), events.clone(), groups)?)
+                let writer = writer::start(path, clock.clone(), random.clone(), events.clone(), groups)?;
+                (Some(writer), None)
             }
-            Backend::Postgres(_) => None,
+            Backend::Postgres(url) => {
+                let url = url.clone();
+                (None, Some(Flusher::start(move || PostgresLog::open(&url))?))
+            }
         };
         let pool = Pool::builder()
             .max_size(connections.max(1))
@@ -123,6 +131,7 @@ impl Db {
             pool,
             threads,
             writer,
+            flusher,
             clock,
             random,
             events,
@@ -211,7 +220,8 @@ impl Db {
         self.read(|read| Ok(migrations::state(read.connection())?.pending.is_empty())).await
     }
 
-    /// Reads, on a thread where blocking is fine.
+    /// Reads, on a thread where blocking is fine, and answers once nothing that this process has committed can be undone by
+    /// a crash of the database any more.
     ///
     /// # Errors
     /// What `work` fails with, or the database.
@@ -221,9 +231,9 @@ impl Db {
     ) -> Result<T> {
         self.inner.metrics.reads.inc();
         let (inner, permit) = (self.inner.clone(), self.permit().await);
-        let reading = move || {
+        let reading = move |answer| {
             let _held_to_the_end = permit;
-            work(&mut inner.reader()?)
+            inner.read(work, answer);
         };
         self.inner.threads.run(self.priority, true, reading).await
     }
@@ -254,9 +264,9 @@ impl Db {
             return answer.await.map_err(Error::internal)?;
         }
         let (inner, permit) = (self.inner.clone(), self.permit().await);
-        let writing = move || {
+        let writing = move |answer| {
             let _held_to_the_end = permit;
-            inner.transaction(&work)
+            inner.write(&work, answer);
         };
         self.inner.threads.run(self.priority, false, writing).await
     }
@@ -285,7 +295,51 @@ impl Inner {
         Ok(Read::new(Held::Pooled(self.pool.get()?), self.clock.clone()))
     }
 
-    fn transaction<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
+    fn read<T: Send + 'static>(&self, work: impl FnOnce(&mut Read) -> Result<T>, answer: Answer<T>) {
+        let since = self.flusher.as_ref().map(Flusher::session);
+        let (result, must_wait) = match self.reader() {
+            Ok(mut read) => (work(&mut read), read.awaits_flush()),
+            Err(error) => (Err(error), false),
+        };
+        self.answer_what_was_seen(since, must_wait, result, answer);
+    }
+
+    fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
+        let since = self.flusher.as_ref().map(Flusher::session);
+        match (self.transaction(work), &self.flusher) {
+            (Ok(Committed { value, hooks, confirmation: Some(since) }), Some(flusher)) => {
+                flusher.confirm(since, move |flushed| {
+                    if flushed.is_ok() {
+                        run_hooks(hooks);
+                    }
+                    answer.send(flushed.map(|()| value));
+                });
+            }
+            (Ok(Committed { value, hooks, .. }), _) => {
+                run_hooks(hooks);
+                answer.send(Ok(value));
+            }
+            (Err(error), _) => self.answer_what_was_seen(since, false, Err(error), answer),
+        }
+    }
+
+    /// Answers what changed nothing: where a commit that it may have seen is unconfirmed, or it `must_wait`, after a flush.
+    fn answer_what_was_seen<T: Send + 'static>(
+        &self,
+        since: Option<Session>,
+        must_wait: bool,
+        result: Result<T>,
+        answer: Answer<T>,
+    ) {
+        match self.flusher.as_ref().zip(since) {
+            Some((flusher, since)) if must_wait || !flusher.is_settled() => {
+                flusher.after_flush(since, move |flushed| answer.send(flushed.and(result)));
+            }
+            _ => answer.send(result),
+        }
+    }
+
+    fn transaction<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -308,16 +362,15 @@ impl Inner {
         Duration::from_micros(10_000 + u64::from(byte) * 40) * tries
     }
 
-    fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<T> {
+    fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
         let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
         each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tx.run(work)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         match result {
             Ok(value) => {
-                each!(tx.connection(), |connection| AnsiTransactionManager::commit_transaction(connection))?;
-                run_hooks(tx.take_after_commit());
-                Ok(value)
+                let confirmation = self.commit(&mut tx)?;
+                Ok(Committed { value, hooks: tx.take_after_commit(), confirmation })
             }
             Err(error) => {
                 // A connection that cannot roll back is broken, and the pool throws it away.
@@ -328,6 +381,30 @@ impl Inner {
             }
         }
     }
+
+    /// Commits. Gives what the flusher is to confirm.
+    fn commit(&self, tx: &mut Tx) -> Result<Option<Session>> {
+        let flusher = self.flusher.as_ref().filter(|_| !tx.answers_before_flush());
+        let since = flusher.map(|flusher| {
+            flusher.begin_commit();
+            flusher.session()
+        });
+        let committed =
+            each!(tx.connection(), |connection| AnsiTransactionManager::commit_transaction(connection));
+        if let (Some((flusher, since)), Err(_)) = (flusher.zip(since), &committed) {
+            // It may have been committed all the same, and others may see it.
+            flusher.confirm(since, drop);
+        }
+        committed?;
+        Ok(since)
+    }
+}
+
+/// A transaction that was committed, and perhaps is not on disk yet.
+struct Committed<T> {
+    value: T,
+    hooks: Vec<AfterCommit>,
+    confirmation: Option<Session>,
 }
 
 fn may_retry(error: &Error) -> bool {

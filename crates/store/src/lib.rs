@@ -9,6 +9,7 @@ mod connection;
 mod db;
 pub mod dialect;
 mod erased;
+mod flusher;
 mod lock_order;
 pub mod logs;
 mod metrics;

@@ -47,15 +47,16 @@ impl Threads {
         self.high.len() + self.normal.len()
     }
 
-    /// Does something on one of the threads. What is `only_for_the_answer` is not begun once nobody waits for it.
+    /// Does something on one of the threads, which answers at once or hands the answer on. What is `only_for_the_answer` is
+    /// not begun once nobody waits for it.
     ///
     /// # Errors
-    /// What `work` fails with; an internal error where it panics.
+    /// What is answered; an internal error where `work` panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         priority: Priority,
         only_for_the_answer: bool,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
+        work: impl FnOnce(Answer<T>) + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let runtime = Handle::current();
@@ -67,17 +68,25 @@ impl Threads {
             if only_for_the_answer && reply.is_closed() {
                 return;
             }
-            let result = catch_unwind(AssertUnwindSafe(work))
-                .unwrap_or_else(|_| Err(Error::internal("the work at the database panicked")));
-            // Nobody waits any more where the request was cancelled.
-            let _ = reply.send(result);
+            // The panic drops the answer.
+            let _ = catch_unwind(AssertUnwindSafe(|| work(Answer(reply))));
         };
         let queue = match priority {
             Priority::High => &self.high,
             Priority::Normal => &self.normal,
         };
         queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
-        answer.await.map_err(Error::internal)?
+        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
+    }
+}
+
+/// Where the result of work goes.
+pub(crate) struct Answer<T>(oneshot::Sender<Result<T>>);
+
+impl<T> Answer<T> {
+    pub(crate) fn send(self, result: Result<T>) {
+        // Nobody waits any more where the request was cancelled.
+        let _ = self.0.send(result);
     }
 }
 
@@ -95,12 +104,14 @@ mod tests {
         let order = Arc::new(Mutex::new(Vec::new()));
         let job = |name: &'static str| {
             let order = order.clone();
-            move || {
+            move |answer: Answer<()>| {
                 order.lock().unwrap().push(name);
-                Ok(())
+                answer.send(Ok(()));
             }
         };
-        let busy = threads.run(Priority::Normal, false, move || stopped.recv().map_err(Error::internal));
+        let busy = threads.run(Priority::Normal, false, move |answer: Answer<()>| {
+            answer.send(stopped.recv().map_err(Error::internal));
+        });
         let others = async {
             // The thread has taken up what keeps it busy.
             while threads.waiting() > 0 {

@@ -24,11 +24,12 @@ pub(crate) enum Held {
 pub struct Read {
     held: Held,
     clock: Arc<dyn Clock>,
+    awaits_flush: bool,
 }
 
 impl Read {
     pub(crate) fn new(held: Held, clock: Arc<dyn Clock>) -> Self {
-        Self { held, clock }
+        Self { held, clock, awaits_flush: false }
     }
 
     /// The connection, for diesel.
@@ -47,6 +48,16 @@ impl Read {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Lets [`crate::Db::read`] answer only once everything is on disk that any replica has committed. Other reads wait only
+    /// for commits of this process. For what must not be taken back after a crash of PostgreSQL, such as stored responses.
+    pub fn await_flush(&mut self) {
+        self.awaits_flush = true;
+    }
+
+    pub(crate) fn awaits_flush(&self) -> bool {
+        self.awaits_flush
     }
 }
 
@@ -95,6 +106,7 @@ pub struct Tx {
     locks: LockOrder,
     log_changes: Changes,
     outbox: Outbox,
+    answers_before_flush: bool,
 }
 
 impl Deref for Tx {
@@ -126,7 +138,7 @@ struct JobRow<'a> {
 impl Tx {
     pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
         let (after_commit, locks, log_changes, outbox) = Default::default();
-        Self { read, random, events, after_commit, locks, log_changes, outbox }
+        Self { read, random, events, after_commit, locks, log_changes, outbox, answers_before_flush: false }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
@@ -317,18 +329,15 @@ impl Tx {
         self.locks.created(level, id);
     }
 
-    /// Lets PostgreSQL answer the commit before it is on the disk. A crash of the database may undo the transaction, with
-    /// what was committed after it and not waited for: for notes of what is then done once more. SQLite's writer syncs
-    /// once for a group of transactions.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn commit_before_sync(&mut self) -> Result<()> {
-        use diesel::connection::SimpleConnection;
-        if let AnyConnection::Postgres(connection) = self.connection() {
-            connection.batch_execute("SET LOCAL synchronous_commit = off")?;
-        }
-        Ok(())
+    /// Lets PostgreSQL answer before the commit is on disk. A crash of the database may undo the transaction, with what was
+    /// committed after it and not waited for: for notes of what is then done once more. Nothing that was read may be acted
+    /// on, because it need not be on disk either. SQLite's writer syncs once for a group of transactions.
+    pub fn answer_before_flush(&mut self) {
+        self.answers_before_flush = true;
+    }
+
+    pub(crate) fn answers_before_flush(&self) -> bool {
+        self.answers_before_flush
     }
 
     /// Which database it is.

@@ -6,7 +6,7 @@ use super::engine::{RunEngine, superseded};
 use super::failure::{failure_of, refusal_of};
 use super::model::{RunRow, RunStatus};
 use super::queries;
-use super::step::{drop_pending, write_finished};
+use super::step::{drop_pending, write_finished, write_forgone};
 use super::work::Work;
 use auth::idempotency::{self, Claim};
 use model::{Code, Error, Result};
@@ -90,8 +90,10 @@ impl RunEngine {
         let (step, model) = work.charged_step();
         let close = Some(Closing { status: row.status.as_str(), refund, last_step });
         let settlement = Settlement { step, energy, model: model.as_str(), close };
+        // First what only this run changes: all runs of the workspace wait for what settling locks.
+        write_finished(tx, work)?;
         let absorbed = energy - self.0.parts.meter.settle(tx, &charge, &settlement)?;
-        write_finished(tx, &work.without(absorbed))?;
+        write_forgone(tx, work, absorbed)?;
         Ok(absorbed)
     }
 

@@ -7,7 +7,7 @@ use crate::agents::AgentStatus;
 use crate::schema::{agents, conversation_memories, run_steps, runs, test_run_days};
 use diesel::prelude::*;
 use model::{AgentId, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
-use store::{CursorPage, OneRow, Read, Tx, each, lock_row};
+use store::{Cached, CachedChange, CursorPage, OneRow, Read, Tx, each, lock_row};
 
 /// How long a worker may be silent before its run can be taken over.
 pub(super) const LEASE_SECONDS: i64 = 30;
@@ -265,12 +265,16 @@ pub(super) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
 /// Prolongs the lease. `false`: the run is no longer this worker's.
 pub(super) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);
-    let held = diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq_any(WORKED_ON))
-        .set(runs::lease_until.eq(until))
-        .execute(tx.connection())?;
-    Ok(held == 1)
+    let held: Option<i64> = each!(tx.connection(), |connection| {
+        let [queued, in_progress] = WORKED_ON;
+        let update = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+            .filter(runs::epoch.eq(row.epoch))
+            .filter(runs::status.eq(queued).or(runs::status.eq(in_progress)))
+            .set(runs::lease_until.eq(until))
+            .returning(runs::epoch);
+        Cached(update).get_result(connection).optional()
+    })?;
+    Ok(held.is_some())
 }
 
 /// What a run has used.
@@ -304,20 +308,26 @@ impl Used {
 
 /// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
 pub(super) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
-    let written = diesel::update(runs::table.find((row.workspace_id, &row.id)))
-        .filter(runs::epoch.eq(row.epoch))
-        .filter(runs::status.eq_any(OPEN))
-        .set((
-            runs::status.eq(row.status),
-            runs::output.eq(&row.output),
-            runs::incomplete_reason.eq(&row.incomplete_reason),
-            runs::error.eq(&row.error),
-            Used::by(row),
-            runs::lease_until.eq(None::<Timestamp>),
-            runs::completed_at.eq(row.completed_at),
-        ))
-        .execute(tx.connection())?;
-    Ok(written == 1)
+    let written: Option<i64> = each!(tx.connection(), |connection| {
+        let [queued, in_progress, requires_action] = OPEN;
+        let open =
+            runs::status.eq(queued).or(runs::status.eq(in_progress)).or(runs::status.eq(requires_action));
+        let update = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+            .filter(runs::epoch.eq(row.epoch))
+            .filter(open)
+            .set((
+                runs::status.eq(row.status),
+                runs::output.eq(&row.output),
+                runs::incomplete_reason.eq(&row.incomplete_reason),
+                runs::error.eq(&row.error),
+                Used::by(row),
+                runs::lease_until.eq(None::<Timestamp>),
+                runs::completed_at.eq(row.completed_at),
+            ))
+            .returning(runs::epoch);
+        Cached(update).get_result(connection).optional()
+    })?;
+    Ok(written.is_some())
 }
 
 /// Notes what a run that somebody else ended had used up to then, and that nobody works on it any more. `None`: it
@@ -442,8 +452,8 @@ pub(super) fn insert_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
 }
 
 pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: StepStatus, now: Timestamp) -> Result<()> {
-    diesel::update(run_steps::table.find((&step.run_id, step.position)))
-        .set((
+    each!(tx.connection(), |connection| {
+        let update = diesel::update(run_steps::table.find((&step.run_id, step.position))).set((
             run_steps::status.eq(status),
             run_steps::name.eq(&step.name),
             run_steps::output.eq(&step.output),
@@ -451,7 +461,16 @@ pub(super) fn finish_step(tx: &mut Tx, step: &StepRow, status: StepStatus, now: 
             run_steps::output_tokens.eq(step.output_tokens),
             run_steps::energy.eq(step.energy),
             run_steps::completed_at.eq(now),
-        ))
+        ));
+        CachedChange(update).run(connection)
+    })?;
+    Ok(())
+}
+
+/// Writes what a step was charged, where that is less than its price.
+pub(super) fn note_step_energy(tx: &mut Tx, step: &StepRow, energy: i64) -> Result<()> {
+    diesel::update(run_steps::table.find((&step.run_id, step.position)))
+        .set(run_steps::energy.eq(energy))
         .execute(tx.connection())?;
     Ok(())
 }

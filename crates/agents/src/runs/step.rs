@@ -163,14 +163,14 @@ impl RunEngine {
 
     /// Writes what is finished, and settles it as its last priced step. Gives what that cost beyond its hold.
     fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<i64> {
-        let absorbed = if energy > 0 && work.row.livemode {
-            let (step, model) = work.charged_step();
-            let settlement = Settlement { step, energy, model: model.as_str(), close: None };
-            energy - self.0.parts.meter.settle(tx, &work.charge(), &settlement)?
-        } else {
-            0
-        };
-        write_finished(tx, &work.without(absorbed))?;
+        write_finished(tx, work)?;
+        if energy == 0 || !work.row.livemode {
+            return Ok(0);
+        }
+        let (step, model) = work.charged_step();
+        let settlement = Settlement { step, energy, model: model.as_str(), close: None };
+        let absorbed = energy - self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
+        write_forgone(tx, work, absorbed)?;
         Ok(absorbed)
     }
 }
@@ -196,6 +196,17 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
         keep_summary(tx, work, step)?;
     }
     Ok(())
+}
+
+/// Writes that nobody pays for `absorbed` of what the last priced step cost.
+pub(super) fn write_forgone(tx: &mut Tx, work: &Work, absorbed: i64) -> Result<()> {
+    if absorbed == 0 {
+        return Ok(());
+    }
+    match work.steps.iter().rev().find(|step| step.kind.is_priced()) {
+        Some(step) => queries::note_step_energy(tx, step, step.energy - absorbed),
+        None => Ok(()),
+    }
 }
 
 /// Closes the calls that were held back for a person, because the run ends and none of them is made.

@@ -17,7 +17,6 @@ use fields::json_schema::Schema;
 use model::{Caller, JsonText, Random, Result, StepId, Timestamp, Trace};
 use operation::ports::{AgentLimits, Charge};
 use serde_json::json;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Tx;
@@ -154,6 +153,7 @@ impl Work {
                 month: self.plan.settings.energy_limit_monthly,
                 run: self.plan.settings.energy_limit_per_run,
             },
+            is_new: self.row.epoch == 1 && self.steps.is_empty() && self.earlier.is_empty(),
         }
     }
 
@@ -183,16 +183,6 @@ impl Work {
             Some(step) => (step.position, self.row.model),
             None => (self.last_position(), self.row.model),
         }
-    }
-
-    /// The work as it is where `absorbed` of what its last priced step cost was not charged to anybody.
-    pub(super) fn without(&self, absorbed: i64) -> Cow<'_, Self> {
-        if absorbed == 0 {
-            return Cow::Borrowed(self);
-        }
-        let mut work = self.clone();
-        work.forgo(absorbed);
-        Cow::Owned(work)
     }
 
     /// Takes `absorbed` back of what the last priced step cost.

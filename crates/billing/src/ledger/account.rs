@@ -4,7 +4,7 @@ use super::money;
 use crate::schema::{energy_accounts, energy_grants};
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Text};
 use model::{Error, Result, Timestamp, WorkspaceId, text_enum};
 use store::Cached;
 use store::{AnyConnection, Read, Tx, each};
@@ -37,11 +37,15 @@ impl EnergyState {
 }
 
 /// An account as it stands.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, QueryableByName)]
 pub(crate) struct Account {
+    #[diesel(sql_type = BigInt)]
     pub(crate) balance: i64,
+    #[diesel(sql_type = BigInt)]
     pub(crate) reserved: i64,
+    #[diesel(sql_type = BigInt)]
     pub(crate) last_recharge: i64,
+    #[diesel(sql_type = Text)]
     state: EnergyState,
 }
 
@@ -151,7 +155,12 @@ pub(super) fn change(tx: &mut Tx, workspace: WorkspaceId, balance: i64, reserved
             .returning(COLUMNS);
         Cached(update).get_result(connection).optional()
     })?;
-    account.ok_or_else(|| Error::internal(format!("workspace {workspace} has no Energy account")))
+    account.ok_or_else(|| missing(workspace))
+}
+
+/// The error for a workspace without an account.
+pub(super) fn missing(workspace: WorkspaceId) -> Error {
+    Error::internal(format!("workspace {workspace} has no Energy account"))
 }
 
 /// Adds a grant. `recharge` makes it the measure of "low". `None` where there is no account or it would overflow.

@@ -41,13 +41,19 @@ pub(super) fn add(tx: &mut Tx, charge: &Charge, month: &str, energy: i64) -> Res
             .returning(a::spent);
         Cached(upsert).get_result(connection)
     })?;
+    check_range(charge, month, spent)?;
+    Ok(spent)
+}
+
+/// Fails where an agent's month counts more than can be.
+pub(super) fn check_range(charge: &Charge, month: &str, spent: i64) -> Result<()> {
     if spent > money::MOST_MICROS {
         return Err(Error::internal(format!(
             "the spending of agent {} in {month} leaves its range",
             charge.agent
         )));
     }
-    Ok(spent)
+    Ok(())
 }
 
 /// What the agent's other runs of a month have set aside and not used. Whoever holds under a limit locks the month

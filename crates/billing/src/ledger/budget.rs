@@ -53,10 +53,16 @@ pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserve
             .returning((k::spent_micros, k::reserved_micros));
         Cached(upsert).get_result(connection)
     })?;
+    check_range(lineage, month, spent, reserved)?;
+    Ok(KeyMonth { spent, reserved })
+}
+
+/// Fails where a key's month counts more than can be.
+pub(super) fn check_range(lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<()> {
     if spent > money::MOST_MICROS || reserved > money::MOST_MICROS {
         return Err(Error::internal(format!("the spending of key {lineage} in {month} leaves its range")));
     }
-    Ok(KeyMonth { spent, reserved })
+    Ok(())
 }
 
 /// An event of a key's budget.

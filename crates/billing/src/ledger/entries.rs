@@ -31,7 +31,7 @@ text_enum! {
 
 impl EntryKind {
     /// The other side of the entry.
-    fn counter_account(self) -> &'static str {
+    pub(super) fn counter_account(self) -> &'static str {
         match self {
             Self::Grant | Self::Adjust | Self::Void => "funding",
             Self::Debit | Self::Refund => "consumed",
@@ -108,7 +108,7 @@ pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) 
 }
 
 #[derive(Insertable)]
-#[diesel(table_name = grant_burns)]
+#[diesel(table_name = grant_burns, treat_none_as_default_value = false)]
 struct Burn<'a> {
     entry_id: &'a LedgerId,
     grant_id: &'a GrantId,
@@ -158,11 +158,14 @@ pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount
     })?;
     match burnt {
         Some(grant) => note_burn(tx, entry, &grant, amount),
-        None => {
-            let shares = shares(tx, workspace, amount)?;
-            burn_shares(tx, entry, &shares)
-        }
+        None => burn_several(tx, workspace, entry, amount),
     }
+}
+
+/// Takes `amount` out of as many grants as it needs, as [`burn`] does.
+pub(super) fn burn_several(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
+    let shares = shares(tx, workspace, amount)?;
+    burn_shares(tx, entry, &shares)
 }
 
 /// What is taken of one grant.

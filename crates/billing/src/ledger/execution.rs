@@ -18,7 +18,7 @@ pub(super) struct Ended<'a> {
 }
 
 #[derive(Insertable)]
-#[diesel(table_name = executions)]
+#[diesel(table_name = executions, treat_none_as_default_value = false)]
 struct ExecutionRow<'a> {
     workspace_id: WorkspaceId,
     id: ExecutionId,

@@ -4,11 +4,11 @@ use super::{account, agent_month, budget, expiry, money};
 use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
 use operation::TableGauge;
-use operation::ports::Charge;
-use store::CachedChange;
-use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
+use operation::ports::{AgentLimits, Charge};
+use store::{AnyConnection, Cached, CachedChange, MOST_COUNTED, Read, Tx, each};
 
 /// Energy that is set aside.
 pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
@@ -18,7 +18,7 @@ pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
 );
 
 /// A hold that nobody touches for this long belongs to a run that died. The longest step is shorter.
-const HOLD_SECONDS: i64 = 15 * 60;
+pub(super) const HOLD_SECONDS: i64 = 15 * 60;
 
 text_enum! {
     /// Where a hold stands.
@@ -116,7 +116,7 @@ pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(
 }
 
 #[derive(Insertable)]
-#[diesel(table_name = energy_holds)]
+#[diesel(table_name = energy_holds, treat_none_as_default_value = false)]
 struct HoldRow<'a> {
     run_id: &'a RunId,
     workspace_id: WorkspaceId,
@@ -175,6 +175,11 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     let workspace = charge.caller.workspace_id();
     let least = least.max(0);
     let wanted = wanted.max(least);
+    let may_hold_at_once =
+        charge.is_new && tx.is_postgres() && wanted > 0 && charge.limits == AgentLimits::default();
+    if may_hold_at_once && budget_limit(tx, charge)?.is_none() && hold_at_once(tx, charge, wanted)? {
+        return Ok(wanted);
+    }
     let found = lock(tx, charge)?;
     let is_new = found.is_none();
     let mut held = found.unwrap_or_else(|| nothing(tx, HoldState::Open));
@@ -205,6 +210,48 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     held.state = HoldState::Open;
     store(tx, charge, &held, is_new)?;
     Ok(total)
+}
+
+/// That there is a row says it.
+#[derive(QueryableByName)]
+struct Reserved {
+    #[diesel(sql_type = BigInt, column_name = "workspace_id")]
+    _workspace: i64,
+}
+
+/// Writes the first hold of a run by one statement, on PostgreSQL, where all of `wanted` is available and nothing has expired since the last sweep.
+/// `false` changes nothing.
+///
+/// # Errors
+/// When the database fails.
+fn hold_at_once(tx: &mut Tx, charge: &Charge, wanted: i64) -> Result<bool> {
+    let now = tx.now();
+    let month = now.month();
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(false) };
+    let statement = diesel::sql_query(
+        "WITH reserved AS (
+            UPDATE energy_accounts SET reserved = reserved + $1
+            WHERE workspace_id = $2 AND balance - reserved >= $1
+                AND NOT EXISTS (SELECT 1 FROM energy_grants WHERE workspace_id = $2 AND energy_grants.remaining > 0
+                    AND (expires_at <= $3 OR voided_at IS NOT NULL))
+                AND NOT EXISTS (SELECT 1 FROM energy_holds WHERE run_id = $4)
+            RETURNING workspace_id
+        )
+        INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state,
+            expires_at, created_at, agent_id)
+        SELECT $4, workspace_id, $5, $6, $1, 0, 0, $7, $8, $3, $9 FROM reserved
+        RETURNING workspace_id",
+    )
+    .bind::<BigInt, _>(wanted)
+    .bind::<BigInt, _>(charge.caller.workspace_id())
+    .bind::<SqlTimestamp, _>(now)
+    .bind::<Text, _>(&charge.run)
+    .bind::<Text, _>(&charge.caller.key.lineage)
+    .bind::<Text, _>(&month)
+    .bind::<Text, _>(HoldState::Open)
+    .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS))
+    .bind::<BigInt, _>(charge.agent);
+    Ok(Cached(statement).get_result::<Reserved>(connection).optional()?.is_some())
 }
 
 /// [`operation::ports::EnergyMeter::admit`].

@@ -8,7 +8,8 @@
 //! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
 //! for each other in a circle.
 //!
-//! What a run costs in statements: four for its first hold, and ten to settle its only step and close it.
+//! What a run costs in statements: on SQLite four for its first hold, and ten to settle its only step and close it; on
+//! PostgreSQL two, and three.
 
 mod account;
 mod agent_month;
@@ -22,6 +23,7 @@ mod invariants;
 mod money;
 mod settle;
 mod sweep;
+mod together;
 
 pub use account::{EnergyState, MOST_BALANCE};
 pub(crate) use account::{find as find_account, open as open_account};

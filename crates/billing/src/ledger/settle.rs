@@ -4,7 +4,7 @@ use super::account::{self, Account, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
 use super::execution::{self, Ended};
 use super::hold::{self, Held, HoldState};
-use super::{agent_month, budget, money};
+use super::{agent_month, budget, money, together};
 use crate::schema::{energy_entries, grant_burns};
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -27,13 +27,10 @@ pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) 
         return Ok(before);
     }
     let mut work = Work::new(charge, settlement, &held, energy, close.as_ref())?;
-    work.debit(tx, &mut held)?;
-    if let Some(closing) = &close {
-        held.state = HoldState::Settled;
-        hold::store(tx, charge, &held, is_new)?;
-        work.close(tx, &held, closing)?;
-    } else if !is_new {
-        hold::store(tx, charge, &held, false)?;
+    if tx.is_postgres() && !is_new && work.is_plain() {
+        work.write_together(tx, &mut held, close.as_ref())?;
+    } else {
+        work.write_apart(tx, &mut held, is_new, close.as_ref())?;
     }
     work.finish(tx, &held)?;
     Ok(before + work.charged)
@@ -119,11 +116,84 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Key, agent, account, entry and grants, in the order of locks.
-    fn debit(&mut self, tx: &mut Tx, held: &mut Held) -> Result<()> {
+    /// Whether it is a debit, and nothing but one.
+    fn is_plain(&self) -> bool {
+        self.charged > 0 && self.micros > 0 && self.absorbed == 0 && !self.refunds
+    }
+
+    /// Writes everything by one statement.
+    fn write_together(&mut self, tx: &mut Tx, held: &mut Held, closing: Option<&Closing<'_>>) -> Result<()> {
+        let still_reserved = self.still_reserved(held)?;
+        let freed_micros = held.reserved_micros - still_reserved;
+        let is_only_debit = held.used == 0;
+        held.used += self.charged;
+        held.reserved_micros = still_reserved;
+        let execution = match closing {
+            Some(closing) => {
+                held.state = HoldState::Settled;
+                let before = if is_only_debit { Vec::new() } else { self.debits(tx)? };
+                let micros = before.into_iter().map(|debit| -debit.usd_micros).chain([self.micros]);
+                Some(self.ended(held, closing, held.used, money::sum(micros)?))
+            }
+            None => None,
+        };
+        let debit = together::Debit {
+            charge: self.charge,
+            settlement: self.settlement,
+            energy: self.charged,
+            micros: self.micros,
+            unreserved: self.charged + self.released,
+            freed_micros,
+            held,
+            execution,
+        };
+        let debited = together::debit(tx, &debit)?.ok_or_else(|| account::missing(self.workspace))?;
+        let entry = debited.entry.ok_or_else(settled_meanwhile)?;
+        budget::check_range(
+            &self.charge.caller.key.lineage,
+            &held.month,
+            debited.key_spent,
+            debited.key_reserved,
+        )?;
+        agent_month::check_range(self.charge, &held.month, debited.agent_spent)?;
+        if !debited.is_burnt {
+            entries::burn_several(tx, self.workspace, &entry, self.charged)?;
+        }
+        self.account = Some(debited.account);
+        self.spent = Some(debited.key_spent);
+        Ok(())
+    }
+
+    /// Writes statement by statement.
+    fn write_apart(
+        &mut self,
+        tx: &mut Tx,
+        held: &mut Held,
+        is_new: bool,
+        closing: Option<&Closing<'_>>,
+    ) -> Result<()> {
+        self.debit(tx, held)?;
+        if let Some(closing) = closing {
+            held.state = HoldState::Settled;
+            hold::store(tx, self.charge, held, is_new)?;
+            self.close(tx, held, closing)
+        } else if !is_new {
+            hold::store(tx, self.charge, held, false)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The money that stays set aside in the key's month.
+    fn still_reserved(&self, held: &Held) -> Result<i64> {
         let rest = held.unused() - self.charged - self.released;
         let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
-        let still_reserved = (held.reserved_micros - self.micros).max(0).min(money::cost(rest, price)?);
+        Ok((held.reserved_micros - self.micros).max(0).min(money::cost(rest, price)?))
+    }
+
+    /// Key, agent, account, entry and grants, in the order of locks.
+    fn debit(&mut self, tx: &mut Tx, held: &mut Held) -> Result<()> {
+        let still_reserved = self.still_reserved(held)?;
         let freed = held.reserved_micros - still_reserved;
         // A refund changes the key's month after the account, so it is locked here: first the key, then the account.
         if self.micros > 0 || freed > 0 || self.refunds {
@@ -176,7 +246,11 @@ impl<'a> Work<'a> {
             // Several steps, each rounded up by itself.
             (held.used, money::sum(self.debits(tx)?.into_iter().map(|debit| -debit.usd_micros))?)
         };
-        let ended = Ended {
+        execution::record(tx, self.charge, &self.ended(held, closing, energy, usd_micros))
+    }
+
+    fn ended<'e>(&'e self, held: &Held, closing: &Closing<'e>, energy: i64, usd_micros: i64) -> Ended<'e> {
+        Ended {
             status: closing.status,
             livemode: true,
             energy,
@@ -184,8 +258,7 @@ impl<'a> Work<'a> {
             model: self.settlement.model,
             first_step: held.first_step,
             last_step: closing.last_step,
-        };
-        execution::record(tx, self.charge, &ended)
+        }
     }
 
     /// The debits of this attempt: those before a refund were given back with it.

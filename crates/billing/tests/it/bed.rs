@@ -181,7 +181,7 @@ impl Bed {
             trace: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
-        Charge { caller, run, agent: AgentId(7), operation: "run", limits }
+        Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }
     }
 
     /// A new run of an agent with limits, for its month and for each run.

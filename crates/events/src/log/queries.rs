@@ -94,6 +94,8 @@ pub(super) fn page(
         }
         rows
     };
+    // Whoever reads on from a position must not have seen one that a crash gives to another event.
+    read.await_flush();
     let total = rows().count().get_result(read.connection())?;
     let ordered = match chosen.after {
         Some(_) => rows().order(events::position.asc()),
@@ -197,6 +199,8 @@ pub(crate) fn placed_since(
 
 /// Positions after a position, and whose events they are.
 pub(super) fn positions(read: &mut Read, after: i64, limit: i64) -> Result<Vec<(i64, WorkspaceId)>> {
+    // Whoever reads on from a position must not have seen one that a crash gives to another event.
+    read.await_flush();
     Ok(events::table
         .filter(events::position.gt(after))
         .order(events::position)

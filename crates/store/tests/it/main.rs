@@ -9,6 +9,7 @@
 // The name that every other crate calls it by.
 extern crate svc_store as store;
 
+mod flushes;
 mod locks;
 mod transactions;
 

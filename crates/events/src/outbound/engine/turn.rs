@@ -49,9 +49,10 @@ pub(crate) fn turn(tx: &mut Tx, catalogue: &Catalogue, input: &TurnInput) -> Res
     if !input.stopping {
         claim(tx, catalogue, input, &mut result)?;
     }
-    if result.claimed.is_empty() {
-        // What a crash of the database undoes of it is sent and written down once more. An epoch must never be given twice.
-        tx.commit_before_sync()?;
+    if result.claimed.is_empty() && result.loaded.is_empty() {
+        // What a crash of the database undoes of it is sent and written down once more. An epoch must never be given twice,
+        // and nothing may be sent of which the crash would undo the cause.
+        tx.answer_before_flush();
     }
     Ok(result)
 }
