@@ -1,7 +1,8 @@
 //! What this group adds to the service.
 
+use crate::files::ItemReferences;
 use crate::imports::ItemImports;
-use crate::{Collections, ItemLinks, Items, collections};
+use crate::{Collections, ItemLinks, Items, Media, collections};
 use model::Result;
 use operation::{Group, Registry};
 use records::shape::Shapes;
@@ -13,7 +14,7 @@ use transfer::imports::Target;
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()
+    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()?.with::<Media>()
 }
 
 /// What imports write items with.
@@ -23,5 +24,5 @@ pub fn import_targets() -> Vec<Arc<dyn Target>> {
 
 /// Collections, items and links.
 pub fn group(shapes: &Arc<Shapes>) -> Group {
-    Group::default().jobs(collections::jobs(shapes))
+    Group::default().jobs(collections::jobs(shapes)).file_references(ItemReferences)
 }

@@ -2,7 +2,7 @@
 
 use crate::log::purge_request_logs;
 use crate::metrics::{TableGauge, logs};
-use crate::ports::LinkTargets;
+use crate::ports::{FileReferences, LinkTargets};
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
 use model::Result;
@@ -27,6 +27,8 @@ pub struct Group {
     pub services: Services,
     /// Its objects that links may point at.
     pub link_targets: Vec<Arc<dyn LinkTargets>>,
+    /// Which of its objects refer to files.
+    pub file_references: Vec<Arc<dyn FileReferences>>,
     /// What it counts while it works.
     pub metrics: Vec<Box<dyn Collector>>,
     /// What of its tables is counted for the metrics.
@@ -72,6 +74,13 @@ impl Group {
     #[must_use]
     pub fn link_target(mut self, targets: impl LinkTargets + 'static) -> Self {
         self.link_targets.push(Arc::new(targets));
+        self
+    }
+
+    /// Adds objects that refer to files.
+    #[must_use]
+    pub fn file_references(mut self, references: impl FileReferences + 'static) -> Self {
+        self.file_references.push(Arc::new(references));
         self
     }
 

@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::LinkDirectory;
+use operation::ports::{FileUses, LinkDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -286,7 +286,7 @@ struct Joined {
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
-    let mut link_targets = Vec::new();
+    let (mut link_targets, mut file_references) = (Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -299,8 +299,9 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         joined.metrics.extend(group.metrics);
         joined.table_gauges.extend(group.table_gauges);
         link_targets.extend(group.link_targets);
+        file_references.extend(group.file_references);
     }
-    joined.services = joined.services.with(LinkDirectory::new(link_targets));
+    joined.services = joined.services.with(LinkDirectory::new(link_targets)).with(FileUses::new(file_references));
     Ok(joined)
 }
 

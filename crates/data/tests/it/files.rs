@@ -9,7 +9,7 @@ use model::{Cause, WorkspaceId};
 use std::sync::Arc;
 use testkit::{Answer, TestApp};
 
-fn store_of(app: &TestApp) -> Arc<Files> {
+pub fn store_of(app: &TestApp) -> Arc<Files> {
     app.service.pipeline.services.get().unwrap()
 }
 
@@ -99,7 +99,7 @@ testkit::on_both! {
         let files = store_of(&app);
         let large = stream::iter([0, 1].map(|_| Ok(Bytes::from(vec![b'x'; 700_000]))));
         let refused = files.store(app.db(), new(workspace, "large"), large).await.unwrap_err();
-        assert_eq!(refused.code(), model::Code::PayloadTooLarge);
+        assert_eq!(refused.code(), model::Code::FileTooLarge);
         let broken = stream::iter(vec![Ok(Bytes::from("x")), Err(std::io::Error::other("the caller hung up"))]);
         files.store(app.db(), new(workspace, "broken"), broken).await.unwrap_err();
         // Stored, and never asked for again: its transaction failed.

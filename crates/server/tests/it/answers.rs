@@ -4,7 +4,7 @@ use crate::walk::Walk;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Env, WorkspaceId};
+use model::{Cause, Env, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::{Key, Script, TestApp};
@@ -74,7 +74,13 @@ pub async fn seed(walk: &Walk) -> BTreeMap<&'static str, String> {
     let delivered = deliver_one(app, key).await;
     let mut ids = seed_items(walk).await;
     let import = seed_import(walk, &ids["collectionId"]).await;
+    let file = app.ask("POST", "/files").key(key).header("idempotency-key", "file");
+    let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
+    let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
     ids.extend([
+        ("fileId", file["id"].to_string()),
+        ("uploadId", seed_upload(walk).await),
+        ("partNumber", "1".to_owned()),
         ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(walk).await),
         ("workspaceId", walk.workspace.clone()),
@@ -155,7 +161,7 @@ pub async fn insert_file(walk: &Walk, name: &'static str) -> i64 {
         let row = (
             (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
             (f::sha256.eq("00"), f::storage_key.eq(name), f::path_token.eq(name), f::status.eq("ready")),
-            (f::uploaded_by.eq("{}"), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
+            (f::uploaded_by.eq(Cause::system("test").actor), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
             f::size.eq(3),
         );
         Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)
@@ -179,6 +185,18 @@ async fn seed_import(walk: &Walk, collection: &str) -> String {
     let import = walk.app.post(&path, key, wish).await.expect(201)["id"].as_str().unwrap().to_owned();
     walk.app.service.jobs.run_due().await.unwrap();
     import
+}
+
+/// An upload with two parts.
+async fn seed_upload(walk: &Walk) -> String {
+    let (app, key) = (&walk.app, &walk.keys[&(false, true)]);
+    let upload = app.post("/files/uploads", key, json!({ "name": "a.txt" })).await.expect(201);
+    let id = upload["id"].as_str().unwrap().to_owned();
+    for number in [1, 2] {
+        let part = app.ask("PUT", &format!("/files/uploads/{id}/parts/{number}")).key(key);
+        part.bytes("application/octet-stream", b"Hello").send().await.expect(200);
+    }
+    id
 }
 
 /// An inbound webhook that has received a request.

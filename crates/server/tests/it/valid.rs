@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 30] = [
+const REFUSED: [(&str, &str, &str); 33] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -26,11 +26,13 @@ const REFUSED: [(&str, &str, &str); 30] = [
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
+    ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
     ("listEvents", "type", "types of events and patterns that match some, with commas between"),
     ("listLiveEvents", "types", "types of events and patterns that match some, with commas between"),
     ("moveItem", "collection_id", "another collection"),
+    ("putUploadPart", "sha256", "the digest of the body"),
     ("reorderFields", "field_ids", "all fields of the collection"),
     ("replaceItemLinks", "field_key", "a relation field of the collection, or else `type`"),
     ("setItemField", "value", "a value of the field's type"),
@@ -38,6 +40,7 @@ const REFUSED: [(&str, &str, &str); 30] = [
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
     ("updateField", "type", "a type to which the stored values can be converted"),
+    ("updateFile", "trashed", "deletion has an operation of its own"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("updateView", "materialized_sort", "the view's stored order"),
 ];

@@ -32,6 +32,7 @@ pages! {
     configuration: "docs/configuration.md",
     data: "docs/data.md",
     errors: "docs/errors.md",
+    files: "docs/files.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",
     runs: "docs/runs.md",
