@@ -3,7 +3,6 @@
 use crate::row::{FileKind, FileRow, FileStatus};
 use crate::schema::files;
 use diesel::dsl::sql;
-use diesel::expression::{SqlLiteral, UncheckedBind};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Integer, Text};
 use model::{Result, Timestamp, WorkspaceId, text_enum};
@@ -64,6 +63,10 @@ pub fn list(
     chosen: &Chosen,
     page: OffsetPage,
 ) -> Result<(Vec<FileRow>, i64)> {
+    // In the same case on both databases, which `LIKE` is not.
+    let contains = |column: &str, wanted: String| {
+        sql::<Bool>(&format!("replace({column}, ")).bind::<Text, _>(wanted).sql(&format!(", '') <> {column}"))
+    };
     let rows = || {
         let mut rows = files::table
             .filter(files::workspace_id.eq(workspace))
@@ -78,10 +81,9 @@ pub fn list(
         }
         if let Some(wanted) = &chosen.mime_type {
             rows = match wanted.strip_suffix('*') {
-                // `LIKE` is case-sensitive on one of the databases only.
                 Some(start) => rows.filter(
                     sql::<Bool>("substr(mime_type, 1, ")
-                        .bind::<Integer, _>(i32::try_from(start.len()).unwrap_or(i32::MAX))
+                        .bind::<Integer, _>(i32::try_from(start.chars().count()).unwrap_or(i32::MAX))
                         .sql(") = ")
                         .bind::<Text, _>(start.to_owned()),
                 ),
@@ -120,12 +122,4 @@ pub fn list(
     };
     let found = ordered.limit(page.limit).offset(page.offset).select(FileRow::as_select());
     Ok((found.load(read.connection())?, total))
-}
-
-/// Whether a column has a text in it, in the same case on both databases.
-fn contains(
-    column: &str,
-    wanted: String,
-) -> SqlLiteral<Bool, UncheckedBind<SqlLiteral<Bool>, String, Text>> {
-    sql::<Bool>(&format!("replace({column}, ")).bind::<Text, _>(wanted).sql(&format!(", '') <> {column}"))
 }

@@ -39,6 +39,8 @@ pub struct FileRow {
     pub tags: JsonText,
     /// A JSON object.
     pub metadata: JsonText,
+    /// The name in lower case.
+    pub folded_name: String,
 }
 
 text_enum! {
@@ -204,7 +206,7 @@ pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
             files::version.eq(row.version + 1),
             files::updated_at.eq(now),
         ))
-        .returning(FileRow::as_returning())
+        .returning(files::all_columns)
         .get_result(tx.connection())?)
 }
 

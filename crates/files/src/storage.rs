@@ -288,7 +288,7 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
             (files::tags.eq(JsonText::of(&details.tags)), files::metadata.eq(JsonText::of(&details.metadata))),
             files::updated_at.eq(now),
         ))
-        .returning(FileRow::as_returning())
+        .returning(files::all_columns)
         .get_result(tx.connection())
         .optional()?
         .ok_or_else(|| Error::not_found("file"))

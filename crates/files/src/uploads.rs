@@ -10,6 +10,7 @@ use crate::storage::{Details, Files, NewFile, Stored, finish, give_up, path, tok
 use crate::sweep::UPLOAD_SECONDS;
 use bytes::Bytes;
 use diesel::prelude::*;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use model::{Code, Error, FileId, JsonText, Result, Timestamp, UploadId, WorkspaceId};
 use object_store::ObjectStoreExt;
@@ -97,7 +98,7 @@ pub fn create(tx: &mut Tx, new: &NewUpload) -> Result<UploadRow> {
             uploads::created_at.eq(now),
             uploads::expires_at.eq(now.plus_seconds(UPLOAD_SECONDS)),
         ))
-        .returning(UploadRow::as_returning())
+        .returning(uploads::all_columns)
         .get_result(tx.connection())?)
 }
 
@@ -192,17 +193,7 @@ impl Files {
             workspace: upload.workspace_id,
             uploaded_by: upload.uploaded_by.clone(),
         };
-        let objects = self.objects.clone();
-        let bytes = stream::iter(parts)
-            .then(move |part| {
-                let objects = objects.clone();
-                async move {
-                    let found = objects.get(&path(&part.storage_key)?).await.map_err(Error::internal)?;
-                    Ok::<_, Error>(found.into_stream().map_err(Error::internal))
-                }
-            })
-            .try_flatten();
-        let mut stored = self.put(db, new, bytes).await?;
+        let mut stored = self.put(db, new, self.bytes_of(parts)).await?;
         stored.details = details;
         if let Some(expected) = &upload.sha256
             && !expected.eq_ignore_ascii_case(&stored.content.sha256)
@@ -213,6 +204,21 @@ impl Files {
                 .with("details", json!({ "sha256": stored.content.sha256 })));
         }
         Ok(stored)
+    }
+}
+
+impl Files {
+    /// The bytes of parts, one after the other.
+    fn bytes_of(&self, parts: Vec<PartRow>) -> BoxStream<'static, Result<Bytes>> {
+        let objects = self.objects.clone();
+        let opened = stream::iter(parts).then(move |part: PartRow| {
+            let objects = objects.clone();
+            async move {
+                let found = objects.get(&path(&part.storage_key)?).await.map_err(Error::internal)?;
+                Ok::<_, Error>(found.into_stream().map_err(Error::internal))
+            }
+        });
+        opened.try_flatten().boxed()
     }
 }
 

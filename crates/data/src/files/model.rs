@@ -13,23 +13,23 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaFilter {
     /// Only files of these kinds, separated by commas.
-    #[param(min_items = 1, max_items = 5, example = json!("image,video"))]
+    #[param(min_items = 1, max_items = 5, example = "image,video")]
     #[serde(default)]
     kind: Option<Vec<FileKind>>,
     /// Only files of this media type, such as `application/pdf`, or of all that begin so, such as `image/*`.
-    #[param(min_length = 1, max_length = 127, pattern = r"^[^*\s]+\*?$", example = json!("image/*"))]
+    #[param(min_length = 1, max_length = 127, pattern = r"^[^*\s]+\*?$", example = "image/*")]
     #[serde(default)]
     mime_type: Option<String>,
     /// Only files in this folder. Folders below it are not included.
-    #[param(min_length = 1, max_length = 200, example = json!("catalogues/2026"))]
+    #[param(min_length = 1, max_length = 200, example = "catalogues/2026")]
     #[serde(default)]
     folder: Option<String>,
     /// Only files with this tag.
-    #[param(min_length = 1, max_length = 50, pattern = r#"^[^,"\\]+$"#, example = json!("prices"))]
+    #[param(min_length = 1, max_length = 50, pattern = r#"^[^,"\\]+$"#, example = "prices")]
     #[serde(default)]
     tag: Option<String>,
     /// Only files with this text in the name. Upper and lower case are the same.
-    #[param(min_length = 1, max_length = 200, example = json!("price"))]
+    #[param(min_length = 1, max_length = 200, example = "price")]
     #[serde(default)]
     q: Option<String>,
     /// Only files with this SHA-256 digest, in hexadecimal.
@@ -150,7 +150,7 @@ fn words(tags: Vec<Tag>) -> Vec<String> {
 #[schema(example = json!({ "url": "https://example.com/price-list.pdf", "folder": "catalogues/2026" }))]
 pub(super) struct FetchRequest {
     /// The URL, `http` or `https`. Private and local addresses are not allowed.
-    #[schema(min_length = 1, max_length = 2048, format = Uri)]
+    #[schema(min_length = 1, max_length = 2048)]
     pub(super) url: String,
     /// The name. If not given, the last part of the URL's path.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]

@@ -6,7 +6,7 @@ use files::{Chosen, File, Files};
 use model::{Caller, Code, Error, FileId, JsonText, Result};
 use operation::ports::FileUses;
 use operation::{
-    Body, Cx, Deleted, ExpectedVersion, IfMatch, Json, OffsetList, OffsetPage, Pagination, Path, Query, State, With,
+    Body, Cx, Deleted, ExpectedVersion, IfMatch, Json, OffsetList, OffsetPage, Path, Query, State, With,
     operation,
 };
 use serde_json::json;
@@ -30,7 +30,7 @@ pub(super) fn list_media(
     let (rows, total) = files::list(read, caller.workspace_id(), &Chosen::from(filter), page)?;
     let now = read.now();
     let data = rows.iter().map(|row| files.0.show(row, now)).collect::<Result<_>>()?;
-    Ok(OffsetList { data, pagination: Pagination::at(page, total) })
+    Ok(OffsetList::of(page, data, total))
 }
 
 /// One file with its permanent and signed links
