@@ -16,10 +16,8 @@ pub(crate) async fn duration_ms(objects: &Objects, path: &Path) -> Option<i64> {
     let reader = BufReader::with_capacity(objects.clone(), &meta, 64 << 10);
     // Reading the format blocks, and what is wrong with the file says nothing about the upload.
     let read = tokio::task::spawn_blocking(move || {
-        let options = ParseOptions::new()
-            .read_tags(false)
-            .read_cover_art(false)
-            .parsing_mode(ParsingMode::Relaxed);
+        let options =
+            ParseOptions::new().read_tags(false).read_cover_art(false).parsing_mode(ParsingMode::Relaxed);
         let reader = std::io::BufReader::new(SyncIoBridge::new(reader));
         let probe = Probe::new(reader).options(options).guess_file_type().ok()?;
         let duration = probe.read().ok()?.properties().duration();

@@ -14,7 +14,8 @@ use http_body::Frame;
 use model::{Error, Result};
 use object_store::aws::AmazonS3Builder;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
+    HttpService,
 };
 use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, RetryConfig};
@@ -97,7 +98,9 @@ impl HttpService for Outbound {
         let (head, body) = request.into_parts();
         let mut bytes = Vec::with_capacity(body.content_length());
         let mut body = std::pin::pin!(body);
-        while let Some(frame) = std::future::poll_fn(|cx| http_body::Body::poll_frame(body.as_mut(), cx)).await {
+        while let Some(frame) =
+            std::future::poll_fn(|cx| http_body::Body::poll_frame(body.as_mut(), cx)).await
+        {
             bytes.extend_from_slice(&frame?.into_data().unwrap_or_default());
         }
         let limits = Limits { total: REQUEST, max_response_bytes: usize::MAX, ..Limits::default() };

@@ -285,7 +285,10 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
             (files::name.eq(&details.name), files::folded_name.eq(details.name.to_lowercase())),
             files::declared_type.eq(&details.declared_type),
             files::folder.eq(&details.folder),
-            (files::tags.eq(JsonText::of(&details.tags)), files::metadata.eq(JsonText::of(&details.metadata))),
+            (
+                files::tags.eq(JsonText::of(&details.tags)),
+                files::metadata.eq(JsonText::of(&details.metadata)),
+            ),
             files::updated_at.eq(now),
         ))
         .returning(files::all_columns)

@@ -198,7 +198,8 @@ impl Files {
         if let Some(expected) = &upload.sha256
             && !expected.eq_ignore_ascii_case(&stored.content.sha256)
         {
-            let message = format!("The joined parts have the digest {}, not the announced one.", stored.content.sha256);
+            let message =
+                format!("The joined parts have the digest {}, not the announced one.", stored.content.sha256);
             return Err(Error::new(Code::UploadIncomplete, message)
                 .param("sha256")
                 .with("details", json!({ "sha256": stored.content.sha256 })));
@@ -299,7 +300,9 @@ pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(Fil
     }
     diesel::delete(upload_parts::table.filter(upload_parts::upload_id.eq(&upload.id)))
         .execute(tx.connection())?;
-    diesel::update(uploads::table.find(&upload.id)).set(uploads::file_id.eq(file.id)).execute(tx.connection())?;
+    diesel::update(uploads::table.find(&upload.id))
+        .set(uploads::file_id.eq(file.id))
+        .execute(tx.connection())?;
     Ok((file, true))
 }
 

@@ -55,8 +55,10 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         let chunks = stream::unfold(arriving, |mut arriving| async move {
             arriving.recv().await.map(|chunk| (chunk, arriving))
         });
-        let (response, ()) =
-            futures::join!(pipeline.run_streamed(admitted, Box::pin(chunks)), forward(payload, limit, sender));
+        let (response, ()) = futures::join!(
+            pipeline.run_streamed(admitted, Box::pin(chunks)),
+            forward(payload, limit, sender)
+        );
         return to_http(response);
     }
     match read_body(payload, admitted.body_limit()).await {

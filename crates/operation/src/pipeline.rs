@@ -13,8 +13,8 @@ use crate::progress::{Pipeline, Progress};
 use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::spans;
-use crate::streamed::{BodyChunks, StreamedBody};
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
+use crate::streamed::{BodyChunks, StreamedBody};
 use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;
@@ -124,8 +124,9 @@ impl Pipeline {
     }
 
     async fn run_with(&self, admitted: Admitted, body: Received<'_>) -> Response {
-        let Admitted { passed, mut progress, query, address, idempotency_key, if_match, content_type, .. } =
-            admitted;
+        let Admitted {
+            passed, mut progress, query, address, idempotency_key, if_match, content_type, ..
+        } = admitted;
         let request = Request { passed, query, address: address.unwrap_or_default(), if_match, content_type };
         match catch_panic(self.execute(request, idempotency_key, body, &mut progress)).await {
             Ok(reply) => self.finish(progress, reply, None),
@@ -412,9 +413,7 @@ impl Request {
     fn has_type(&self, media_type: &str) -> bool {
         match &self.content_type {
             None => media_type == "application/json",
-            Some(sent) => {
-                sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type)
-            }
+            Some(sent) => sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type),
         }
     }
 

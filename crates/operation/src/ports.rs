@@ -3,7 +3,6 @@
 
 use model::{AgentId, Caller, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::Serialize;
-use serde_json::json;
 use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::ToSchema;

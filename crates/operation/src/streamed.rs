@@ -38,7 +38,8 @@ impl StreamedBody {
         let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A request that waited for another with its key may have to execute after all, when its body is gone.
         chunks.ok_or_else(|| {
-            let message = "The first request with this `Idempotency-Key` did not complete. Send the file again.";
+            let message =
+                "The first request with this `Idempotency-Key` did not complete. Send the file again.";
             Error::new(Code::IdempotencyInProgress, message).retry_after(1)
         })
     }
@@ -138,7 +139,10 @@ impl<T: DeserializeOwned> Multipart<T> {
                 }));
             }
             if self.fields.len() >= MOST_FIELDS {
-                return Err(Error::invalid("body", format_args!("must not have more than {MOST_FIELDS} fields")));
+                return Err(Error::invalid(
+                    "body",
+                    format_args!("must not have more than {MOST_FIELDS} fields"),
+                ));
             }
             let mut bytes = Vec::new();
             while let Some(chunk) = field.chunk().await.map_err(refusal)? {

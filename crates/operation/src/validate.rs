@@ -64,7 +64,16 @@ impl Checks {
         let paging = PAGING.into_iter().filter(|_| is_paged).map(|name| (name.to_owned(), false));
         let known = described.chain(paging).collect();
         let streamed = describe.streamed;
-        Self { body, streamed, body_schema, components, takes_empty_object, query: compile(&query), parameters, known }
+        Self {
+            body,
+            streamed,
+            body_schema,
+            components,
+            takes_empty_object,
+            query: compile(&query),
+            parameters,
+            known,
+        }
     }
 
     /// Refuses query parameters that the operation does not have: one that is misspelt would be left out silently.
@@ -158,8 +167,11 @@ impl FormChecks {
         let mut object = Map::new();
         for (name, text) in given {
             let schema = self.properties.get(name).unwrap_or(&Value::Null);
-            let value =
-                if has_type(schema, "object") { parse_json(text.as_bytes(), name)? } else { coerced(schema, name, text)? };
+            let value = if has_type(schema, "object") {
+                parse_json(text.as_bytes(), name)?
+            } else {
+                coerced(schema, name, text)?
+            };
             if object.insert(name.clone(), value).is_some() {
                 return Err(Error::invalid(name, "must be sent once"));
             }

@@ -301,7 +301,8 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         link_targets.extend(group.link_targets);
         file_references.extend(group.file_references);
     }
-    joined.services = joined.services.with(LinkDirectory::new(link_targets)).with(FileUses::new(file_references));
+    joined.services =
+        joined.services.with(LinkDirectory::new(link_targets)).with(FileUses::new(file_references));
     Ok(joined)
 }
 

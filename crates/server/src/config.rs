@@ -52,13 +52,7 @@ pub struct Config {
     pub object_store_endpoint: Option<String>,
 
     /// The region of the bucket.
-    #[arg(
-        long,
-        env = "AWS_REGION",
-        global = true,
-        value_name = "REGION",
-        default_value = "us-east-1"
-    )]
+    #[arg(long, env = "AWS_REGION", global = true, value_name = "REGION", default_value = "us-east-1")]
     pub object_store_region: String,
 
     /// The access key of the object store.

@@ -23,7 +23,9 @@ impl Place {
         let Some(url) = &config.object_store else {
             return Ok(Self::Folder(config.data_dir.join("files")));
         };
-        let rest = url.strip_prefix("s3://").context("SVC_OBJECT_STORE must be s3://BUCKET or s3://BUCKET/PREFIX")?;
+        let rest = url
+            .strip_prefix("s3://")
+            .context("SVC_OBJECT_STORE must be s3://BUCKET or s3://BUCKET/PREFIX")?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         anyhow::ensure!(!bucket.is_empty(), "SVC_OBJECT_STORE names no bucket");
         let required = |value: &Option<String>, setting: &str| {

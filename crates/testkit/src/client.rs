@@ -86,7 +86,8 @@ impl Asking<'_> {
         const BOUNDARY: &str = "a-line-that-no-file-of-a-test-has";
         let mut body = Vec::new();
         for (field, text) in fields {
-            let head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{text}\r\n");
+            let head =
+                format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{text}\r\n");
             body.extend(head.into_bytes());
         }
         let file = format!("form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: text/x-declared");

@@ -41,7 +41,13 @@ pub(super) enum Change {
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn publish(tx: &mut Tx, caller: &Caller, files: &Files, row: &FileRow, change: Change) -> Result<File> {
+pub(super) fn publish(
+    tx: &mut Tx,
+    caller: &Caller,
+    files: &Files,
+    row: &FileRow,
+    change: Change,
+) -> Result<File> {
     let file = files.show(row, tx.now())?;
     let data = FileData { file: file.clone() };
     let event = match change {

@@ -130,7 +130,12 @@ pub(super) struct UploadForm {
 
 impl UploadForm {
     pub(super) fn description(self) -> Description {
-        Description { name: self.name, folder: self.folder, tags: self.tags.map(words), metadata: self.metadata }
+        Description {
+            name: self.name,
+            folder: self.folder,
+            tags: self.tags.map(words),
+            metadata: self.metadata,
+        }
     }
 }
 
@@ -171,7 +176,12 @@ pub(super) struct FetchRequest {
 
 impl FetchRequest {
     pub(super) fn description(self) -> Description {
-        Description { name: self.name, folder: self.folder, tags: self.tags.map(words), metadata: self.metadata }
+        Description {
+            name: self.name,
+            folder: self.folder,
+            tags: self.tags.map(words),
+            metadata: self.metadata,
+        }
     }
 }
 
@@ -367,4 +377,3 @@ pub(super) struct CompleteRequest {
     #[serde(default)]
     pub(super) parts: Option<i64>,
 }
-

@@ -71,8 +71,7 @@ fn candidates(
     after: ItemId,
 ) -> Result<Vec<(ItemId, String)>> {
     const AT_A_TIME: i64 = 500;
-    let contains =
-        |text: String| sql::<Bool>("replace(data, ").bind::<Text, _>(text).sql(", '') <> data");
+    let contains = |text: String| sql::<Bool>("replace(data, ").bind::<Text, _>(text).sql(", '') <> data");
     Ok(items::table
         .filter(items::collection_id.eq(collection))
         .filter(items::trashed_at.is_null())

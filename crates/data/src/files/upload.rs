@@ -64,7 +64,8 @@ pub(super) async fn import_file_from_url(
         return Err(fetch_failed(message, json!({ "status": response.status })));
     }
     let declared_type = response.headers.get("content-type").and_then(|value| value.to_str().ok());
-    let declared_type = declared_type.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_owned());
+    let declared_type =
+        declared_type.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_owned());
     let last = response.final_url.path_segments().and_then(Iterator::last).unwrap_or_default();
     let sent_as = percent_decode_str(last).decode_utf8_lossy().into_owned();
     let mut stored: Stored = files.put(&cx.db, new_file(cx), chunks(response)).await?;

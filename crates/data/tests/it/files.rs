@@ -24,7 +24,8 @@ fn new(workspace: WorkspaceId, name: &str) -> NewFile {
 
 /// Stores `parts` as a file.
 async fn stored(app: &TestApp, workspace: WorkspaceId, name: &str, parts: &[&str]) -> FileRow {
-    let parts: Vec<_> = parts.iter().map(|part| Ok::<_, std::io::Error>(Bytes::from((*part).to_owned()))).collect();
+    let parts: Vec<_> =
+        parts.iter().map(|part| Ok::<_, std::io::Error>(Bytes::from((*part).to_owned()))).collect();
     store_of(app).store(app.db(), new(workspace, name), stream::iter(parts)).await.unwrap()
 }
 

@@ -161,7 +161,12 @@ pub async fn insert_file(walk: &Walk, name: &'static str) -> i64 {
         let row = (
             (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
             (f::sha256.eq("00"), f::storage_key.eq(name), f::path_token.eq(name), f::status.eq("ready")),
-            (f::uploaded_by.eq(Cause::system("test").actor), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
+            (
+                f::uploaded_by.eq(Cause::system("test").actor),
+                f::version.eq(1),
+                f::created_at.eq(now),
+                f::updated_at.eq(now),
+            ),
             f::size.eq(3),
         );
         Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)

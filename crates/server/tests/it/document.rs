@@ -78,7 +78,9 @@ impl Document {
             parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
             body_is_optional: op["requestBody"]["required"] == false,
             body: content.and_then(|content| Some(content.get("application/json")?["schema"].clone())),
-            streamed: content.and_then(|content| content.keys().find(|kind| *kind != "application/json")).cloned(),
+            streamed: content
+                .and_then(|content| content.keys().find(|kind| *kind != "application/json"))
+                .cloned(),
         }
     }
 

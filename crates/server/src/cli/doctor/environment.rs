@@ -53,7 +53,10 @@ pub(super) async fn files(config: &Config) -> anyhow::Result<Finding> {
     let place = Place::read(config, &Connector::new(Policy::allowing(rules)?)?)?;
     let name = match &place {
         Place::Folder(folder) if !folder.exists() => {
-            return Ok(Finding::ok(format!("{} does not exist yet; `svc serve` creates it.", folder.display())));
+            return Ok(Finding::ok(format!(
+                "{} does not exist yet; `svc serve` creates it.",
+                folder.display()
+            )));
         }
         Place::Folder(folder) => folder.display().to_string(),
         Place::S3(settings, _) => format!("the bucket {}", settings.bucket),
