@@ -3,6 +3,7 @@
 use files::uploads::{MOST_PARTS, PartRow, UploadRow};
 use files::{Chosen, Details, FileKind, FileSort, safe_name};
 use model::{Error, Metadata, Patch, Result, Timestamp, UploadId};
+use operation::{parse_json, read_json};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,6 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Which files a list has.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 pub(super) struct MediaFilter {
     /// Only files of these kinds, separated by commas.
     #[param(min_items = 1, max_items = 5, example = "image,video")]
@@ -123,20 +123,33 @@ pub(super) struct UploadForm {
     #[schema(max_items = 50)]
     #[serde(default)]
     tags: Option<Vec<Tag>>,
-    /// Data of your own, as a JSON object.
+    /// Data of your own: a JSON object with up to 16 texts. Keys have 1 to 64 characters, values up to 512.
+    #[schema(max_length = 20_000, example = "{\"order\":\"A-1042\"}")]
     #[serde(default)]
-    metadata: Option<Metadata>,
+    metadata: Option<String>,
 }
 
 impl UploadForm {
-    pub(super) fn description(self) -> Description {
-        Description {
-            name: self.name,
-            folder: self.folder,
-            tags: self.tags.map(words),
-            metadata: self.metadata,
-        }
+    /// # Errors
+    /// `validation_error` at `metadata`.
+    pub(super) fn description(self) -> Result<Description> {
+        let metadata = self.metadata.as_deref().map(metadata_in).transpose()?;
+        Ok(Description { name: self.name, folder: self.folder, tags: self.tags.map(words), metadata })
     }
+}
+
+/// Metadata as a field of a form has it.
+fn metadata_in(text: &str) -> Result<Metadata> {
+    const NAME: &str = "metadata";
+    let metadata: Metadata = read_json(parse_json(text.as_bytes(), NAME)?, NAME, NAME)?;
+    let fits = |text: &str, most: usize| text.chars().count() <= most && !text.contains('\0');
+    let mut pairs = metadata.0.iter();
+    if metadata.len() > 16 || pairs.any(|(key, value)| key.is_empty() || !fits(key, 64) || !fits(value, 512))
+    {
+        let rule = "must have at most 16 pairs, with keys of 1 to 64 and values of at most 512 characters";
+        return Err(Error::invalid(NAME, rule));
+    }
+    Ok(metadata)
 }
 
 /// A tag: a word for grouping files.
@@ -223,7 +236,6 @@ impl FilePatch {
 
 /// How a file is deleted.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 pub(super) struct DeleteOptions {
     /// `true` deletes the file even if other objects refer to it.
     #[param(default = false)]
@@ -359,7 +371,6 @@ impl fmt::Display for PartNumber {
 
 /// What to verify of a part.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 pub(super) struct PartCheck {
     /// The SHA-256 digest of the part, in hexadecimal. If given, it is verified.
     #[param(pattern = "^[0-9a-fA-F]{64}$")]

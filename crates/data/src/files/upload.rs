@@ -37,7 +37,7 @@ pub(super) async fn upload_file(
     if form.next_file().await?.is_some() {
         return Err(Error::invalid("file", "must be sent once"));
     }
-    stored.details = form.fields()?.description().details(sent_as.as_deref(), declared_type);
+    stored.details = form.fields()?.description()?.details(sent_as.as_deref(), declared_type);
     commit(cx, files, move |tx| Ok((files::finish(tx, &stored)?, true))).await
 }
 
