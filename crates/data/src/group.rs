@@ -1,7 +1,8 @@
 //! What this group adds to the service.
 
+use crate::files::ItemReferences;
 use crate::imports::ItemImports;
-use crate::{Collections, ItemLinks, Items, Variables, collections, variables};
+use crate::{Collections, ItemLinks, Items, Media, Variables, collections, variables};
 use auth::SealedTable;
 use model::Result;
 use operation::{Group, Registry};
@@ -14,7 +15,7 @@ use transfer::imports::Target;
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()?.with::<Variables>()
+    registry.with::<Collections>()?.with::<Items>()?.with::<ItemLinks>()?.with::<Variables>()?.with::<Media>()
 }
 
 /// The tables with sealed values.
@@ -27,5 +28,5 @@ pub fn import_targets() -> Vec<Arc<dyn Target>> {
 
 /// Collections, items, links and variables.
 pub fn group(shapes: &Arc<Shapes>) -> Group {
-    Group::default().jobs(collections::jobs(shapes))
+    Group::default().jobs(collections::jobs(shapes)).file_references(ItemReferences)
 }

@@ -2,6 +2,7 @@
 
 pub mod collections;
 pub mod exports;
+pub mod files;
 mod group;
 pub mod imports;
 pub mod items;
@@ -63,6 +64,23 @@ impl Domain for Items {
         all.extend(EventType::of::<items::FileEvent<'_>>());
         all.extend(EventType::of::<imports::ImportEvent>());
         all
+    }
+}
+
+/// Files of the workspace.
+pub struct Media;
+
+impl Domain for Media {
+    const AREA: &'static str = "Files";
+    const DESCRIPTION: &'static str = "Files are stored once and used everywhere: in items, comments and imports. Upload them in one \
+         request or in parts, or fetch them from a URL. Each file has a permanent link and a signed link.";
+
+    fn operations() -> Operations {
+        files::operations()
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<files::FileEvent>()
     }
 }
 

@@ -4,9 +4,9 @@ use super::links::{Link, Refused};
 use super::range::{self, Part};
 use super::row::{self, FileKind, FileRow};
 use super::storage::Files;
-use model::Result;
+use model::{Code, Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Db;
 
@@ -39,7 +39,7 @@ impl RawRoute for PermanentRoute {
                     let url = files.signed_url(&row, db.now().plus_seconds(REDIRECT_SECONDS));
                     RawAnswer::status(302).header("location", url).header("cache-control", "no-store")
                 }
-                Ok(Some(row)) if row.trashed_at.is_some() => gone("The file was deleted."),
+                Ok(Some(row)) if row.trashed_at.is_some() => deleted(),
                 Ok(_) => not_found(),
                 Err(error) => failed(&error),
             }
@@ -80,7 +80,7 @@ impl RawRoute for DownloadRoute {
                 Ok(Link::File { workspace, id }) => {
                     match db.read(move |read| row::find(read, workspace, id)).await {
                         Ok(Some(row)) if row.is_ready() => send(&files, &row, &request).await,
-                        Ok(Some(row)) if row.trashed_at.is_some() => Ok(gone("The file was deleted.")),
+                        Ok(Some(row)) if row.trashed_at.is_some() => Ok(deleted()),
                         Ok(_) => Ok(not_found()),
                         Err(error) => Err(error),
                     }
@@ -181,6 +181,13 @@ fn not_found() -> RawAnswer {
 
 fn gone(message: &str) -> RawAnswer {
     text(410, message)
+}
+
+/// A file that was deleted, for programs too: a permanent link is stored in many places.
+fn deleted() -> RawAnswer {
+    let error = Error::new(Code::FileDeleted, "The file was deleted.");
+    let body = json!({ "success": false, "error": error.body() });
+    RawAnswer::status(410).body("application/json", body.to_string())
 }
 
 fn failed(error: &model::Error) -> RawAnswer {

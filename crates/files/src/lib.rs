@@ -4,20 +4,30 @@
 //! is `pending`, the bytes, and the row made `ready` in the transaction that wants the file. What stays `pending` for a
 //! day is swept away ([`sweep`]).
 
+mod content;
 mod download;
+mod duration;
 mod links;
+mod list;
+mod name;
 mod range;
 mod row;
+mod s3;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod storage;
+mod sweep;
 mod targets;
+pub mod uploads;
 
 pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;
-pub use row::FileKind;
-pub use row::{File, FileRow, among, find, live};
+pub use list::{Chosen, FileSort, list};
+pub use name::safe_name;
+pub use row::{File, FileKind, FileRow, FileStatus, among, find, live, locked, update};
+pub use s3::{S3Settings, objects_in_s3};
 pub use storage::{
-    Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, probe, sweep,
+    Details, Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, probe,
 };
+pub use sweep::sweep;
 pub use targets::FileTargets;

@@ -1,6 +1,6 @@
 //! Signed links: addresses that carry what they give, until when, and a signature. They need no key.
 
-use super::row::{File, FileKind, FileRow};
+use super::row::{File, FileRow};
 use super::storage::Files;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -62,9 +62,17 @@ impl Files {
             object: "file",
             name: row.name.clone(),
             mime_type: row.mime_type.clone(),
-            kind: FileKind::of(&row.mime_type),
+            kind: row.kind,
             size: row.size,
             sha256: row.sha256.clone(),
+            declared_mime_type: row.declared_type.clone(),
+            width: row.width,
+            height: row.height,
+            duration_ms: row.duration_ms,
+            folder: row.folder.clone(),
+            tags: row.tags.parse()?,
+            metadata: row.metadata.parse()?,
+            attached_to: None,
             url: self.permanent_url(row),
             signed_url: self.signed_url(row, until),
             signed_url_expires_at: until,
@@ -72,6 +80,7 @@ impl Files {
             version: row.version,
             created_at: row.created_at,
             updated_at: row.updated_at,
+            trashed_at: row.trashed_at,
         })
     }
 

@@ -1,34 +1,34 @@
 //! Bytes in and out of object storage.
 
-use super::row::FileRow;
-use crate::schema::files;
+use crate::content::{Content, Inspector};
+use crate::duration::duration_ms;
+use crate::row::{FileKind, FileRow, FileStatus};
+use crate::schema::{files, unused_objects};
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use diesel::prelude::*;
 use futures::{Stream, StreamExt, TryStreamExt};
-use model::{Code, Error, FileId, JsonText, Random, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, FileId, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
-use store::{Db, Tx};
+use store::{Db, Tx, each, lock_row};
 
-/// The most bytes of a file (decision 14).
-pub const MOST_BYTES: u64 = 25 << 20;
+/// The most bytes of a file that is sent in one request.
+pub const MOST_BYTES: u64 = 100 << 20;
 
-/// How many bytes go to object storage at a time.
-const PART: usize = 1 << 20;
+/// How many bytes go to object storage at a time. S3 takes no smaller parts.
+const PART: usize = 5 << 20;
 
-/// What decides what a file is.
-const SNIFFED: usize = 8 << 10;
-
-/// After how many hours an upload that did not end is given up.
-const PATIENCE_SECONDS: i64 = 24 * 3600;
+/// How many parts are on their way to object storage at once.
+const PARTS_AT_ONCE: usize = 2;
 
 /// Where bytes are kept.
 pub type Objects = Arc<dyn ObjectStore>;
@@ -57,7 +57,7 @@ pub fn objects_in_memory() -> Objects {
 /// # Errors
 /// The storage's, or when other bytes come back than were written.
 pub async fn probe(objects: &Objects, random: &dyn Random) -> Result<()> {
-    let path = path(&format!("probe/{}", URL_SAFE_NO_PAD.encode(bits(random))))?;
+    let path = path(&format!("probe/{}", token(random)))?;
     let written = Bytes::from_static(b"svc doctor");
     objects.put(&path, written.clone().into()).await.map_err(Error::internal)?;
     let read = match objects.get(&path).await {
@@ -91,14 +91,31 @@ pub struct NewFile {
     pub uploaded_by: JsonText,
 }
 
+/// What is said of a file beside its content.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// The name.
+    pub name: String,
+    /// The media type that the sender declared.
+    pub declared_type: Option<String>,
+    /// The folder.
+    pub folder: Option<String>,
+    /// The tags.
+    pub tags: Vec<String>,
+    /// Free data of the caller's.
+    pub metadata: Metadata,
+}
+
 /// A file whose bytes are stored, and whose row waits for [`finish`].
 #[derive(Debug, Clone)]
 pub struct Stored {
     /// The file.
     pub id: FileId,
-    size: i64,
-    sha256: String,
-    mime_type: String,
+    /// What is said of it.
+    pub details: Details,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) storage_key: String,
+    pub(crate) content: Content,
 }
 
 impl Files {
@@ -111,11 +128,11 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::put`].
-    pub async fn store(
+    pub async fn store<E: Into<Error>>(
         &self,
         db: &Db,
         new: NewFile,
-        bytes: impl Stream<Item = std::io::Result<Bytes>> + Send,
+        bytes: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<FileRow> {
         let stored = self.put(db, new, bytes).await?;
         db.write(move |tx| finish(tx, &stored)).await
@@ -124,33 +141,54 @@ impl Files {
     /// Stores the bytes of a file. It exists once [`finish`] has been called for it.
     ///
     /// # Errors
-    /// `payload_too_large`, what the stream fails with, or the storage's.
-    pub async fn put(
+    /// `file_too_large`, what the stream fails with, or the storage's.
+    pub async fn put<E: Into<Error>>(
         &self,
         db: &Db,
         new: NewFile,
-        bytes: impl Stream<Item = std::io::Result<Bytes>> + Send,
+        bytes: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<Stored> {
         let most = new.most_bytes;
-        let (id, place) = db.write(move |tx| begin(tx, &new)).await?;
-        let name = place.name;
-        let mut writer = WriteMultipart::new_with_chunk_size(
-            self.objects.put_multipart(&place.path).await.map_err(Error::internal)?,
-            PART,
-        );
+        let details = Details { name: new.name.clone(), ..Details::default() };
+        let workspace = new.workspace;
+        let (id, storage_key) = db.write(move |tx| begin(tx, &new)).await?;
+        let place = path(&storage_key)?;
+        let mut content = self.write(&place, bytes, most).await?;
+        if content.is_timed() {
+            content.duration_ms = duration_ms(&self.objects, &place).await;
+        }
+        Ok(Stored { id, details, workspace, storage_key, content })
+    }
+
+    /// Writes an object, all of it or nothing.
+    pub(crate) async fn write<E: Into<Error>>(
+        &self,
+        place: &Path,
+        bytes: impl Stream<Item = Result<Bytes, E>> + Send,
+        most: u64,
+    ) -> Result<Content> {
+        let upload = self.objects.put_multipart(place).await.map_err(Error::internal)?;
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
         match write(&mut writer, bytes, most).await {
-            Ok(facts) => {
+            Ok(content) => {
                 writer.finish().await.map_err(Error::internal)?;
-                let mime_type = mime_type(&facts.head, facts.is_text, &name).to_owned();
-                Ok(Stored { id, size: facts.size, sha256: facts.sha256, mime_type })
+                Ok(content)
             }
             Err(error) => {
                 // The row is swept away later; what storage has of the bytes need not wait.
                 if let Err(failed) = writer.abort().await {
-                    tracing::warn!(file = id.0, error = %failed, "what came of an upload could not be removed");
+                    tracing::warn!(object = %place, error = %failed, "what came of an upload could not be removed");
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Deletes an object, if it is there.
+    pub(crate) async fn delete(&self, storage_key: &str) -> Result<()> {
+        match self.objects.delete(&path(storage_key)?).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(Error::internal(error)),
         }
     }
 
@@ -179,19 +217,18 @@ impl Files {
     }
 }
 
-struct Place {
-    path: Path,
-    name: String,
-}
-
-fn path(key: &str) -> Result<Path> {
+pub(crate) fn path(key: &str) -> Result<Path> {
     Path::parse(key).map_err(Error::internal)
 }
 
-fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
+/// 128 random bits as text.
+pub(crate) fn token(random: &dyn Random) -> String {
+    URL_SAFE_NO_PAD.encode(bits(random))
+}
+
+fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, String)> {
     let random = tx.random();
-    let token = |bytes: [u8; 16]| URL_SAFE_NO_PAD.encode(bytes);
-    let storage_key = format!("{}/{}", new.workspace, token(bits(&*random)));
+    let storage_key = format!("{}/{}", new.workspace, token(&*random));
     let now = tx.now();
     let id: FileId = diesel::insert_into(files::table)
         .values((
@@ -201,8 +238,8 @@ fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
             files::size.eq(0),
             files::sha256.eq(""),
             files::storage_key.eq(&storage_key),
-            files::path_token.eq(token(bits(&*random))),
-            files::status.eq("pending"),
+            files::path_token.eq(token(&*random)),
+            files::status.eq(FileStatus::Pending),
             files::uploaded_by.eq(&new.uploaded_by),
             files::version.eq(1),
             files::created_at.eq(now),
@@ -210,7 +247,7 @@ fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, Place)> {
         ))
         .returning(files::id)
         .get_result(tx.connection())?;
-    Ok((id, Place { path: path(&storage_key)?, name: new.name.clone() }))
+    Ok((id, storage_key))
 }
 
 fn bits(random: &dyn Random) -> [u8; 16] {
@@ -219,18 +256,39 @@ fn bits(random: &dyn Random) -> [u8; 16] {
     bytes
 }
 
-/// Makes a file whose bytes are stored ready, in the transaction that wants it.
+/// Makes a file whose bytes are stored ready, in the transaction that wants it. If a file of the workspace has the same
+/// content, the two share its bytes.
 ///
 /// # Errors
 /// `not_found` where the upload took so long that it was given up.
 pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
     let now = tx.now();
-    diesel::update(files::table.find(stored.id).filter(files::status.eq("pending")))
+    let Stored { details, content, .. } = stored;
+    let storage_key = match twin(tx, stored)? {
+        Some(shared) => {
+            give_up(tx, &stored.storage_key)?;
+            shared
+        }
+        None => stored.storage_key.clone(),
+    };
+    let mime_type = content.mime_type(&details.name);
+    let (width, height) = content.dimensions.unzip();
+    diesel::update(files::table.find(stored.id).filter(files::status.eq(FileStatus::Pending)))
         .set((
-            files::status.eq("ready"),
-            files::size.eq(stored.size),
-            files::sha256.eq(&stored.sha256),
-            files::mime_type.eq(&stored.mime_type),
+            files::status.eq(FileStatus::Ready),
+            files::storage_key.eq(&storage_key),
+            files::size.eq(content.size),
+            files::sha256.eq(&content.sha256),
+            files::mime_type.eq(mime_type),
+            files::kind.eq(FileKind::of(mime_type)),
+            (files::width.eq(width), files::height.eq(height), files::duration_ms.eq(content.duration_ms)),
+            (files::name.eq(&details.name), files::folded_name.eq(details.name.to_lowercase())),
+            files::declared_type.eq(&details.declared_type),
+            files::folder.eq(&details.folder),
+            (
+                files::tags.eq(JsonText::of(&details.tags)),
+                files::metadata.eq(JsonText::of(&details.metadata)),
+            ),
             files::updated_at.eq(now),
         ))
         .returning(files::all_columns)
@@ -239,112 +297,45 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
         .ok_or_else(|| Error::not_found("file"))
 }
 
-struct Facts {
-    size: i64,
-    sha256: String,
-    head: Vec<u8>,
-    is_text: bool,
+/// Where the bytes of another file with the same content are. Its row is held, so that they are not deleted meanwhile.
+fn twin(tx: &mut Tx, stored: &Stored) -> Result<Option<String>> {
+    let same = files::table
+        .filter(files::workspace_id.eq(stored.workspace))
+        .filter(files::sha256.eq(&stored.content.sha256))
+        .filter(files::size.eq(stored.content.size))
+        .filter(files::status.eq(FileStatus::Ready))
+        .order(files::id)
+        .limit(1);
+    lock_row!(tx, same.select(files::id), for_no_key_update);
+    Ok(same.select(files::storage_key).first(tx.connection()).optional()?)
 }
 
-async fn write(
+/// Has an object deleted that nobody refers to.
+pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
+    let row = (unused_objects::storage_key.eq(storage_key), unused_objects::created_at.eq(tx.now()));
+    each!(tx.connection(), |connection| diesel::insert_into(unused_objects::table)
+        .values(row)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    Ok(())
+}
+
+async fn write<E: Into<Error>>(
     writer: &mut WriteMultipart,
-    bytes: impl Stream<Item = std::io::Result<Bytes>> + Send,
+    bytes: impl Stream<Item = Result<Bytes, E>> + Send,
     most: u64,
-) -> Result<Facts> {
-    let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
-    let (mut size, mut head) = (0_u64, Vec::new());
+) -> Result<Content> {
+    let mut inspector = Inspector::new();
     let mut bytes = std::pin::pin!(bytes);
     while let Some(chunk) = bytes.next().await {
-        let chunk = chunk?;
-        size += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        if size > most {
-            let message = format!("A file has at most {} MiB.", most >> 20);
-            return Err(Error::new(Code::PayloadTooLarge, message));
+        let chunk = chunk.map_err(Into::into)?;
+        inspector.pass(&chunk);
+        if inspector.size() > most {
+            let message = format!("The file exceeds the limit of {} MiB.", most >> 20);
+            return Err(Error::new(Code::FileTooLarge, message).param("file"));
         }
-        digest.update(&chunk);
-        let wanted = SNIFFED.saturating_sub(head.len()).min(chunk.len());
-        head.extend_from_slice(chunk.get(..wanted).unwrap_or_default());
-        writer.wait_for_capacity(4).await.map_err(Error::internal)?;
+        writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(Error::internal)?;
         writer.put(chunk);
     }
-    // A character may be cut at the end of the head; anything else that is wrong says that it is no text.
-    let is_text = !head.contains(&0)
-        && match std::str::from_utf8(&head) {
-            Ok(_) => true,
-            Err(error) => error.error_len().is_none() && head.len() == SNIFFED,
-        };
-    let sha256 = digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Facts { size: i64::try_from(size).unwrap_or(i64::MAX), sha256, head, is_text })
-}
-
-/// What a file is by its first bytes; text is told apart by the file's name, because no bytes say what it is.
-fn mime_type(head: &[u8], is_text: bool, name: &str) -> &'static str {
-    if let Some(known) = infer::get(head) {
-        return known.mime_type();
-    }
-    if !is_text {
-        return "application/octet-stream";
-    }
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    match extension.as_deref() {
-        Some("csv") => "text/csv",
-        Some("json") => "application/json",
-        Some("jsonl" | "ndjson") => "application/x-ndjson",
-        Some("md") => "text/markdown",
-        _ => "text/plain",
-    }
-}
-
-/// Gives up uploads that did not end within a day: what storage has of them, then their rows. Says how many.
-///
-/// # Errors
-/// The database's or the storage's.
-pub async fn sweep(db: &Db, files_store: &Files) -> Result<usize> {
-    const AT_A_TIME: i64 = 100;
-    let mut swept = 0;
-    loop {
-        let abandoned: Vec<(FileId, String)> = db
-            .read(|read| {
-                let before: Timestamp = read.now().plus_seconds(-PATIENCE_SECONDS);
-                Ok(files::table
-                    .filter(files::status.eq("pending"))
-                    .filter(files::created_at.lt(before))
-                    .order(files::id)
-                    .limit(AT_A_TIME)
-                    .select((files::id, files::storage_key))
-                    .load(read.connection())?)
-            })
-            .await?;
-        if abandoned.is_empty() {
-            return Ok(swept);
-        }
-        for (_, key) in &abandoned {
-            match files_store.objects.delete(&path(key)?).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(Error::internal(error)),
-            }
-        }
-        let ids: Vec<FileId> = abandoned.iter().map(|(id, _)| *id).collect();
-        swept += ids.len();
-        db.write(move |tx| {
-            let rows = files::table.filter(files::id.eq_any(&ids)).filter(files::status.eq("pending"));
-            Ok(diesel::delete(rows).execute(tx.connection())?)
-        })
-        .await?;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_say_what_a_file_is_and_names_what_text_is() {
-        let png = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a];
-        assert_eq!(mime_type(&png, false, "list.csv"), "image/png");
-        assert_eq!(mime_type(b"a,b", true, "list.CSV"), "text/csv");
-        assert_eq!(mime_type(b"{}", true, "list.ndjson"), "application/x-ndjson");
-        assert_eq!(mime_type(b"hello", true, "list"), "text/plain");
-        assert_eq!(mime_type(&[0, 1, 2], false, "list.csv"), "application/octet-stream");
-    }
+    Ok(inspector.finish())
 }

@@ -7,11 +7,12 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use model::{Code, Error, Result};
 use operation::{Head, Pipeline, Response, ResponseBody};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 /// No operation takes a larger body.
@@ -20,6 +21,8 @@ const LARGEST_BODY: u64 = 26 * 1024 * 1024;
 const ANY_BODY: u64 = 1024 * 1024;
 /// How long a sender of a body may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How many chunks of a body wait for the operation that reads them. actix reads in chunks of up to 32 KiB.
+const CHUNKS_AHEAD: usize = 16;
 /// The slowest line that a body may come over, in bytes per second.
 const SLOWEST: u64 = 16 * 1024;
 
@@ -46,6 +49,18 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         Ok(admitted) => admitted,
         Err(response) => return to_http(response),
     };
+    if admitted.is_streamed() {
+        let limit = admitted.body_limit();
+        let (sender, arriving) = mpsc::channel(CHUNKS_AHEAD);
+        let chunks = stream::unfold(arriving, |mut arriving| async move {
+            arriving.recv().await.map(|chunk| (chunk, arriving))
+        });
+        let (response, ()) = futures::join!(
+            pipeline.run_streamed(admitted, Box::pin(chunks)),
+            forward(payload, limit, sender)
+        );
+        return to_http(response);
+    }
     match read_body(payload, admitted.body_limit()).await {
         Ok(body) => to_http(pipeline.run(admitted, &body).await),
         Err(error) => to_http(pipeline.reject_body(admitted, error)),
@@ -87,20 +102,55 @@ where
     S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
 {
     let mut body = BytesMut::new();
-    let most = SILENCE + Duration::from_secs(limit as u64 / SLOWEST);
-    let deadline = Instant::now() + most;
-    loop {
-        let silent_until = (Instant::now() + SILENCE).min(deadline);
-        let Ok(chunk) = timeout_at(silent_until, payload.next()).await else {
-            return Err(Error::invalid("body", "was not received in time"));
-        };
-        let Some(chunk) = chunk else { return Ok(body.freeze()) };
-        let chunk =
-            chunk.map_err(|error| Error::invalid("body", format_args!("could not be read: {error}")))?;
+    let deadline = deadline(limit);
+    while let Some(chunk) = next_chunk(&mut payload, deadline).await? {
         if body.len() + chunk.len() > limit {
             return Err(too_large(limit));
         }
         body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// Hands a body of at most `limit` bytes over as it arrives. What the operation no longer wants is read all the same,
+/// because a client reads the response only once it has sent everything.
+async fn forward<S>(mut payload: S, limit: usize, sender: mpsc::Sender<Result<Bytes>>)
+where
+    S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
+{
+    let (mut received, deadline) = (0, deadline(limit));
+    loop {
+        let chunk = match next_chunk(&mut payload, deadline).await {
+            Ok(None) => return,
+            Ok(Some(chunk)) => {
+                received += chunk.len();
+                if received > limit { Err(too_large(limit)) } else { Ok(chunk) }
+            }
+            Err(error) => Err(error),
+        };
+        let is_last = chunk.is_err();
+        // It fails where nobody reads on.
+        let _ = sender.send(chunk).await;
+        if is_last {
+            return;
+        }
+    }
+}
+
+fn deadline(limit: usize) -> Instant {
+    Instant::now() + SILENCE + Duration::from_secs(limit as u64 / SLOWEST)
+}
+
+async fn next_chunk<S>(payload: &mut S, deadline: Instant) -> Result<Option<Bytes>>
+where
+    S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
+{
+    let silent_until = (Instant::now() + SILENCE).min(deadline);
+    match timeout_at(silent_until, payload.next()).await {
+        Err(_) => Err(Error::invalid("body", "was not received in time")),
+        Ok(None) => Ok(None),
+        Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
+        Ok(Some(Err(error))) => Err(Error::invalid("body", format_args!("could not be read: {error}"))),
     }
 }
 
@@ -131,7 +181,6 @@ fn to_http(response: Response) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::stream;
 
     /// A body that comes in `chunks`, each after a pause.
     fn slowly(

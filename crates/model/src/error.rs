@@ -57,6 +57,10 @@ codes! {
     ValidationError = 400 "validation_error";
     /// The same `Idempotency-Key` came with another request.
     IdempotencyKeyReused = 400 "idempotency_key_reused";
+    /// The service may not fetch from the URL.
+    UrlNotAllowed = 400 "url_not_allowed";
+    /// What the URL names could not be fetched.
+    FetchFailed = 400 "fetch_failed";
     /// The operation needs an `Idempotency-Key`.
     IdempotencyKeyRequired = 400 "idempotency_key_required";
     /// A partner key did not say which client it operates.
@@ -91,6 +95,10 @@ codes! {
     VersionConflict = 409 "version_conflict";
     /// Something else still uses the object.
     ResourceInUse = 409 "resource_in_use";
+    /// Something refers to the file.
+    FileInUse = 409 "file_in_use";
+    /// Parts of the upload are missing, or are not those that were announced.
+    UploadIncomplete = 409 "upload_incomplete";
     /// The view names fields or options that are gone.
     ViewInvalid = 409 "view_invalid";
     /// What was given fits several objects.
@@ -121,10 +129,14 @@ codes! {
     CursorExpired = 410 "cursor_expired";
     /// The time for an answer is over.
     ApprovalExpired = 410 "approval_expired";
+    /// The file was deleted.
+    FileDeleted = 410 "file_deleted";
     /// The endpoint was retired.
     EndpointRetired = 410 "endpoint_retired";
     /// The request is larger than the limit.
     PayloadTooLarge = 413 "payload_too_large";
+    /// The file is larger than the limit.
+    FileTooLarge = 413 "file_too_large";
     /// The body is not `application/json`.
     UnsupportedMediaType = 415 "unsupported_media_type";
     /// Too many requests in this minute.

@@ -250,6 +250,10 @@ string_id! {
     ImportId, "imp_"
 }
 string_id! {
+    /// An upload of a file in parts.
+    UploadId, "upl_"
+}
+string_id! {
     /// A subscription of an endpoint to events.
     WebhookEndpointId, "we_"
 }

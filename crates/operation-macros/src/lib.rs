@@ -111,8 +111,8 @@ fn parse_scope(input: ParseStream) -> Result<Option<LitStr>> {
 fn parse_mib(input: ParseStream) -> Result<LitInt> {
     let number: LitInt = input.parse()?;
     match number.base10_parse::<usize>()? {
-        1..=25 => Ok(number),
-        _ => Err(Error::new(number.span(), "from 1 to 25")),
+        1..=128 => Ok(number),
+        _ => Err(Error::new(number.span(), "from 1 to 128")),
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Describe {
     pub(crate) path: Vec<Parameter>,
     pub(crate) query: Vec<Parameter>,
     pub(crate) body: Option<RefOr<Schema>>,
+    /// The media type of a body that is read while it arrives; `None` for JSON.
+    pub(crate) streamed: Option<&'static str>,
     pub(crate) documented: Vec<Parameter>,
     pub(crate) successes: Vec<Success>,
     pub(crate) failures: Vec<u16>,
@@ -52,6 +54,12 @@ impl Describe {
     /// The body.
     pub fn body<T: ToSchema>(&mut self) {
         self.body = Some(self.schema::<T>());
+    }
+
+    /// A body of another media type than JSON, which the operation reads while it arrives.
+    pub fn streamed_body<T: ToSchema>(&mut self, media_type: &'static str) {
+        self.body::<T>();
+        self.streamed = Some(media_type);
     }
 
     /// An answer: its status, and the envelope's fields beside `success`; optional ones in an object called

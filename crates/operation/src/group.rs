@@ -2,7 +2,7 @@
 
 use crate::log::purge_request_logs;
 use crate::metrics::{TableGauge, logs};
-use crate::ports::{LinkTargets, OpenWork, VariableUsers};
+use crate::ports::{FileReferences, LinkTargets, OpenWork, VariableUsers};
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
 use model::Result;
@@ -31,6 +31,8 @@ pub struct Group {
     pub open_work: Vec<Arc<dyn OpenWork>>,
     /// Its objects that can refer to variables.
     pub variable_users: Vec<Arc<dyn VariableUsers>>,
+    /// Which of its objects refer to files.
+    pub file_references: Vec<Arc<dyn FileReferences>>,
     /// What it counts while it works.
     pub metrics: Vec<Box<dyn Collector>>,
     /// What of its tables is counted for the metrics.
@@ -90,6 +92,13 @@ impl Group {
     #[must_use]
     pub fn variable_users(mut self, users: impl VariableUsers + 'static) -> Self {
         self.variable_users.push(Arc::new(users));
+        self
+    }
+
+    /// Adds objects that refer to files.
+    #[must_use]
+    pub fn file_references(mut self, references: impl FileReferences + 'static) -> Self {
+        self.file_references.push(Arc::new(references));
         self
     }
 

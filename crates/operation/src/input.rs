@@ -4,6 +4,7 @@ use crate::Describe;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
+use crate::streamed::StreamedBody;
 use model::{Caller, Error, Result};
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -24,6 +25,8 @@ pub struct Input<'a> {
     pub query: &'a [(String, String)],
     /// The body's bytes.
     pub body: &'a [u8],
+    /// The body, where the operation reads it while it arrives.
+    pub stream: Option<&'a StreamedBody>,
     /// The header `If-Match`.
     pub if_match: Option<&'a str>,
     /// What the binary wired together.
@@ -35,6 +38,11 @@ impl Input<'_> {
     /// The last value of a query parameter.
     pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The checks of the fields of a form.
+    pub(crate) fn form_checks(&self) -> crate::validate::FormChecks {
+        self.registered.checks().form()
     }
 
     /// The body as JSON, checked against the schema that the operation was described with.

@@ -33,6 +33,7 @@ pub mod schema;
 mod services;
 mod spans;
 mod stream;
+mod streamed;
 mod transport;
 mod validate;
 mod version;
@@ -66,6 +67,7 @@ pub use services::Services;
 pub use spans::{describe_raw, http_span, note_http, root_http_span};
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
+pub use streamed::{BodyChunks, FilePart, Multipart, Octets, StreamedBody};
 pub use transport::error_reply;
 pub use version::{ExpectedVersion, IfMatch};
 

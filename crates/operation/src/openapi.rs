@@ -157,8 +157,10 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         operation.insert("parameters".into(), parameters.into());
     }
     if let Some(body) = &describe.body {
-        let content = json!({ "application/json": { "schema": as_json(body) } });
-        let required = !(describe.takes_empty_object() && meta.method.may_go_without_body());
+        let media_type = describe.streamed.unwrap_or("application/json");
+        let content = json!({ media_type: { "schema": as_json(body) } });
+        let required = describe.streamed.is_some()
+            || !(describe.takes_empty_object() && meta.method.may_go_without_body());
         operation.insert("requestBody".into(), json!({ "required": required, "content": content }));
         if meta.body_limit() != 1 << 20 {
             operation.insert("x-svc-max-body-bytes".into(), meta.body_limit().into());

@@ -14,6 +14,7 @@ use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::spans;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
+use crate::streamed::{BodyChunks, StreamedBody};
 use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;
@@ -34,7 +35,8 @@ pub struct Admitted {
     address: Option<String>,
     idempotency_key: Option<Result<String>>,
     if_match: Option<String>,
-    json: bool,
+    content_type: Option<String>,
+    is_streamed: bool,
     body_limit: usize,
 }
 
@@ -42,6 +44,11 @@ impl Admitted {
     /// The largest body that this operation takes, in bytes.
     pub fn body_limit(&self) -> usize {
         self.body_limit
+    }
+
+    /// Whether the operation reads the body while it arrives: then it is run by [`Pipeline::run_streamed`].
+    pub fn is_streamed(&self) -> bool {
+        self.is_streamed
     }
 }
 
@@ -72,7 +79,8 @@ impl Pipeline {
                     .header("idempotency-key")
                     .filter(|_| meta.is_some_and(|meta| meta.method.is_idempotent_by_key()))
                     .map(|value| idempotency::parse_header(value.unwrap_or_default()));
-                let json = head.header("content-type").is_none_or(|value| is_json(value.unwrap_or_default()));
+                let registered = self.registry.operations().get(passed.place);
+                let is_streamed = registered.is_some_and(|one| one.checks().streamed.is_some());
                 Ok(Admitted {
                     passed,
                     progress,
@@ -80,7 +88,8 @@ impl Pipeline {
                     address: idempotency_key.is_some().then(|| format!("{} {}", head.method, head.path)),
                     idempotency_key,
                     if_match: head.lossy_header("if-match"),
-                    json,
+                    content_type: head.lossy_header("content-type"),
+                    is_streamed,
                     body_limit: meta.map_or(0, Meta::body_limit),
                 })
             }
@@ -105,8 +114,20 @@ impl Pipeline {
 
     /// Runs an admitted request.
     pub async fn run(&self, admitted: Admitted, body: &[u8]) -> Response {
-        let Admitted { passed, mut progress, query, address, idempotency_key, if_match, json, .. } = admitted;
-        let request = Request { passed, query, address: address.unwrap_or_default(), if_match, json };
+        self.run_with(admitted, Received::Whole(body)).await
+    }
+
+    /// Runs an admitted request whose body is still arriving.
+    pub async fn run_streamed(&self, admitted: Admitted, chunks: BodyChunks) -> Response {
+        let body = StreamedBody::new(admitted.content_type.clone().unwrap_or_default(), chunks);
+        self.run_with(admitted, Received::Arriving(&body)).await
+    }
+
+    async fn run_with(&self, admitted: Admitted, body: Received<'_>) -> Response {
+        let Admitted {
+            passed, mut progress, query, address, idempotency_key, if_match, content_type, ..
+        } = admitted;
+        let request = Request { passed, query, address: address.unwrap_or_default(), if_match, content_type };
         match catch_panic(self.execute(request, idempotency_key, body, &mut progress)).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
@@ -117,12 +138,12 @@ impl Pipeline {
         &self,
         mut request: Request,
         idempotency_key: Option<Result<String>>,
-        body: &[u8],
+        body: Received<'_>,
         progress: &mut Progress,
     ) -> Result<Reply> {
         progress.gate = Gate::Idempotency;
         request.passed.caller.idempotency_key = idempotency_key.transpose()?;
-        let Some(ask) = request.ask(body, self.seal.clone()) else {
+        let Some(ask) = request.ask(body.whole(), self.seal.clone()) else {
             let call = self.prepare(&request, body, progress).await?;
             progress.gate = Gate::Operation;
             return self.call(call, request.caller(), progress).await;
@@ -155,7 +176,7 @@ impl Pipeline {
     }
 
     /// Quota, budget, then the input.
-    async fn prepare(&self, request: &Request, body: &[u8], progress: &mut Progress) -> Result<Call> {
+    async fn prepare(&self, request: &Request, body: Received<'_>, progress: &mut Progress) -> Result<Call> {
         self.quota(request.caller(), progress).await?;
         progress.gate = Gate::Body;
         let registered = self
@@ -163,8 +184,13 @@ impl Pipeline {
             .operations()
             .get(request.passed.place)
             .ok_or_else(|| Error::internal("an operation left the registry"))?;
-        if !body.is_empty() && !request.json {
-            return Err(Error::new(Code::UnsupportedMediaType, "Send `Content-Type: application/json`."));
+        let streamed = registered.checks().streamed;
+        if (streamed.is_some() || !body.whole().is_empty())
+            && !request.has_type(streamed.unwrap_or("application/json"))
+        {
+            let wanted = streamed.unwrap_or("application/json");
+            let message = format!("Send `Content-Type: {wanted}`.");
+            return Err(Error::new(Code::UnsupportedMediaType, message));
         }
         if let Some((name, _)) = request.query.iter().find(|(_, value)| value.contains('\0')) {
             return Err(Error::invalid(name.replace('\0', ""), "must not contain the NUL character"));
@@ -177,7 +203,8 @@ impl Pipeline {
             meta: registered.meta(),
             path: &request.passed.path,
             query: &request.query,
-            body,
+            body: body.whole(),
+            stream: body.arriving(),
             if_match: request.if_match.as_deref(),
             services: &self.services,
             registered,
@@ -355,15 +382,49 @@ struct Request {
     /// Method and path, as far as an idempotency key needs them.
     address: String,
     if_match: Option<String>,
-    json: bool,
+    content_type: Option<String>,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+enum Received<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// It is read while it arrives.
+    Arriving(&'a StreamedBody),
+}
+
+impl<'a> Received<'a> {
+    fn whole(self) -> &'a [u8] {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Arriving(_) => &[],
+        }
+    }
+
+    fn arriving(self) -> Option<&'a StreamedBody> {
+        match self {
+            Self::Whole(_) => None,
+            Self::Arriving(body) => Some(body),
+        }
+    }
 }
 
 impl Request {
+    /// Whether the body is of this media type. JSON need not be announced.
+    fn has_type(&self, media_type: &str) -> bool {
+        match &self.content_type {
+            None => media_type == "application/json",
+            Some(sent) => sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type),
+        }
+    }
+
     fn caller(&self) -> &Caller {
         &self.passed.caller
     }
 
-    /// What is remembered of a request with an `Idempotency-Key`.
+    /// What is remembered of a request with an `Idempotency-Key`. A body that is still arriving is not part of it: a
+    /// form has another boundary each time that it is sent.
     fn ask(&self, body: &[u8], seal: Arc<Seal>) -> Option<Ask> {
         let key = self.caller().idempotency_key.clone()?;
         let mut query = self.query.clone();
@@ -450,11 +511,6 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     }
     progress.original_request = Some(outcome.request);
     Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })
-}
-
-fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
 }
 
 fn parse_query(query: &str) -> Vec<(String, String)> {

@@ -7,9 +7,11 @@ mod variables;
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
 pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
 
-use model::{AgentId, Caller, Result, RunId, StepId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
+use serde::Serialize;
 use std::sync::Arc;
 use store::{Read, Tx};
+use utoipa::ToSchema;
 
 /// What a piece of work is charged to.
 #[derive(Debug, Clone)]
@@ -187,6 +189,57 @@ pub trait LinkTargets: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn show(&self, read: &mut Read, workspace: WorkspaceId, ids: &[&str]) -> Result<Vec<LinkedTarget>>;
+}
+
+/// An object that refers to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "type": "item", "id": "4711" }))]
+pub struct FileUse {
+    /// The type of the object, such as `item`.
+    pub r#type: &'static str,
+    /// Its id, as text.
+    pub id: String,
+}
+
+/// What refers to files. Each group that keeps such references implements it.
+pub trait FileReferences: Send + Sync {
+    /// Objects of the workspace that refer to a file, at most `most` of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>>;
+}
+
+/// Everything that refers to files. A service that operations ask for.
+#[derive(Clone, Default)]
+pub struct FileUses(Vec<Arc<dyn FileReferences>>);
+
+impl FileUses {
+    /// The references of all groups.
+    pub fn new(references: impl IntoIterator<Item = Arc<dyn FileReferences>>) -> Self {
+        Self(references.into_iter().collect())
+    }
+
+    /// Objects of the workspace that refer to a file, at most `most` of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn of(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        file: FileId,
+        most: i64,
+    ) -> Result<Vec<FileUse>> {
+        let mut found = Vec::new();
+        for references in &self.0 {
+            let rest = most - i64::try_from(found.len()).unwrap_or(most);
+            if rest > 0 {
+                found.extend(references.uses(read, workspace, file, rest)?);
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Everything that links may point at beside items and files, by its type. A service that operations ask for.

@@ -7,11 +7,14 @@ use jsonschema::Validator;
 use model::{Error, FieldError, Result, whole_number};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
+use std::sync::Arc;
 use utoipa::openapi::path::{Parameter, ParameterIn, ParameterStyle};
 
 /// The checks of one operation's input.
 pub(crate) struct Checks {
-    body: Option<Validator>,
+    body: Option<Arc<Validator>>,
+    /// The media type of a body that is read while it arrives.
+    pub(crate) streamed: Option<&'static str>,
     /// The body's schema, and those that it refers to.
     body_schema: Value,
     components: Value,
@@ -39,7 +42,7 @@ impl Checks {
         let body_schema = describe.body.as_ref().map(as_json).unwrap_or_default();
         let body = describe.body.as_ref().and_then(|_| {
             // `allOf` lets a bare reference stand beside the components that it refers to.
-            compile(&json!({ "allOf": [body_schema], "components": components }))
+            compile(&json!({ "allOf": [body_schema], "components": components })).map(Arc::new)
         });
         let parameters: Map<String, Value> = describe
             .query
@@ -60,7 +63,17 @@ impl Checks {
         let described = described.map(|parameter| (parameter.name.clone(), is_deep(parameter)));
         let paging = PAGING.into_iter().filter(|_| is_paged).map(|name| (name.to_owned(), false));
         let known = described.chain(paging).collect();
-        Self { body, body_schema, components, takes_empty_object, query: compile(&query), parameters, known }
+        let streamed = describe.streamed;
+        Self {
+            body,
+            streamed,
+            body_schema,
+            components,
+            takes_empty_object,
+            query: compile(&query),
+            parameters,
+            known,
+        }
     }
 
     /// Refuses query parameters that the operation does not have: one that is misspelt would be left out silently.
@@ -99,7 +112,7 @@ impl Checks {
     pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8], method: Method) -> Result<T> {
         let nothing_needed = self.takes_empty_object && method.may_go_without_body();
         let mut value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
-        let mut wrong = mistakes(self.body.as_ref(), &value);
+        let mut wrong = mistakes(self.body.as_deref(), &value);
         if wrong.is_empty() {
             make_whole(&self.body_schema, &self.components, &mut value, &mut String::new(), &mut wrong);
         }
@@ -107,6 +120,16 @@ impl Checks {
             return Err(error);
         }
         read_json(value, "", WHOLE)
+    }
+
+    /// The checks of a form's fields.
+    pub(crate) fn form(&self) -> FormChecks {
+        let mut parts = vec![&self.body_schema];
+        let named = self.body_schema.get("$ref").and_then(Value::as_str);
+        let named = named.and_then(|target| target.rsplit('/').next());
+        parts.extend(named.and_then(|name| self.components.get("schemas")?.get(name)));
+        let properties = parts.into_iter().find_map(|part| part.get("properties")?.as_object()).cloned();
+        FormChecks { body: self.body.clone(), properties: properties.unwrap_or_default() }
     }
 
     /// Reads query parameters. Others than those of the type are for other arguments.
@@ -126,6 +149,41 @@ impl Checks {
             return Err(error);
         }
         read_json(value, "", "query")
+    }
+}
+
+/// The checks of the fields of a form, which are all texts.
+pub(crate) struct FormChecks {
+    body: Option<Arc<Validator>>,
+    properties: Map<String, Value>,
+}
+
+impl FormChecks {
+    /// Reads the fields of a form. A list is separated by commas, and an object is JSON.
+    ///
+    /// # Errors
+    /// 400 `validation_error`.
+    pub(crate) fn read<T: DeserializeOwned>(&self, given: &[(String, String)]) -> Result<T> {
+        let mut object = Map::new();
+        for (name, text) in given {
+            let schema = self.properties.get(name).unwrap_or(&Value::Null);
+            let value = if has_type(schema, "object") {
+                parse_json(text.as_bytes(), name)?
+            } else {
+                coerced(schema, name, text)?
+            };
+            if object.insert(name.clone(), value).is_some() {
+                return Err(Error::invalid(name, "must be sent once"));
+            }
+        }
+        let value = Value::Object(object);
+        if let Some(path) = find_nul(&value, &mut String::new()) {
+            return Err(Error::invalid(path, "must not contain the NUL character"));
+        }
+        if let Some(error) = Error::all_invalid(mistakes(self.body.as_deref(), &value)) {
+            return Err(error);
+        }
+        read_json(value, "", WHOLE)
     }
 }
 

@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::{LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
+use operation::ports::{FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -289,6 +289,7 @@ struct Joined {
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
     let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
+    let mut file_references = Vec::new();
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -303,10 +304,12 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         link_targets.extend(group.link_targets);
         open_work.extend(group.open_work);
         variable_users.extend(group.variable_users);
+        file_references.extend(group.file_references);
     }
     let links = LinkDirectory::new(link_targets);
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
+    joined.services = joined.services.with(FileUses::new(file_references));
     Ok(joined)
 }
 

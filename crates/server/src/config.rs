@@ -37,6 +37,36 @@ pub struct Config {
     #[arg(long, env = "SVC_DATA_DIR", global = true, value_name = "FOLDER", default_value = "data")]
     pub data_dir: PathBuf,
 
+    /// Where files are kept: `s3://BUCKET` or `s3://BUCKET/PREFIX`. Default: the folder `files` in the data folder.
+    #[arg(long, env = "SVC_OBJECT_STORE", global = true, value_name = "URL")]
+    pub object_store: Option<String>,
+
+    /// The S3-compatible server, where it is not Amazon's. It may be on a private address.
+    #[arg(
+        long,
+        env = "SVC_OBJECT_STORE_ENDPOINT",
+        global = true,
+        value_name = "URL",
+        value_parser = http_url
+    )]
+    pub object_store_endpoint: Option<String>,
+
+    /// The region of the bucket.
+    #[arg(long, env = "AWS_REGION", global = true, value_name = "REGION", default_value = "us-east-1")]
+    pub object_store_region: String,
+
+    /// The access key of the object store.
+    #[arg(long, env = "AWS_ACCESS_KEY_ID", global = true, value_name = "ID")]
+    pub object_store_key_id: Option<String>,
+
+    /// The secret of the access key.
+    #[arg(long, env = "AWS_SECRET_ACCESS_KEY", global = true, value_name = "SECRET", hide_env_values = true)]
+    pub object_store_secret: Option<String>,
+
+    /// The token of temporary access keys.
+    #[arg(long, env = "AWS_SESSION_TOKEN", global = true, value_name = "TOKEN", hide_env_values = true)]
+    pub object_store_token: Option<String>,
+
     /// Where to serve.
     #[arg(long, env = "SVC_LISTEN", global = true, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: String,

@@ -4,6 +4,7 @@ pub mod cli;
 mod compose;
 mod config;
 mod demo;
+mod file_storage;
 #[cfg(feature = "local-llm")]
 mod local;
 mod logging;

@@ -1,6 +1,7 @@
 //! Serving: from the configuration to a listening socket, and back down on SIGTERM.
 
 use crate::compose::{Service, ServiceParts};
+use crate::file_storage::Place;
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, follow, open_seal};
 use crate::traces::{Collector, Exporting, Traces};
@@ -82,7 +83,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         tiers: settings.tiers,
         connector: settings.connector,
         seal,
-        objects: files::objects_in(&config.data_dir.join("files")).map_err(cause)?,
+        objects: settings.objects.open()?,
         rates: settings.rates,
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
@@ -151,6 +152,7 @@ struct Settings {
     /// `None` where a key is to be generated.
     keys: Option<Keys>,
     connector: Connector,
+    objects: Place,
     rates: RateWindows,
     tiers: Tiers,
     /// `None` where no traces are to be exported.
@@ -167,6 +169,8 @@ impl Settings {
         let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
             .context("SVC_ALLOW_OUTBOUND")?;
         let collector = Collector::read(config)?;
+        let connector = Connector::new(policy)?;
+        let objects = Place::read(config, &connector)?;
         let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
         let listeners = listen(&config.listen)?;
         let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
@@ -175,10 +179,9 @@ impl Settings {
             None => RateWindows::local(),
         };
         // Loading the model takes seconds of computing, which must not stop the runtime.
-        let connector = Connector::new(policy)?;
         let (loading, beside) = (config.clone(), connector.clone());
         let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
-        Ok(Self { listeners, admin_listeners, keys, connector, rates, tiers, collector })
+        Ok(Self { listeners, admin_listeners, keys, connector, objects, rates, tiers, collector })
     }
 }
 

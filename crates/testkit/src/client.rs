@@ -80,6 +80,23 @@ impl Asking<'_> {
         self
     }
 
+    /// With a form: its fields, and a file with its name.
+    #[must_use]
+    pub fn form(self, fields: &[(&str, &str)], (name, content): (&str, &[u8])) -> Self {
+        const BOUNDARY: &str = "a-line-that-no-file-of-a-test-has";
+        let mut body = Vec::new();
+        for (field, text) in fields {
+            let head =
+                format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{text}\r\n");
+            body.extend(head.into_bytes());
+        }
+        let file = format!("form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: text/x-declared");
+        body.extend(format!("--{BOUNDARY}\r\nContent-Disposition: {file}\r\n\r\n").into_bytes());
+        body.extend_from_slice(content);
+        body.extend(format!("\r\n--{BOUNDARY}--\r\n").into_bytes());
+        self.bytes(&format!("multipart/form-data; boundary={BOUNDARY}"), &body)
+    }
+
     /// Sends it.
     pub async fn send(self) -> Answer {
         self.try_send().await.expect("the service answers")

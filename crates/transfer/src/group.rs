@@ -29,7 +29,7 @@ pub fn group(
         .job(Job::every(
             "files.sweep",
             Duration::from_secs(3600),
-            "deletes uploads that were not completed within a day",
+            "deletes unfinished uploads after a day, and deleted files after 30 days",
             move |job| {
                 let files = sweeping.clone();
                 async move {

@@ -9,7 +9,7 @@ use model::{Cause, WorkspaceId};
 use std::sync::Arc;
 use testkit::{Answer, TestApp};
 
-fn store_of(app: &TestApp) -> Arc<Files> {
+pub fn store_of(app: &TestApp) -> Arc<Files> {
     app.service.pipeline.services.get().unwrap()
 }
 
@@ -24,7 +24,8 @@ fn new(workspace: WorkspaceId, name: &str) -> NewFile {
 
 /// Stores `parts` as a file.
 async fn stored(app: &TestApp, workspace: WorkspaceId, name: &str, parts: &[&str]) -> FileRow {
-    let parts: Vec<_> = parts.iter().map(|part| Ok(Bytes::from((*part).to_owned()))).collect();
+    let parts: Vec<_> =
+        parts.iter().map(|part| Ok::<_, std::io::Error>(Bytes::from((*part).to_owned()))).collect();
     store_of(app).store(app.db(), new(workspace, name), stream::iter(parts)).await.unwrap()
 }
 
@@ -97,13 +98,13 @@ testkit::on_both! {
         let app = TestApp::new(kind).await;
         let workspace = app.bare_workspace("scale", 0).await;
         let files = store_of(&app);
-        let large = stream::iter([0, 1].map(|_| Ok(Bytes::from(vec![b'x'; 700_000]))));
+        let large = stream::iter([0, 1].map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 700_000]))));
         let refused = files.store(app.db(), new(workspace, "large"), large).await.unwrap_err();
-        assert_eq!(refused.code(), model::Code::PayloadTooLarge);
+        assert_eq!(refused.code(), model::Code::FileTooLarge);
         let broken = stream::iter(vec![Ok(Bytes::from("x")), Err(std::io::Error::other("the caller hung up"))]);
         files.store(app.db(), new(workspace, "broken"), broken).await.unwrap_err();
         // Stored, and never asked for again: its transaction failed.
-        let orphan = files.put(app.db(), new(workspace, "orphan"), stream::iter(vec![Ok(Bytes::from("x"))]));
+        let orphan = files.put(app.db(), new(workspace, "orphan"), stream::iter(vec![Ok::<_, std::io::Error>(Bytes::from("x"))]));
         let orphan = orphan.await.unwrap().id;
         let row = app.db().read(move |read| Ok(files::find(read, workspace, orphan)?.unwrap())).await.unwrap();
         assert!(files.read(&row, None).await.is_ok(), "its bytes are there");
@@ -120,6 +121,6 @@ testkit::on_both! {
 
 /// Stores bytes as a file and gives its id.
 pub async fn bytes(app: &TestApp, workspace: WorkspaceId, name: &str, bytes: Vec<u8>) -> model::FileId {
-    let stream = stream::iter([Ok(Bytes::from(bytes))]);
+    let stream = stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
     store_of(app).store(app.db(), new(workspace, name), stream).await.unwrap().id
 }

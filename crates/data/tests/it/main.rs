@@ -12,6 +12,7 @@ mod files;
 mod imports;
 mod items;
 mod links;
+mod media;
 mod query;
 mod seed;
 mod variables;

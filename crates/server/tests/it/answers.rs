@@ -4,7 +4,7 @@ use crate::sweep::Sweep;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Env, WorkspaceId};
+use model::{Cause, Env, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::{Key, Script, TestApp};
@@ -81,7 +81,13 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let mut ids = seed_items(sweep).await;
     let import = seed_import(sweep, &ids["collectionId"]).await;
     ids.extend(seed_contact(sweep).await);
+    let file = app.ask("POST", "/files").key(key).header("idempotency-key", "file");
+    let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
+    let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
     ids.extend([
+        ("fileId", file["id"].to_string()),
+        ("uploadId", seed_upload(sweep).await),
+        ("partNumber", "1".to_owned()),
         ("importId", import),
         ("inboundWebhookId", seed_inbound_webhook(sweep).await),
         ("workspaceId", sweep.workspace.clone()),
@@ -218,7 +224,12 @@ pub async fn insert_file(sweep: &Sweep, name: &'static str) -> i64 {
         let row = (
             (f::workspace_id.eq(workspace), f::name.eq("a.txt"), f::mime_type.eq("text/plain")),
             (f::sha256.eq("00"), f::storage_key.eq(name), f::path_token.eq(name), f::status.eq("ready")),
-            (f::uploaded_by.eq("{}"), f::version.eq(1), f::created_at.eq(now), f::updated_at.eq(now)),
+            (
+                f::uploaded_by.eq(Cause::system("test").actor),
+                f::version.eq(1),
+                f::created_at.eq(now),
+                f::updated_at.eq(now),
+            ),
             f::size.eq(3),
         );
         Ok(diesel::insert_into(f::table).values(row).returning(f::id).get_result::<i64>(tx.connection())?)
@@ -242,6 +253,18 @@ async fn seed_import(sweep: &Sweep, collection: &str) -> String {
     let import = sweep.app.post(&path, key, new_import).await.expect(201)["id"].as_str().unwrap().to_owned();
     sweep.app.service.jobs.run_due().await.unwrap();
     import
+}
+
+/// An upload with two parts.
+async fn seed_upload(sweep: &Sweep) -> String {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let upload = app.post("/files/uploads", key, json!({ "name": "a.txt" })).await.expect(201);
+    let id = upload["id"].as_str().unwrap().to_owned();
+    for number in [1, 2] {
+        let part = app.ask("PUT", &format!("/files/uploads/{id}/parts/{number}")).key(key);
+        part.bytes("application/octet-stream", b"Hello").send().await.expect(200);
+    }
+    id
 }
 
 /// An inbound webhook that has received a request.

@@ -22,6 +22,8 @@ pub struct Op {
     parameters: Vec<Value>,
     /// The body's schema.
     pub body: Option<Value>,
+    /// The media type of a body that is no JSON.
+    pub streamed: Option<String>,
     /// Whether it may be left out.
     pub body_is_optional: bool,
 }
@@ -64,6 +66,7 @@ impl Document {
         let scopes = op["security"][0]["bearerAuth"].as_array().expect("security is declared");
         assert!(scopes.len() <= 1, "{path}");
         let parameters = op["parameters"].as_array().into_iter().flatten();
+        let content = op.pointer("/requestBody/content").and_then(Value::as_object);
         Op {
             id: op["operationId"].as_str().expect("an operationId").to_owned(),
             method: method.to_uppercase(),
@@ -74,7 +77,10 @@ impl Document {
             paging: op["x-svc-pagination"].as_str().map(str::to_owned),
             parameters: parameters.map(|parameter| self.resolved(parameter).clone()).collect(),
             body_is_optional: op["requestBody"]["required"] == false,
-            body: op.get("requestBody").map(|body| body["content"]["application/json"]["schema"].clone()),
+            body: content.and_then(|content| Some(content.get("application/json")?["schema"].clone())),
+            streamed: content
+                .and_then(|content| content.keys().find(|kind| *kind != "application/json"))
+                .cloned(),
         }
     }
 

@@ -28,6 +28,9 @@ const BEFORE: [(&str, &str, &str); 2] = [
     ("detachAgentTool", "PUT", "/agents/{agentId}/tools/{toolId}"),
 ];
 
+/// Operations whose example needs a server elsewhere, and what they answer without it.
+const ELSEWHERE: [(&str, &str); 1] = [("importFileFromUrl", "fetch_failed")];
+
 /// Operations that come first, or last within their method, because what the others do gets in their way.
 const FIRST: [&str; 2] = ["reorderFields", "retryWebhookDelivery"];
 
@@ -190,6 +193,10 @@ testkit::on_both! {
             for query in document.query_examples(&op) {
                 let path = format!("{path}{query}");
                 let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+                if let Some((_, code)) = ELSEWHERE.iter().find(|(id, _)| *id == op.id) {
+                    answer.expect_error(400, code);
+                    continue;
+                }
                 if answer.status != status {
                     failed.push(format!("{} {path}: {}", op.id, answer.text));
                     continue;

@@ -59,6 +59,11 @@ impl Sweep {
         if let Some(body) = body {
             asking = asking.bytes("application/json", body);
         }
+        asking = match op.streamed.as_deref() {
+            Some("multipart/form-data") => asking.form(&[], ("a.txt", b"Hello")),
+            Some(other) => asking.bytes(other, b"Hello"),
+            None => asking,
+        };
         let answer = asking.send().await;
         let what = format!("{} {path} → {}", op.id, answer.status);
         well_formed(&answer, &what);

@@ -206,7 +206,7 @@ testkit::on_both! {
         let files: Arc<Files> = app.service.pipeline.services.get().unwrap();
         let uploaded_by = Cause::system("test").actor;
         let new = NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, workspace, uploaded_by };
-        let row = files.store(app.db(), new, stream::iter([Ok(Bytes::from(text))])).await.unwrap();
+        let row = files.store(app.db(), new, stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))])).await.unwrap();
         let url = files.signed_url(&row, app.data.db.now().plus_seconds(60));
         let path = url.strip_prefix("https://svc.example").unwrap();
         for connection in ["close", "keep-alive"] {

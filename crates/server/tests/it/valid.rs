@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 37] = [
+const REFUSED: [(&str, &str, &str); 40] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -30,11 +30,13 @@ const REFUSED: [(&str, &str, &str); 37] = [
     ("createItemLink", "to.id", "another item"),
     ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
     ("createVariable", "value", "a value of the variable's type"),
+    ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
     ("listEvents", "type", "types of events and patterns that match some, with commas between"),
     ("listLiveEvents", "types", "types of events and patterns that match some, with commas between"),
     ("moveItem", "collection_id", "another collection"),
+    ("putUploadPart", "sha256", "the digest of the body"),
     ("reorderFields", "field_ids", "all fields of the collection"),
     ("replaceItemLinks", "field_key", "a relation field of the collection, or else `type`"),
     ("setItemField", "value", "a value of the field's type"),
@@ -43,6 +45,7 @@ const REFUSED: [(&str, &str, &str); 37] = [
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
     ("updateField", "type", "a type to which the stored values can be converted"),
     ("updateSegment", "add_contact_ids", "for static segments only"),
+    ("updateFile", "trashed", "deletion has an operation of its own"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),
     ("updateVariable", "value", "a value of the variable's type"),

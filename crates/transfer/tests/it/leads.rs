@@ -232,7 +232,7 @@ impl Sales {
             workspace: self.workspace,
             uploaded_by: Author::system(self.workspace, "test").cause.actor,
         };
-        let bytes = futures::stream::iter([Ok(text.into())]);
+        let bytes = futures::stream::iter([Ok::<_, std::io::Error>(text.into())]);
         let stored = self.files.put(&self.test.db, new, bytes).await.unwrap();
         let start = move |tx: &mut Tx, editor: &Editor<'_>| {
             let origin = Origin::Content(stored.clone());

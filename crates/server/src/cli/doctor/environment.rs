@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::Config;
+use crate::file_storage::Place;
 use crate::operator_error::cause;
 use crate::serve::listen;
 use crate::traces::Collector;
@@ -48,16 +49,23 @@ fn existing(folder: &Path) -> PathBuf {
 
 /// Can files be stored and read?
 pub(super) async fn files(config: &Config) -> anyhow::Result<Finding> {
-    let folder = config.data_dir.join("files");
-    if !folder.exists() {
-        return Ok(Finding::ok(format!("{} does not exist yet; `svc serve` creates it.", folder.display())));
-    }
-    let objects = files::objects_in(&folder).map_err(cause)?;
-    files::probe(&objects, &SystemRandom::default())
+    let rules = config.allow_outbound.iter().map(String::as_str);
+    let place = Place::read(config, &Connector::new(Policy::allowing(rules)?)?)?;
+    let name = match &place {
+        Place::Folder(folder) if !folder.exists() => {
+            return Ok(Finding::ok(format!(
+                "{} does not exist yet; `svc serve` creates it.",
+                folder.display()
+            )));
+        }
+        Place::Folder(folder) => folder.display().to_string(),
+        Place::S3(settings, _) => format!("the bucket {}", settings.bucket),
+    };
+    files::probe(&place.open()?, &SystemRandom::default())
         .await
         .map_err(cause)
-        .with_context(|| format!("Files cannot be stored in {}", folder.display()))?;
-    Ok(Finding::ok(format!("A file was written to {}, read and deleted.", folder.display())))
+        .with_context(|| format!("Files cannot be stored in {name}"))?;
+    Ok(Finding::ok(format!("A file was written to {name}, read and deleted.")))
 }
 
 /// Does it answer, where it is set?

@@ -33,6 +33,7 @@ pages! {
     contacts: "docs/contacts.md",
     data: "docs/data.md",
     errors: "docs/errors.md",
+    files: "docs/files.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",
     runs: "docs/runs.md",

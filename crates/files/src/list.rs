@@ -1,0 +1,125 @@
+//! Lists of files.
+
+use crate::row::{FileKind, FileRow, FileStatus};
+use crate::schema::files;
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::{Bool, Integer, Text};
+use model::{Result, Timestamp, WorkspaceId, text_enum};
+use store::{OffsetPage, Read};
+
+text_enum! {
+    /// The order of files.
+    #[derive(Default)]
+    pub enum FileSort {
+        /// Newest first.
+        #[default]
+        Newest = "-created_at",
+        /// Oldest first.
+        Oldest = "created_at",
+        /// By name.
+        Name = "name",
+        /// By name, backwards.
+        NameBackwards = "-name",
+        /// Smallest first.
+        Smallest = "size",
+        /// Largest first.
+        Largest = "-size",
+    }
+}
+
+/// Which files of a workspace.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// Of one of these kinds.
+    pub kinds: Option<Vec<FileKind>>,
+    /// Of this media type, or with a `*` at its end, such as `image/*`, of those that begin so.
+    pub mime_type: Option<String>,
+    /// In this folder.
+    pub folder: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// With this text in the name, in any case.
+    pub name: Option<String>,
+    /// With this content.
+    pub sha256: Option<String>,
+    /// Uploaded at or after.
+    pub since: Option<Timestamp>,
+    /// Uploaded before.
+    pub until: Option<Timestamp>,
+    /// In the trash instead of outside it.
+    pub trashed: bool,
+    /// The order.
+    pub sort: FileSort,
+}
+
+/// A page of a workspace's files, and how many there are in all.
+///
+/// # Errors
+/// When the database fails.
+pub fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    chosen: &Chosen,
+    page: OffsetPage,
+) -> Result<(Vec<FileRow>, i64)> {
+    // In the same case on both databases, which `LIKE` is not.
+    let contains = |column: &str, wanted: String| {
+        sql::<Bool>(&format!("replace({column}, ")).bind::<Text, _>(wanted).sql(&format!(", '') <> {column}"))
+    };
+    let rows = || {
+        let mut rows = files::table
+            .filter(files::workspace_id.eq(workspace))
+            .filter(files::status.eq(FileStatus::Ready))
+            .into_boxed();
+        rows = match chosen.trashed {
+            true => rows.filter(files::trashed_at.is_not_null()),
+            false => rows.filter(files::trashed_at.is_null()),
+        };
+        if let Some(kinds) = &chosen.kinds {
+            rows = rows.filter(files::kind.eq_any(kinds.clone()));
+        }
+        if let Some(wanted) = &chosen.mime_type {
+            rows = match wanted.strip_suffix('*') {
+                Some(start) => rows.filter(
+                    sql::<Bool>("substr(mime_type, 1, ")
+                        .bind::<Integer, _>(i32::try_from(start.chars().count()).unwrap_or(i32::MAX))
+                        .sql(") = ")
+                        .bind::<Text, _>(start.to_owned()),
+                ),
+                None => rows.filter(files::mime_type.eq(wanted.clone())),
+            };
+        }
+        if let Some(folder) = &chosen.folder {
+            rows = rows.filter(files::folder.eq(folder.clone()));
+        }
+        if let Some(tag) = &chosen.tag {
+            // Tags have neither quotes nor backslashes, so a quoted one is found only where it is a whole tag.
+            rows = rows.filter(contains("tags", format!("\"{tag}\"")));
+        }
+        if let Some(name) = &chosen.name {
+            rows = rows.filter(contains("folded_name", name.to_lowercase()));
+        }
+        if let Some(sha256) = &chosen.sha256 {
+            rows = rows.filter(files::sha256.eq(sha256.to_ascii_lowercase()));
+        }
+        if let Some(since) = chosen.since {
+            rows = rows.filter(files::created_at.ge(since));
+        }
+        if let Some(until) = chosen.until {
+            rows = rows.filter(files::created_at.lt(until));
+        }
+        rows
+    };
+    let total = rows().count().get_result(read.connection())?;
+    let ordered = match chosen.sort {
+        FileSort::Newest => rows().order(files::id.desc()),
+        FileSort::Oldest => rows().order(files::id),
+        FileSort::Name => rows().order((files::folded_name, files::id)),
+        FileSort::NameBackwards => rows().order((files::folded_name.desc(), files::id.desc())),
+        FileSort::Smallest => rows().order((files::size, files::id)),
+        FileSort::Largest => rows().order((files::size.desc(), files::id.desc())),
+    };
+    let found = ordered.limit(page.limit).offset(page.offset).select(FileRow::as_select());
+    Ok((found.load(read.connection())?, total))
+}

@@ -1,0 +1,162 @@
+//! What is deleted for good: uploads that did not end, files that were in the trash for 30 days, and bytes that no file
+//! has any more.
+//!
+//! Bytes are deleted in two steps. The transaction that takes them from their last file notes them as unused; the job then
+//! deletes the object, and after it the note. A crash between the steps leaves the note, so no object is forgotten.
+
+use crate::row::FileStatus;
+use crate::schema::{files, unused_objects, upload_parts, uploads};
+use crate::storage::{Files, give_up, path};
+use diesel::prelude::*;
+use futures::TryStreamExt;
+use model::{Error, FileId, Result, UploadId, WorkspaceId};
+use store::{Db, Tx, lock_row};
+
+/// How long an upload may take, in seconds.
+pub(crate) const UPLOAD_SECONDS: i64 = 24 * 3600;
+
+/// How long files stay in the trash, in seconds.
+const TRASH_SECONDS: i64 = 30 * 24 * 3600;
+
+/// Longer than a part may be on its way when its upload expires, in seconds.
+const LAST_PART_SECONDS: i64 = 3600;
+
+const AT_A_TIME: i64 = 100;
+
+/// Deletes what is no longer needed, and gives how many files, uploads and objects that were.
+///
+/// # Errors
+/// The database's or the storage's.
+pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
+    let mut swept = 0;
+    while let count @ 1.. = db.write(give_up_pending).await? {
+        swept += count;
+    }
+    while let count @ 1.. = db.write(purge_trash).await? {
+        swept += count;
+    }
+    swept += end_uploads(db, files).await?;
+    delete_unused(db, files).await?;
+    Ok(swept)
+}
+
+/// Deletes the rows of files whose upload did not end within a day.
+fn give_up_pending(tx: &mut Tx) -> Result<usize> {
+    let before = tx.now().plus_seconds(-UPLOAD_SECONDS);
+    let abandoned: Vec<(FileId, String)> = files::table
+        .filter(files::status.eq(FileStatus::Pending))
+        .filter(files::created_at.lt(before))
+        .order(files::id)
+        .limit(AT_A_TIME)
+        .select((files::id, files::storage_key))
+        .load(tx.connection())?;
+    let mut count = 0;
+    for (id, storage_key) in abandoned {
+        let row = files::table.find(id).filter(files::status.eq(FileStatus::Pending));
+        if diesel::delete(row).execute(tx.connection())? == 1 {
+            give_up(tx, &storage_key)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Takes the content from files that were in the trash for 30 days.
+fn purge_trash(tx: &mut Tx) -> Result<usize> {
+    let before = tx.now().plus_seconds(-TRASH_SECONDS);
+    let expired: Vec<(FileId, String)> = files::table
+        .filter(files::status.eq(FileStatus::Ready))
+        .filter(files::trashed_at.le(before))
+        .order(files::id)
+        .limit(AT_A_TIME)
+        .select((files::id, files::storage_key))
+        .load(tx.connection())?;
+    for (id, storage_key) in &expired {
+        purge(tx, *id, storage_key)?;
+    }
+    Ok(expired.len())
+}
+
+fn purge(tx: &mut Tx, id: FileId, storage_key: &str) -> Result<()> {
+    let sharing = || files::table.filter(files::storage_key.eq(storage_key));
+    // All files with these bytes, so that none of them is purged, and none joins them, at the same time.
+    lock_row!(tx, sharing().order(files::id).select(files::id), for_no_key_update);
+    let now = tx.now();
+    diesel::update(files::table.find(id))
+        .set((
+            files::status.eq(FileStatus::Purged),
+            files::storage_key.eq(""),
+            files::name.eq(""),
+            files::folded_name.eq(""),
+            files::folder.eq(None::<String>),
+            files::tags.eq("[]"),
+            files::metadata.eq("{}"),
+            files::sha256.eq(""),
+            files::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    let is_shared: i64 = sharing().count().get_result(tx.connection())?;
+    if is_shared == 0 {
+        give_up(tx, storage_key)?;
+    }
+    Ok(())
+}
+
+/// Deletes uploads in parts that have ended, and what their parts left.
+async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
+    let mut count = 0;
+    loop {
+        let ended: Vec<(UploadId, WorkspaceId)> = db
+            .read(|read| {
+                let before = read.now().plus_seconds(-LAST_PART_SECONDS);
+                Ok(uploads::table
+                    .filter(uploads::expires_at.lt(before))
+                    .order(uploads::expires_at)
+                    .limit(AT_A_TIME)
+                    .select((uploads::id, uploads::workspace_id))
+                    .load(read.connection())?)
+            })
+            .await?;
+        if ended.is_empty() {
+            return Ok(count);
+        }
+        for (id, workspace) in &ended {
+            let folder = path(&format!("{workspace}/uploads/{id}"))?;
+            let left: Vec<_> =
+                files.objects.list(Some(&folder)).try_collect().await.map_err(Error::internal)?;
+            for object in left {
+                files.delete(object.location.as_ref()).await?;
+            }
+        }
+        count += ended.len();
+        db.write(move |tx| {
+            let ids = || ended.iter().map(|(id, _)| id);
+            diesel::delete(upload_parts::table.filter(upload_parts::upload_id.eq_any(ids())))
+                .execute(tx.connection())?;
+            Ok(diesel::delete(uploads::table.filter(uploads::id.eq_any(ids()))).execute(tx.connection())?)
+        })
+        .await?;
+    }
+}
+
+async fn delete_unused(db: &Db, files: &Files) -> Result<()> {
+    loop {
+        let unused: Vec<String> = db
+            .read(|read| {
+                let keys = unused_objects::table.select(unused_objects::storage_key);
+                Ok(keys.limit(AT_A_TIME).load(read.connection())?)
+            })
+            .await?;
+        if unused.is_empty() {
+            return Ok(());
+        }
+        for key in &unused {
+            files.delete(key).await?;
+        }
+        db.write(move |tx| {
+            let rows = unused_objects::table.filter(unused_objects::storage_key.eq_any(&unused));
+            Ok(diesel::delete(rows).execute(tx.connection())?)
+        })
+        .await?;
+    }
+}

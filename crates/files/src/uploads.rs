@@ -1,0 +1,315 @@
+//! Uploads in parts.
+//!
+//! Each part is an object of its own until the upload is complete; then their bytes become the object of the file. A part
+//! counts once its row is committed, and the file exists once the transaction that completes the upload is: a crash at any
+//! point loses no part that was acknowledged and makes no second file.
+
+use crate::row::{FileRow, FileStatus};
+use crate::schema::{files, upload_parts, uploads};
+use crate::storage::{Details, Files, NewFile, Stored, finish, give_up, path, token};
+use crate::sweep::UPLOAD_SECONDS;
+use bytes::Bytes;
+use diesel::prelude::*;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use model::{Code, Error, FileId, JsonText, Result, Timestamp, UploadId, WorkspaceId};
+use object_store::ObjectStoreExt;
+use serde_json::json;
+use store::{Db, Read, Tx, each, lock_row};
+
+/// The most bytes of a part (decision 14).
+pub const MOST_PART_BYTES: u64 = 25 << 20;
+
+/// The most parts of an upload.
+pub const MOST_PARTS: i64 = 1_000;
+
+/// The most bytes of a file that is sent in parts.
+pub const MOST_UPLOAD_BYTES: i64 = 5 << 30;
+
+/// How many missing parts an error lists.
+const MOST_NAMED: usize = 100;
+
+/// An upload as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = uploads)]
+pub struct UploadRow {
+    /// The id.
+    pub id: UploadId,
+    /// The tenant.
+    pub workspace_id: WorkspaceId,
+    /// The [`Details`] of the file to be.
+    pub details: JsonText,
+    /// The announced size in bytes.
+    pub size: Option<i64>,
+    /// The announced digest, in hexadecimal.
+    pub sha256: Option<String>,
+    /// Who began it.
+    pub uploaded_by: JsonText,
+    /// The file, once the upload is complete.
+    pub file_id: Option<FileId>,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// Until when it can be completed.
+    pub expires_at: Timestamp,
+}
+
+/// A part that is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = upload_parts)]
+pub struct PartRow {
+    /// Its place in the file, from 1.
+    pub number: i64,
+    /// The size in bytes.
+    pub size: i64,
+    /// The digest, in hexadecimal.
+    pub sha256: String,
+    storage_key: String,
+}
+
+/// An upload to begin.
+#[derive(Debug, Clone)]
+pub struct NewUpload {
+    /// The tenant.
+    pub workspace: WorkspaceId,
+    /// Who begins it.
+    pub uploaded_by: JsonText,
+    /// What is said of the file.
+    pub details: Details,
+    /// The announced size in bytes.
+    pub size: Option<i64>,
+    /// The announced digest, in hexadecimal.
+    pub sha256: Option<String>,
+}
+
+/// Begins an upload.
+///
+/// # Errors
+/// When the database fails.
+pub fn create(tx: &mut Tx, new: &NewUpload) -> Result<UploadRow> {
+    let (now, random) = (tx.now(), tx.random());
+    Ok(diesel::insert_into(uploads::table)
+        .values((
+            uploads::id.eq(UploadId::new(now, &*random)),
+            uploads::workspace_id.eq(new.workspace),
+            uploads::details.eq(JsonText::of(&new.details)),
+            uploads::size.eq(new.size),
+            uploads::sha256.eq(&new.sha256),
+            uploads::uploaded_by.eq(&new.uploaded_by),
+            uploads::created_at.eq(now),
+            uploads::expires_at.eq(now.plus_seconds(UPLOAD_SECONDS)),
+        ))
+        .returning(uploads::all_columns)
+        .get_result(tx.connection())?)
+}
+
+/// An upload of the workspace.
+///
+/// # Errors
+/// `not_found`.
+pub fn find(read: &mut Read, workspace: WorkspaceId, id: &UploadId) -> Result<UploadRow> {
+    let found = uploads::table
+        .filter(uploads::id.eq(id))
+        .filter(uploads::workspace_id.eq(workspace))
+        .select(UploadRow::as_select())
+        .get_result(read.connection());
+    found.optional()?.ok_or_else(|| Error::not_found("upload"))
+}
+
+/// The parts of an upload, in their order.
+///
+/// # Errors
+/// When the database fails.
+pub fn parts(read: &mut Read, id: &UploadId) -> Result<Vec<PartRow>> {
+    Ok(upload_parts::table
+        .filter(upload_parts::upload_id.eq(id))
+        .order(upload_parts::number)
+        .select(PartRow::as_select())
+        .load(read.connection())?)
+}
+
+/// Refuses parts for an upload that is complete or expired.
+///
+/// # Errors
+/// `invalid_state`.
+pub fn refuse_ended(upload: &UploadRow, now: Timestamp) -> Result<()> {
+    let (state, message) = if upload.file_id.is_some() {
+        ("completed", "The upload is complete.")
+    } else if upload.expires_at <= now {
+        ("expired", "The upload has expired. Start another one.")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::InvalidState, message).with("details", json!({ "state": state })))
+}
+
+impl Files {
+    /// Stores a part. If the part exists, it is replaced. With `sha256`, the bytes must have this digest.
+    ///
+    /// # Errors
+    /// `file_too_large`, `validation_error` for an empty part or another digest, `invalid_state`, what the stream fails
+    /// with, or the storage's.
+    pub async fn put_part(
+        &self,
+        db: &Db,
+        upload: &UploadRow,
+        number: i64,
+        sha256: Option<&str>,
+        bytes: impl Stream<Item = Result<Bytes>> + Send,
+    ) -> Result<PartRow> {
+        refuse_ended(upload, db.now())?;
+        let unique = token(&*db.random());
+        let storage_key = format!("{}/uploads/{}/{number}-{unique}", upload.workspace_id, upload.id);
+        let content = self.write(&path(&storage_key)?, bytes, MOST_PART_BYTES).await?;
+        let part = PartRow { number, size: content.size, sha256: content.sha256, storage_key };
+        let mistake = if part.size == 0 {
+            Some(Error::invalid("body", "must not be empty"))
+        } else if sha256.is_some_and(|expected| !expected.eq_ignore_ascii_case(&part.sha256)) {
+            Some(Error::invalid("sha256", format_args!("does not match the part, which has {}", part.sha256)))
+        } else {
+            None
+        };
+        let result = match mistake {
+            Some(mistake) => Err(mistake),
+            None => {
+                let (upload, part) = (upload.clone(), part.clone());
+                db.write(move |tx| keep_part(tx, &upload, &part)).await
+            }
+        };
+        if result.is_err() {
+            self.delete(&part.storage_key).await?;
+        }
+        result.map(|()| part)
+    }
+
+    /// Joins the parts of an upload into the bytes of a file.
+    ///
+    /// # Errors
+    /// `upload_incomplete` where they have another digest than was announced, or the storage's.
+    pub async fn join(&self, db: &Db, upload: &UploadRow, parts: Vec<PartRow>) -> Result<Stored> {
+        let details: Details = upload.details.parse()?;
+        let new = NewFile {
+            name: details.name.clone(),
+            most_bytes: u64::try_from(MOST_UPLOAD_BYTES).unwrap_or_default(),
+            workspace: upload.workspace_id,
+            uploaded_by: upload.uploaded_by.clone(),
+        };
+        let mut stored = self.put(db, new, self.bytes_of(parts)).await?;
+        stored.details = details;
+        if let Some(expected) = &upload.sha256
+            && !expected.eq_ignore_ascii_case(&stored.content.sha256)
+        {
+            let message =
+                format!("The joined parts have the digest {}, not the announced one.", stored.content.sha256);
+            return Err(Error::new(Code::UploadIncomplete, message)
+                .param("sha256")
+                .with("details", json!({ "sha256": stored.content.sha256 })));
+        }
+        Ok(stored)
+    }
+}
+
+impl Files {
+    /// The bytes of parts, one after the other.
+    fn bytes_of(&self, parts: Vec<PartRow>) -> BoxStream<'static, Result<Bytes>> {
+        let objects = self.objects.clone();
+        let opened = stream::iter(parts).then(move |part: PartRow| {
+            let objects = objects.clone();
+            async move {
+                let found = objects.get(&path(&part.storage_key)?).await.map_err(Error::internal)?;
+                Ok::<_, Error>(found.into_stream().map_err(Error::internal))
+            }
+        });
+        opened.try_flatten().boxed()
+    }
+}
+
+/// Notes a part whose bytes are stored.
+fn keep_part(tx: &mut Tx, upload: &UploadRow, part: &PartRow) -> Result<()> {
+    lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
+    let upload = find(tx, upload.workspace_id, &upload.id)?;
+    refuse_ended(&upload, tx.now())?;
+    let before: Option<String> = upload_parts::table
+        .find((&upload.id, part.number))
+        .select(upload_parts::storage_key)
+        .get_result(tx.connection())
+        .optional()?;
+    if let Some(replaced) = before {
+        give_up(tx, &replaced)?;
+    }
+    let content = (
+        upload_parts::size.eq(part.size),
+        upload_parts::sha256.eq(&part.sha256),
+        upload_parts::storage_key.eq(&part.storage_key),
+        upload_parts::created_at.eq(tx.now()),
+    );
+    let row = (upload_parts::upload_id.eq(&upload.id), upload_parts::number.eq(part.number), content.clone());
+    each!(tx.connection(), |connection| diesel::insert_into(upload_parts::table)
+        .values(row)
+        .on_conflict((upload_parts::upload_id, upload_parts::number))
+        .do_update()
+        .set(content)
+        .execute(connection))?;
+    Ok(())
+}
+
+/// Refuses to join parts that are not the whole file; `count` is how many there should be, if the caller says so.
+///
+/// # Errors
+/// `upload_incomplete` or `file_too_large`.
+pub fn refuse_incomplete(upload: &UploadRow, parts: &[PartRow], count: Option<i64>) -> Result<()> {
+    let last = parts.last().map_or(1, |part| part.number).max(count.unwrap_or(1));
+    let missing: Vec<i64> = (1..=last)
+        .filter(|number| parts.binary_search_by_key(number, |part| part.number).is_err())
+        .take(MOST_NAMED)
+        .collect();
+    let received: i64 = parts.iter().map(|part| part.size).sum();
+    let message = if let Some(first) = missing.first() {
+        format!("Part {first} is missing. Send the parts in `details.missing_parts`.")
+    } else if let Some(size) = upload.size.filter(|size| *size != received) {
+        format!("The parts have {received} bytes, but the announced size is {size}.")
+    } else if let Some(count) = count.filter(|count| *count != last) {
+        format!("The upload has {last} parts, not {count}.")
+    } else if received > MOST_UPLOAD_BYTES {
+        return Err(Error::new(Code::FileTooLarge, "A file can have up to 5 GiB."));
+    } else {
+        return Ok(());
+    };
+    let details = json!({
+        "missing_parts": missing, "received_bytes": received, "expected_bytes": upload.size,
+    });
+    Err(Error::new(Code::UploadIncomplete, message).with("details", details))
+}
+
+/// The file of a joined upload, and whether this transaction made it: another may have completed the upload before.
+///
+/// # Errors
+/// `not_found` where the upload was given up meanwhile.
+pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(FileRow, bool)> {
+    lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
+    let upload = find(tx, upload.workspace_id, &upload.id)?;
+    if let Some(made) = completed(tx, &upload)? {
+        let unused = files::table.find(stored.id).filter(files::status.eq(FileStatus::Pending));
+        diesel::delete(unused).execute(tx.connection())?;
+        give_up(tx, &stored.storage_key)?;
+        return Ok((made, false));
+    }
+    let parts = parts(tx, &upload.id)?;
+    let file = finish(tx, stored)?;
+    for part in parts {
+        give_up(tx, &part.storage_key)?;
+    }
+    diesel::delete(upload_parts::table.filter(upload_parts::upload_id.eq(&upload.id)))
+        .execute(tx.connection())?;
+    diesel::update(uploads::table.find(&upload.id))
+        .set(uploads::file_id.eq(file.id))
+        .execute(tx.connection())?;
+    Ok((file, true))
+}
+
+/// The file of an upload that is complete.
+///
+/// # Errors
+/// `not_found` where the file was deleted meanwhile.
+pub fn completed(read: &mut Read, upload: &UploadRow) -> Result<Option<FileRow>> {
+    upload.file_id.map(|id| crate::live(read, upload.workspace_id, id)).transpose()
+}

@@ -1,0 +1,190 @@
+//! Bodies that an operation reads while they arrive: files, which can be larger than what should be held in memory.
+
+use crate::validate::FormChecks;
+use crate::{Describe, FromInput, Input};
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use model::{Code, Error, Result};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// The chunks of a body. An error ends it.
+pub type BodyChunks = Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
+
+/// The most bytes of a form beside its file.
+const MOST_TEXT: usize = 64 << 10;
+
+/// The most fields of a form.
+const MOST_FIELDS: usize = 50;
+
+/// A body that is still arriving. It can be read once.
+pub struct StreamedBody {
+    content_type: String,
+    chunks: Mutex<Option<BodyChunks>>,
+}
+
+impl StreamedBody {
+    /// A body under its `Content-Type`.
+    pub fn new(content_type: String, chunks: BodyChunks) -> Self {
+        Self { content_type, chunks: Mutex::new(Some(chunks)) }
+    }
+
+    fn take(&self) -> Result<BodyChunks> {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A request that waited for another with its key may have to execute after all, when its body is gone.
+        chunks.ok_or_else(|| {
+            let message =
+                "The first request with this `Idempotency-Key` did not complete. Send the file again.";
+            Error::new(Code::IdempotencyInProgress, message).retry_after(1)
+        })
+    }
+}
+
+fn body<'a>(input: &'a Input<'_>) -> Result<&'a StreamedBody> {
+    input.stream.ok_or_else(|| Error::internal("the interface does not stream bodies"))
+}
+
+/// A body of bytes.
+pub struct Octets(pub BodyChunks);
+
+impl FromInput for Octets {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        body(input)?.take().map(Self)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.streamed_body::<Binary>("application/octet-stream");
+    }
+}
+
+/// The schema of bytes.
+struct Binary;
+
+impl PartialSchema for Binary {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::Binary);
+        ObjectBuilder::new().schema_type(Type::String).format(Some(format)).build().into()
+    }
+}
+
+impl ToSchema for Binary {}
+
+/// A `multipart/form-data` body with one file. `T` describes it: its field `file` is the file, which is read apart from
+/// the others.
+pub struct Multipart<T> {
+    form: multer::Multipart<'static>,
+    fields: Vec<(String, String)>,
+    text_bytes: usize,
+    checks: FormChecks,
+    read: PhantomData<fn() -> T>,
+}
+
+/// The file of a form.
+pub struct FilePart {
+    /// The name that the sender gave it.
+    pub name: Option<String>,
+    /// The media type that the sender declared.
+    pub media_type: Option<String>,
+    field: multer::Field<'static>,
+}
+
+impl FilePart {
+    /// The bytes.
+    pub fn bytes(self) -> impl Stream<Item = Result<Bytes>> + Send {
+        self.field.map(|chunk| chunk.map_err(refusal))
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema> FromInput for Multipart<T> {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let body = body(input)?;
+        let boundary = multer::parse_boundary(&body.content_type)
+            .map_err(|_| Error::invalid("Content-Type", "must have a boundary"))?;
+        let chunks = body.take()?.map(|chunk| chunk.map_err(Refused));
+        Ok(Self {
+            form: multer::Multipart::new(chunks, boundary),
+            fields: Vec::new(),
+            text_bytes: 0,
+            checks: input.form_checks(),
+            read: PhantomData,
+        })
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.streamed_body::<T>("multipart/form-data");
+    }
+}
+
+impl<T: DeserializeOwned> Multipart<T> {
+    /// The next file of the form; fields before it are kept. The file must be read to its end before the next call.
+    ///
+    /// # Errors
+    /// `validation_error` for a malformed form.
+    pub async fn next_file(&mut self) -> Result<Option<FilePart>> {
+        while let Some(mut field) = self.form.next_field().await.map_err(refusal)? {
+            let Some(name) = field.name().map(str::to_owned) else {
+                return Err(Error::invalid("body", "has a part without a name"));
+            };
+            if name == "file" {
+                self.fields.push((name, String::new()));
+                return Ok(Some(FilePart {
+                    name: field.file_name().map(str::to_owned),
+                    media_type: field.content_type().map(ToString::to_string),
+                    field,
+                }));
+            }
+            if self.fields.len() >= MOST_FIELDS {
+                return Err(Error::invalid(
+                    "body",
+                    format_args!("must not have more than {MOST_FIELDS} fields"),
+                ));
+            }
+            let mut bytes = Vec::new();
+            while let Some(chunk) = field.chunk().await.map_err(refusal)? {
+                self.text_bytes += chunk.len();
+                if self.text_bytes > MOST_TEXT {
+                    return Err(Error::invalid(name, "is too long; send the file as the field `file`"));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            let text = String::from_utf8(bytes).map_err(|_| Error::invalid(&name, "must be UTF-8"))?;
+            self.fields.push((name, text));
+        }
+        Ok(None)
+    }
+
+    /// The fields that were read.
+    ///
+    /// # Errors
+    /// `validation_error`.
+    pub fn fields(&self) -> Result<T> {
+        self.checks.read(&self.fields)
+    }
+}
+
+/// What is wrong with a body, on its way through the reader of forms.
+#[derive(Debug)]
+struct Refused(Error);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+fn refusal(error: multer::Error) -> Error {
+    match error {
+        multer::Error::StreamReadFailed(cause) => match cause.downcast::<Refused>() {
+            Ok(refused) => refused.0,
+            Err(cause) => Error::internal(cause),
+        },
+        malformed => Error::invalid("body", format_args!("is not a valid form: {malformed}")),
+    }
+}

@@ -1,0 +1,16 @@
+DROP TABLE upload_parts;
+DROP TABLE uploads;
+DROP TABLE unused_objects;
+DROP INDEX files_in_trash;
+DROP INDEX files_pending;
+DROP INDEX files_by_object;
+DROP INDEX files_by_content;
+ALTER TABLE files DROP COLUMN folded_name;
+ALTER TABLE files DROP COLUMN metadata;
+ALTER TABLE files DROP COLUMN tags;
+ALTER TABLE files DROP COLUMN folder;
+ALTER TABLE files DROP COLUMN duration_ms;
+ALTER TABLE files DROP COLUMN height;
+ALTER TABLE files DROP COLUMN width;
+ALTER TABLE files DROP COLUMN kind;
+ALTER TABLE files DROP COLUMN declared_type;
