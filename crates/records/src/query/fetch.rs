@@ -88,8 +88,8 @@ macro_rules! load_by_ids {
                     .bind::<BigInt, _>(shape.collection.0)
                     .sql(" AND items.workspace_id + 0 = ")
                     .bind::<BigInt, _>(shape.workspace.0)
-                    .sql(" AND (items.trashed_at IS NOT NULL) = ")
-                    .bind::<Bool, _>(trashed);
+                    .sql(" AND CASE WHEN items.trashed_at IS NULL THEN 0 ELSE 1 END = ")
+                    .bind::<BigInt, _>(i64::from(trashed));
                 Cached(items::table.filter(wanted).select($columns)).load(connection)?
             }
             AnyConnection::Postgres(connection) => {
@@ -100,8 +100,8 @@ macro_rules! load_by_ids {
                     .bind::<BigInt, _>(shape.collection.0)
                     .sql(" AND items.workspace_id + 0 = ")
                     .bind::<BigInt, _>(shape.workspace.0)
-                    .sql(" AND (items.trashed_at IS NOT NULL) = ")
-                    .bind::<Bool, _>(trashed);
+                    .sql(" AND CASE WHEN items.trashed_at IS NULL THEN 0 ELSE 1 END = ")
+                    .bind::<BigInt, _>(i64::from(trashed));
                 Cached(items::table.filter(wanted).select($columns)).load(connection)?
             }
         }
