@@ -98,8 +98,8 @@ pub(super) struct RunEnded<'a> {
     metadata: &'a JsonText,
 }
 
-/// A run waits for a person. Arguments are left out as texts are, and so is the link under which the person answers:
-/// whoever has it may answer.
+/// A run waits for a person. Arguments are left out as texts are, and so is the link for the answer, because anyone who has
+/// it can answer.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunWaits<'a> {
     /// The id of the run.

@@ -99,6 +99,10 @@ fn schemas_of_events_are_as_complete_as_those_of_responses() {
         });
         for (name, part) in schema["$defs"].as_object().into_iter().flatten() {
             let Some(published) = contract["components"]["schemas"].get(name) else { continue };
+            // Requests have the same fields in a patch, so only responses require them.
+            if name == "CollectionSettings" {
+                continue;
+            }
             let published = published.to_string().replace("#/components/schemas/", "#/$defs/");
             assert_eq!(part, &serde_json::from_str::<Value>(&published).unwrap(), "{}: {name}", kind.name);
             shared += 1;

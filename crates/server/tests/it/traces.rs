@@ -201,7 +201,8 @@ testkit::on_both! {
         assert!(root[0].parent_span_id.is_empty(), "{root:?}");
         for delivery in receiver.delivered() {
             let header = &delivery.headers["traceparent"];
-            assert!(header.ends_with("-01"), "{header}");
+            // Sampled, and the trace id is random.
+            assert!(header.ends_with("-03"), "{header}");
             assert!([&caused[0], &root[0]].iter().any(|span| header.contains(&hexadecimal(&span.span_id))), "{header}");
         }
         assert!(!format!("{spans:?}").contains(path.rsplit('/').next().unwrap()), "a token is a secret");
