@@ -58,7 +58,7 @@ text_enum! {
 /// A file.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
-    "name": "price list.pdf", "mime_type": "application/pdf", "kind": "document", "size": 48213,
+    "name": "price list.pdf", "mime_type": "application/pdf", "kind": "document", "size": 48213, "version": 1,
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "url": "https://svc.example/f/6Hn0rAq1xXo2bqVJYp2N3Q", "signed_url": "https://svc.example/d/eyJs.c2ln",
     "declared_mime_type": "application/pdf", "folder": "catalogues/2026", "tags": ["prices"], "metadata": { "source": "erp" },

@@ -10,7 +10,7 @@
 
 use crate::PgConnection;
 use crate::connection::open_postgres;
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use diesel::connection::SimpleConnection;
 use model::{Error, Result};
 use std::sync::Arc;
@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// The least time between the beginnings of two flushes. Under load it makes groups larger and costs little latency.
 const APART: Duration = Duration::from_millis(1);
+
+/// After so long without a commit the connection is tried.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// Writes a record of a transaction and waits for it, and so for everything that was committed before: `txid_current()`
 /// would not do, because PostgreSQL waits only for transactions that have written something. Where all is on disk nothing
@@ -146,7 +149,18 @@ struct Thread<F, O> {
 impl<F: Flush, O: FnMut() -> Result<F>> Thread<F, O> {
     fn serve(mut self, queue: &Receiver<Waiting>) {
         let mut began: Option<Instant> = None;
-        while let Ok(first) = queue.recv() {
+        loop {
+            let first = match queue.recv_timeout(IDLE) {
+                Ok(first) => first,
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    // A connection that was lost meanwhile is replaced before somebody waits for it.
+                    if let Err(error) = self.flush() {
+                        tracing::warn!(?error, "the connection that confirms commits is lost");
+                    }
+                    continue;
+                }
+            };
             if let Some(early) = began.and_then(|began| APART.checked_sub(began.elapsed())) {
                 std::thread::sleep(early);
             }

@@ -4,25 +4,26 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A contact was changed.
+/// A message was sent to a contact.
 #[derive(Debug, Clone, Serialize, ToSchema, Event)]
 #[event(
-    name = "contact.updated",
+    name = "contact.message.sent",
     scope = "conversations:read",
     subject = "contact",
     id = "contact_id",
     contact = "contact_id"
 )]
-pub struct ContactUpdated {
+pub struct MessageSent {
     contact_id: i64,
+    message_id: i64,
     app_url: &'static str,
     text: String,
 }
 
-impl ContactUpdated {
-    /// A change of this contact, known by its text.
+impl MessageSent {
+    /// A message to this contact, known by its text.
     pub fn new(contact_id: i64, text: impl Into<String>) -> Self {
-        Self { contact_id, app_url: "https://svc.example/c", text: text.into() }
+        Self { contact_id, message_id: 1, app_url: "https://svc.example/c", text: text.into() }
     }
 }
 

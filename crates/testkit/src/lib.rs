@@ -39,7 +39,7 @@ pub use app::TestApp;
 pub use client::{Answer, Asking, Client, Key, until};
 pub use database::{Kind, TestDb};
 #[cfg(feature = "app")]
-pub use events::{ContactUpdated, ConversionSent};
+pub use events::{ConversionSent, MessageSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
 #[cfg(feature = "app")]

@@ -23,15 +23,17 @@ fn counted(tx: &mut Tx, work: impl FnOnce(&mut Tx)) -> usize {
 }
 
 on_both! {
-    async fn a_run_of_one_step_takes_fourteen_statements(kind: Kind) {
+    async fn a_run_of_one_step_takes_few_statements(kind: Kind) {
         let bed = Bed::with_energy(kind, 10_000).await;
-        for (budget, cutoff, expected) in [
+        for (budget, cutoff, sqlite, postgres) in [
             // The key is asked for its budget both times, because it may have got one meanwhile.
-            (None, false, (4, 10)),
-            (Some(10_000), false, (4, 10)),
+            (None, false, (4, 10), (2, 3)),
+            (Some(10_000), false, (4, 10), (2, 3)),
             // With cut-off the key's month is locked and changed.
-            (Some(10_000), true, (6, 10)),
+            (Some(10_000), true, (6, 10), (6, 3)),
         ] {
+            // On PostgreSQL each is a round trip, so most of them are one.
+            let expected = if kind == testkit::Kind::Postgres { postgres } else { sqlite };
             let run = bed.run(&bed.key(budget, cutoff).await);
             let ledger = bed.ledger.clone();
             let found = bed

@@ -8,6 +8,7 @@ use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -25,18 +26,20 @@ enum By {
     Id(ItemId),
     Field(&'static str, String),
     ExternalId(String),
+    /// What can be the name of none.
+    Nothing,
 }
 
 impl FromStr for ContactRef {
-    type Err = ();
+    type Err = Infallible;
 
-    fn from_str(text: &str) -> Result<Self, ()> {
+    fn from_str(text: &str) -> Result<Self, Infallible> {
         let by = match text.split_once(':') {
-            None => By::Id(ItemId(whole_number(text).ok_or(())?)),
+            None => whole_number(text).map_or(By::Nothing, |id| By::Id(ItemId(id))),
             Some(("phone", phone)) => By::Field("$phone", phone.to_owned()),
             Some(("email", email)) => By::Field("$email", email.to_owned()),
             Some(("external", id)) => By::ExternalId(id.to_owned()),
-            Some(_) => return Err(()),
+            Some(_) => By::Nothing,
         };
         Ok(Self { text: text.to_owned(), by })
     }
@@ -78,6 +81,7 @@ impl ContactRef {
                 }
             }
             By::ExternalId(key) => rows::holder_of_key(read, shape, key)?,
+            By::Nothing => None,
         };
         found.ok_or_else(|| Error::not_found(CONTACTS.noun))
     }

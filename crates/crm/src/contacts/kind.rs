@@ -17,6 +17,7 @@ pub static CONTACTS: Kind = Kind {
     number: 1,
     noun: "contact",
     set_noun: "contact list",
+    referenced_by: Some(FieldType::Contact),
     fields: system_fields,
     param: |key| format!("data.{key}"),
     title: Some("$name"),

@@ -89,6 +89,7 @@ pub struct ContactUpsert {
 
 string_enum! {
     /// What to do with a contact that exists.
+    #[derive(Default)]
     pub enum OnContactMatch {
         /// The contact gets the values of the request; other fields stay unchanged.
         #[default]
@@ -130,7 +131,7 @@ pub struct ContactDeletion {
     pub erase: bool,
 }
 
-/// A telephone number as somebody wrote it.
+/// A telephone number to convert.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "phone": "(11) 98765-4321", "country": "BR" }))]

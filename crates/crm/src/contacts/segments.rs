@@ -70,6 +70,7 @@ pub struct Segment {
 
 /// A segment with the number of its contacts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "contact_count": 12 }))]
 pub struct SegmentDetail {
     #[serde(flatten)]
     segment: Segment,

@@ -134,7 +134,7 @@ testkit::on_both! {
         let (key, stranger) = (full(&app).await, full(&app).await);
         let ours = add(&app, key.workspace, member("Marta", "marta@example.com")).await.unwrap().id;
         let theirs = add(&app, stranger.workspace, member("Jonas", "jonas@example.com")).await.unwrap().id;
-        let fields = json!([{ "key": "owner", "type": "user" }, { "key": "note", "type": "text" }]);
+        let fields = json!([{ "field_key": "owner", "type": "user" }, { "field_key": "note", "type": "text" }]);
         let collection = json!({ "name": "Deals", "fields": fields });
         let collection = app.post("/collections", &key, collection).await.expect(201)["id"].clone();
         let items = format!("/collections/{collection}/items");

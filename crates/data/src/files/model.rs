@@ -47,7 +47,7 @@ pub(super) struct MediaFilter {
     #[serde(default)]
     trashed: bool,
     /// The order. Newest first if not given.
-    #[param(inline, default = "-created_at")]
+    #[param(inline)]
     #[serde(default)]
     sort: FileSort,
 }
@@ -329,7 +329,7 @@ impl Upload {
 /// A stored part of an upload.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
-    "size": 26_214_400, "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "number": 1, "size": 26_214_400, "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 }))]
 pub(super) struct UploadPart {
     /// The id of the upload.

@@ -110,12 +110,13 @@ pub(super) async fn delete_file(
     State(uses): State<FileUses>,
 ) -> Result<Deleted<File>> {
     let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
+    let expected = ExpectedVersion::from(if_match);
     if cx.made::<FileId>()?.is_none() && !options.force {
         // Finding references can take a while, so it is not part of the transaction.
         let used = cx
             .db
             .read(move |read| {
-                files::live(read, workspace, file_id)?;
+                expected.check(files::live(read, workspace, file_id)?.version)?;
                 uses.of(read, workspace, file_id, MOST_USES)
             })
             .await?;
@@ -129,7 +130,7 @@ pub(super) async fn delete_file(
         if row.trashed_at.is_some() {
             return Err(Error::not_found("file"));
         }
-        ExpectedVersion::from(if_match).check(row.version)?;
+        expected.check(row.version)?;
         row.trashed_at = Some(tx.now());
         let row = files::update(tx, &row)?;
         publish(tx, &caller, &files, &row, Change::Deleted)?;

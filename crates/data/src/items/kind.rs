@@ -16,6 +16,7 @@ pub static ITEMS: Kind = Kind {
     number: 0,
     noun: "item",
     set_noun: "collection",
+    referenced_by: None,
     fields: Vec::new,
     param: |key| format!("data.{key}"),
     title: None,

@@ -124,8 +124,8 @@ mod tests {
         let check = |pattern: &str, list: &[Scope]| {
             catalogue.check_patterns(&[pattern.to_owned()], scopes(list)).map_err(|error| error.code())
         };
-        assert_eq!(check("contact.created", &[Scope::ConversationsRead]), Ok(()));
-        assert_eq!(check("contact.created", &[Scope::ConversionsRead]), Err(Code::MissingScope));
+        assert_eq!(check("contact.message.sent", &[Scope::ConversationsRead]), Ok(()));
+        assert_eq!(check("contact.message.sent", &[Scope::ConversionsRead]), Err(Code::MissingScope));
         assert_eq!(check("*", &[Scope::ConversionsRead]), Ok(()));
         assert_eq!(check("*", &[]), Err(Code::MissingScope));
         assert_eq!(check("contact.vanished", &[]), Err(Code::ValidationError));

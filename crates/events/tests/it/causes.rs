@@ -61,7 +61,7 @@ testkit::on_both! {
         let app = TestApp::new(kind).await;
         let key = key(&app).await;
         let first = app.emit(key.workspace, contact(1, "a")).await;
-        let event = newest(&app, &key, "contact.updated").await;
+        let event = newest(&app, &key, "contact.message.sent").await;
         assert_eq!((&event["request"], &event["caused_by"]), (&json!(null), &begins(&event, ("system", "test"))));
         let (workspace, root) = (key.workspace, first.clone());
         let follow = app.db().write(move |tx| -> model::Result<EventId> {
@@ -69,7 +69,7 @@ testkit::on_both! {
             tx.emit(workspace, &Cause { chain, ..Cause::system("test") }, true, &contact(2, "b"))
         });
         let second = follow.await.unwrap();
-        let event = newest(&app, &key, "contact.updated").await;
+        let event = newest(&app, &key, "contact.message.sent").await;
         assert_eq!(event["id"], second.as_str());
         let chain = (&event["caused_by"]["root_event_id"], &event["caused_by"]["depth"]);
         assert_eq!(chain, (&json!(first.as_str()), &json!(2)));
@@ -80,7 +80,7 @@ testkit::on_both! {
         let key = key(&app).await;
         let id = app.emit(key.workspace, contact(1, "a")).await;
         app.sql("UPDATE events SET request_id = 'req_old', actor = NULL").await;
-        let event = newest(&app, &key, "contact.updated").await;
+        let event = newest(&app, &key, "contact.message.sent").await;
         assert_eq!(event["request"], json!({ "id": "req_old", "key_id": null, "idempotency_key": null }));
         assert_eq!(event["caused_by"], json!({ "root_event_id": id.as_str(), "depth": 0, "actor": null }));
     }

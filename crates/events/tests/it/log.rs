@@ -28,7 +28,7 @@ testkit::on_both! {
         assert!(sequences.is_sorted_by(|a, b| a > b));
         let later = begin.plus_seconds(3600).rfc3339();
         for (query, count) in [
-            ("type=contact.updated".to_owned(), 6),
+            ("type=contact.message.sent".to_owned(), 6),
             ("type=contact.*,conversion.sent".to_owned(), 7),
             ("livemode=false".to_owned(), 1),
             ("contact_id=5".to_owned(), 2),
@@ -42,7 +42,7 @@ testkit::on_both! {
         assert_eq!(app.get(&format!("/events/{last}"), &key).await.expect(200)["data"]["text"], "b");
         let stats = app.get("/events/stats", &key).await.expect(200);
         assert_eq!(stats["total"], 7);
-        assert_eq!(stats["by_type"][0], json!({ "type": "contact.updated", "count": 6 }));
+        assert_eq!(stats["by_type"][0], json!({ "type": "contact.message.sent", "count": 6 }));
         assert_eq!(stats["by_hour"].as_array().unwrap().len(), 3);
     }
 

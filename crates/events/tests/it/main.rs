@@ -27,7 +27,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::Env;
 use serde_json::{Value, json};
-use testkit::{ContactUpdated, Delivered, Key, TestApp};
+use testkit::{Delivered, Key, MessageSent, TestApp};
 
 /// A live key with all scopes of a workspace without agents.
 pub async fn key(app: &TestApp) -> Key {
@@ -36,8 +36,8 @@ pub async fn key(app: &TestApp) -> Key {
 }
 
 /// An event about a contact.
-pub fn contact(id: i64, text: &str) -> ContactUpdated {
-    ContactUpdated::new(id, text)
+pub fn contact(id: i64, text: &str) -> MessageSent {
+    MessageSent::new(id, text)
 }
 
 /// Subscribes an endpoint to contacts' events, with what else is said.

@@ -95,7 +95,7 @@ testkit::on_both! {
         replay(&app, &key, &endpoint, json!({ "since": since, "status": "missing" })).await.expect(200);
         wait_out(&app).await;
         assert_eq!(receiver.delivered()[1].headers["webhook-id"], before.as_str());
-        let any = json!({ "since": since, "status": "any", "types": ["contact.updated"] });
+        let any = json!({ "since": since, "status": "any", "types": ["contact.message.sent"] });
         assert_eq!(replay(&app, &key, &endpoint, any).await.expect(200)["count"], 2);
         wait_out(&app).await;
         assert_eq!(receiver.count(), 4);

@@ -3,7 +3,7 @@
 use super::locks::{Holding, LockSet};
 use super::table::{self, Ends, ITEM, NewLink};
 use crate::activity::{Changes, change};
-use crate::rows::{ItemRow, Writer};
+use crate::rows::{self, ItemRow, Writer};
 use crate::shape::{self, Shape, Shapes};
 use fields::Data;
 use fields::Problem;
@@ -214,7 +214,11 @@ fn refuse_missing(
             let found = files::among(read, shape.workspace, &named)?;
             (found.iter().map(|file| file.id.0).collect(), "workspace's files")
         }
-        FieldType::Contact => (Vec::new(), "contacts: this service keeps none yet"),
+        FieldType::Contact => {
+            let set = shapes.set_named_by(field.kind, shape.workspace);
+            let found = set.map(|set| rows::live_among(read, set, wanted)).transpose()?;
+            (found.unwrap_or_default(), "workspace's contacts")
+        }
         _ => {
             let named: Vec<MemberId> = wanted.iter().copied().map(MemberId).collect();
             let found = shapes.members(read, shape.workspace, &named)?;

@@ -123,12 +123,11 @@ pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -
     if let Some((count, _)) = count_by_keys(read, shape, query)? {
         return Ok(count);
     }
-    let mut count = 0;
-    query.for_each(read, planner, shape, BTreeSet::new(), |_, _| {
-        count += 1;
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(count)
+    let count = Metric { name: "count".to_owned(), function: Function::Count, subject: None };
+    let request = AggregateRequest { metrics: vec![count], levels: Vec::new() };
+    let (groups, _) = request.run(read, planner, shape, query)?;
+    let count = groups.first().and_then(|group| group.values.get("count")).and_then(Value::as_i64);
+    Ok(count.unwrap_or_default())
 }
 
 /// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.

@@ -63,6 +63,21 @@ pub fn find_with_shape(
     Ok((shape::stamped(read, shapes, workspace, collection, stamp)?, row))
 }
 
+/// Those of some ids that are live records of a set.
+///
+/// # Errors
+/// When the database fails.
+pub fn live_among(read: &mut Read, set: CollectionId, ids: &[i64]) -> Result<Vec<i64>> {
+    let ids: Vec<ItemId> = ids.iter().copied().map(ItemId).collect();
+    let found: Vec<ItemId> = items::table
+        .filter(items::id.eq_any(ids))
+        .filter(items::collection_id.eq(set))
+        .filter(items::trashed_at.is_null())
+        .select(items::id)
+        .load(read.connection())?;
+    Ok(found.into_iter().map(|id| id.0).collect())
+}
+
 /// A live item that nobody else changes until the transaction ends.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
-use fields::FieldSet;
+use fields::{FieldSet, FieldType};
 use model::{Code, CollectionId, Error, FieldId, MemberId, Result, WorkspaceId};
 use operation::ports::{Member, Members};
 use std::collections::{BTreeSet, HashMap};
@@ -76,6 +76,12 @@ impl Shapes {
     pub fn kind_of(&self, set: CollectionId) -> Result<&'static Kind> {
         let kind = self.kinds.iter().find(|kind| kind.has(set)).copied();
         kind.ok_or_else(|| Error::internal(format!("nobody declared the kind of records that set {set} has")))
+    }
+
+    /// The set of the records that values of fields of this type name, in a workspace.
+    pub(crate) fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
+        let named = self.kinds.iter().find(|named| named.referenced_by == Some(kind));
+        named.map(|named| named.set_of(workspace))
     }
 
     fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {

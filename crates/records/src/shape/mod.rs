@@ -21,7 +21,7 @@ pub(crate) use load::{Stamp, stamped};
 use crate::Author;
 use crate::activity::{Action, Changes};
 use crate::rows::ItemRow;
-use fields::{Data, Field, FieldSet};
+use fields::{Data, Field, FieldSet, FieldType};
 use model::{CollectionId, FieldId, Result, WorkspaceId};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub struct Kind {
     pub noun: &'static str,
     /// What a set of them is called in messages: `collection`.
     pub set_noun: &'static str,
+    /// The type of the fields, of any kind of records, whose values are ids of such records.
+    pub referenced_by: Option<FieldType>,
     /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Their keys begin with
     /// `$`, as no other field's does.
     pub fields: fn() -> Vec<Field>,

@@ -8,6 +8,7 @@ static KIND: Kind = Kind {
     number: 0,
     noun: "item",
     set_noun: "collection",
+    referenced_by: None,
     fields: Vec::new,
     param: |key| format!("data.{key}"),
     title: None,

@@ -28,7 +28,7 @@ const COUNTRIES: [Country; 5] = [
         last: ["Souza", "Oliveira", "Costa", "Pereira", "Almeida", "Ribeiro", "Carvalho", "Gomes"],
         language: "pt-BR",
         time_zone: "America/Sao_Paulo",
-        phone: "+55119876#",
+        phone: "+551198761#",
     },
     Country {
         first: ["Lucía", "Hugo", "Martina", "Pablo", "Sofía", "Javier", "Carmen", "Álvaro"],

@@ -336,7 +336,7 @@ fn mistakes_are_reported_before_anything_is_created() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_an_error_and_no_panic() {
+fn a_reader_that_has_gone_ends_the_command_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
     for words in ["openapi --table", "workspace list", "workspace list --json", "migrate"] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -344,6 +344,6 @@ fn a_reader_that_has_gone_is_an_error_and_no_panic() {
         let output = svc(folder.path()).args(words.split(' ')).stdout(writer).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{words}: {stderr}");
-        assert!(stderr.contains("Broken pipe") && !stderr.contains("panic"), "{words}: {stderr}");
+        assert_eq!(stderr, "", "{words}");
     }
 }

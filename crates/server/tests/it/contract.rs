@@ -83,6 +83,11 @@ testkit::on_both! {
             }
             let body = minimal(document, &op);
             let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+            if op.id == "importFileFromUrl" {
+                // No test reaches the server that it names.
+                answer.expect_error(400, "fetch_failed");
+                continue;
+            }
             assert!(answer.status < 300, "{}: {}", op.id, answer.text);
             assert!(answer.body.get("data").is_some(), "{}", op.id);
         }

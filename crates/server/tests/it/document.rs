@@ -312,6 +312,7 @@ fn text(schema: &Value, name: &str) -> String {
         "XX".to_owned(),
         "XXX".to_owned(),
         "red".to_owned(),
+        "0".repeat(64),
         format!("{prefix}{}", "0".repeat(26)),
     ];
     let validator = jsonschema::validator_for(schema).expect("the schema compiles");

@@ -4,7 +4,7 @@ use model::Env;
 use prometheus_parse::{Sample, Scrape, Value as Measured};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use testkit::{Client, ContactUpdated, Key, Kind, Program, Receiver, Script, TestApp, until};
+use testkit::{Client, Key, Kind, MessageSent, Program, Receiver, Script, TestApp, until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_svc");
 
@@ -64,10 +64,10 @@ async fn traffic(app: &TestApp) -> Key {
     let receiver = Receiver::start().await;
     let endpoint = json!({ "url": receiver.url("/"), "enabled_events": ["contact.*"] });
     app.post("/webhook-endpoints", &key, endpoint).await.expect(201);
-    app.emit(key.workspace, ContactUpdated::new(1, "a")).await;
+    app.emit(key.workspace, MessageSent::new(1, "a")).await;
     assert_eq!(app.deliver().await, 1);
     receiver.answer_status(500);
-    app.emit(key.workspace, ContactUpdated::new(2, "b")).await;
+    app.emit(key.workspace, MessageSent::new(2, "b")).await;
     assert_eq!(app.deliver().await, 1);
 
     app.model.then(Script::Wait("later".to_owned()));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use server::LogRetention;
 use std::collections::BTreeSet;
 use store::logs::{LogSize, Retention};
-use testkit::{ContactUpdated, Key, Receiver, TestApp, until};
+use testkit::{Key, MessageSent, Receiver, TestApp, until};
 
 const KIB: i64 = 1 << 10;
 
@@ -189,7 +189,7 @@ testkit::on_both! {
         ten_seconds(&app).await;
         for round in 0..15 {
             for id in 0..10 {
-                app.emit(key.workspace, ContactUpdated::new(round * 10 + id, "x".repeat(2_000))).await;
+                app.emit(key.workspace, MessageSent::new(round * 10 + id, "x".repeat(2_000))).await;
             }
             app.deliver().await;
             ten_seconds(&app).await;

@@ -56,13 +56,11 @@ impl Sweep {
         if let Some(key) = key {
             asking = asking.key(key);
         }
-        if let Some(body) = body {
-            asking = asking.bytes("application/json", body);
-        }
-        asking = match op.streamed.as_deref() {
-            Some("multipart/form-data") => asking.form(&[], ("a.txt", b"Hello")),
-            Some(other) => asking.bytes(other, b"Hello"),
-            None => asking,
+        asking = match (op.streamed.as_deref(), body) {
+            (Some("multipart/form-data"), _) => asking.form(&[], ("a.txt", b"Hello")),
+            (Some(other), _) => asking.bytes(other, b"Hello"),
+            (None, Some(body)) => asking.bytes("application/json", body),
+            (None, None) => asking,
         };
         let answer = asking.send().await;
         let what = format!("{} {path} → {}", op.id, answer.status);

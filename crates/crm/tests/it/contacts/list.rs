@@ -56,6 +56,7 @@ testkit::on_both! {
         let crm = with_people(kind).await;
         for (filters, names, ignored) in [
             (json!([{ "field": "$company", "value": "Acme" }]), &["Ana Ash"][..], 0),
+            (json!([{ "field": "$company", "value": "a\u{0}b" }]), &[], 0),
             (json!([{ "field": "$company", "op": "neq", "value": "Acme" }]), &["Ben Beech", "Cem Cedar", "Dee Deodar"], 0),
             (json!([{ "field": "$tags", "value": "vip" }]), &["Ana Ash", "Dee Deodar"], 0),
             (json!([{ "field": "$tags", "value": "VIP" }]), &[], 0),

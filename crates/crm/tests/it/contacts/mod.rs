@@ -131,6 +131,26 @@ testkit::on_both! {
         assert_eq!(events[0]["data"]["app_url"], contact["app_url"]);
     }
 
+    async fn fields_of_items_name_contacts(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let contact = crm.create(json!({ "$name": "Ana" })).await;
+        let collection = json!({ "name": "Orders", "fields": [{ "label": "Buyer", "type": "contact" }, { "label": "Words", "type": "tags" }] });
+        let collection = crm.app.post("/collections", &crm.key, collection).await.expect(201);
+        let items = format!("/collections/{}/items", collection["id"]);
+        let order = json!({ "data": { "buyer": [contact["id"]], "words": ["Red", "blue", "RED"] } });
+        let order = crm.app.post(&items, &crm.key, order).await.expect(201);
+        assert_eq!(order["data"], json!({ "buyer": [contact["id"]], "words": ["red", "blue"] }));
+        let found = crm.app.get(&format!("{items}?filter[buyer]={}&filter[words]=Blue", contact["id"]), &crm.key).await;
+        assert_eq!(found.expect(200)[0]["id"], order["id"]);
+        // An item is no contact.
+        for id in [order["id"].clone(), json!(999_999)] {
+            let answer = crm.app.post(&items, &crm.key, json!({ "data": { "buyer": [id] } })).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("data.buyer"));
+        }
+        let contact = format!("/collections/{}/items/{}", collection["id"], contact["id"]);
+        crm.app.get(&contact, &crm.key).await.expect_error(404, "not_found");
+    }
+
     async fn what_is_the_same_everywhere_is_listed(kind: Kind) {
         let crm = Crm::open(kind).await;
         let list = async |path: &str| crm.app.get(path, &crm.key).await.expect(200).as_array().unwrap().clone();

@@ -13,6 +13,7 @@ static NOTES: RecordKind = RecordKind {
     number: 30,
     noun: "note",
     set_noun: "notebook",
+    referenced_by: None,
     fields: Vec::new,
     title: None,
     param: |key| format!("data.{key}"),
