@@ -8,6 +8,9 @@ use regex::Regex;
 use serde_json::Value;
 use std::sync::OnceLock;
 
+/// Gives the form in which a text is kept, or the rule that it breaks.
+pub type TextForm = fn(&str) -> Result<String, &'static str>;
+
 /// A field, ready for use.
 #[derive(Debug)]
 pub struct Field {
@@ -42,7 +45,7 @@ pub struct Field {
     /// Whether only operations of its own change it, so that bodies that name values may not.
     pub managed: bool,
     /// The form in which a text is kept, for fields that the service defines, or why it is none.
-    pub form: Option<fn(&str) -> Result<String, &'static str>>,
+    pub form: Option<TextForm>,
     /// What is compiled of its options.
     pub compiled: Compiled,
 }

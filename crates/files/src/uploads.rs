@@ -242,7 +242,7 @@ fn keep_part(tx: &mut Tx, upload: &UploadRow, part: &PartRow) -> Result<()> {
         upload_parts::storage_key.eq(&part.storage_key),
         upload_parts::created_at.eq(tx.now()),
     );
-    let row = (upload_parts::upload_id.eq(&upload.id), upload_parts::number.eq(part.number), content.clone());
+    let row = (upload_parts::upload_id.eq(&upload.id), upload_parts::number.eq(part.number), content);
     each!(tx.connection(), |connection| diesel::insert_into(upload_parts::table)
         .values(row)
         .on_conflict((upload_parts::upload_id, upload_parts::number))

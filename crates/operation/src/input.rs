@@ -1,10 +1,10 @@
 //! What an operation takes: the types of its arguments.
 
 use crate::Describe;
+use crate::arriving::StreamedBody;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
-use crate::streamed::StreamedBody;
 use model::{Caller, Error, Result};
 use serde::de::DeserializeOwned;
 use std::any::Any;

@@ -5,6 +5,7 @@
 //! [`Pipeline::admit`], then hands over the body.
 
 mod answer;
+mod arriving;
 mod cursor;
 mod deprecation;
 mod describe;
@@ -39,6 +40,7 @@ mod validate;
 mod version;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
+pub use arriving::{BodyChunks, StreamedBody};
 pub use cursor::Cursors;
 pub use describe::Describe;
 pub use events::EventType;
@@ -67,7 +69,7 @@ pub use services::Services;
 pub use spans::{describe_raw, http_span, note_http, root_http_span};
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
-pub use streamed::{BodyChunks, FilePart, Multipart, Octets, StreamedBody};
+pub use streamed::{FilePart, Multipart, Octets};
 pub use transport::error_reply;
 pub use version::{ExpectedVersion, IfMatch};
 

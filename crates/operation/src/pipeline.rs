@@ -4,6 +4,7 @@
 //! knows no operation's types, so it is compiled once.
 
 use crate::answer::{Reply, ReplyBody};
+use crate::arriving::{BodyChunks, StreamedBody};
 use crate::gate::Passed;
 use crate::gates::Gate;
 use crate::input::Input;
@@ -14,7 +15,6 @@ use crate::raw_route::Chunks;
 use crate::registry::Found;
 use crate::spans;
 use crate::stream::{EventStream, KeyWatch, LastingRow, Sending};
-use crate::streamed::{BodyChunks, StreamedBody};
 use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;

@@ -1,49 +1,22 @@
 //! Bodies that an operation reads while they arrive: files, which can be larger than what should be held in memory.
 
+use crate::arriving::{BodyChunks, StreamedBody};
 use crate::validate::FormChecks;
 use crate::{Describe, FromInput, Input};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use model::{Code, Error, Result};
+use model::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
-use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
-
-/// The chunks of a body. An error ends it.
-pub type BodyChunks = Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
 
 /// The most bytes of a form beside its file.
 const MOST_TEXT: usize = 64 << 10;
 
 /// The most fields of a form.
 const MOST_FIELDS: usize = 50;
-
-/// A body that is still arriving. It can be read once.
-pub struct StreamedBody {
-    content_type: String,
-    chunks: Mutex<Option<BodyChunks>>,
-}
-
-impl StreamedBody {
-    /// A body under its `Content-Type`.
-    pub fn new(content_type: String, chunks: BodyChunks) -> Self {
-        Self { content_type, chunks: Mutex::new(Some(chunks)) }
-    }
-
-    fn take(&self) -> Result<BodyChunks> {
-        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // A request that waited for another with its key may have to execute after all, when its body is gone.
-        chunks.ok_or_else(|| {
-            let message =
-                "The first request with this `Idempotency-Key` did not complete. Send the file again.";
-            Error::new(Code::IdempotencyInProgress, message).retry_after(1)
-        })
-    }
-}
 
 fn body<'a>(input: &'a Input<'_>) -> Result<&'a StreamedBody> {
     input.stream.ok_or_else(|| Error::internal("the interface does not stream bodies"))

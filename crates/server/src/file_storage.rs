@@ -13,7 +13,7 @@ pub(crate) enum Place {
     /// In a folder.
     Folder(PathBuf),
     /// In an S3-compatible object store, reached through the connector.
-    S3(Box<S3Settings>, Connector),
+    S3(Box<S3Settings>, Box<Connector>),
 }
 
 impl Place {
@@ -44,7 +44,7 @@ impl Place {
             Some(endpoint) => connector.under(operator_policy("SVC_OBJECT_STORE_ENDPOINT", endpoint)?)?,
             None => connector.clone(),
         };
-        Ok(Self::S3(Box::new(settings), connector))
+        Ok(Self::S3(Box::new(settings), Box::new(connector)))
     }
 
     /// The place, made where it is a folder that does not exist.
@@ -54,7 +54,7 @@ impl Place {
     pub(crate) fn open(self) -> anyhow::Result<Objects> {
         match self {
             Self::Folder(folder) => objects_in(&folder).map_err(cause),
-            Self::S3(settings, connector) => objects_in_s3(*settings, connector).map_err(cause),
+            Self::S3(settings, connector) => objects_in_s3(*settings, *connector).map_err(cause),
         }
     }
 }

@@ -139,7 +139,8 @@ impl Profile {
         let country = self.country.as_deref().and_then(country);
         let phone = self.phone.take().map(|text| e164(&text, country).ok_or(text));
         let is_currency = |code: &str| code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
-        let rules: [(&str, &Option<String>, fn(&str) -> bool, &str); 6] = [
+        type Rule<'a> = (&'a str, &'a Option<String>, fn(&str) -> bool, &'a str);
+        let rules: [Rule<'_>; 6] = [
             (
                 "time_zone",
                 &self.time_zone,

@@ -52,7 +52,7 @@ impl ExactFilters {
                     match read(shape, condition) {
                         Ok(condition) => conditions.push(Filter::One(condition)),
                         Err(message) => {
-                            warnings.push(Warning { param: format!("filters[{place}]"), message })
+                            warnings.push(Warning { param: format!("filters[{place}]"), message });
                         }
                     }
                 }

@@ -1,11 +1,12 @@
 //! Contacts as a kind of records: their system fields, and what every contact needs.
 
 use super::events::ContactEvent;
-use super::notes;
 use super::print::print;
-use super::reference::{SOURCES, STAGES};
-use fields::{Choice, Data, Field, FieldOptions, FieldType, phone};
-use model::{ActorType, Error, OptionId, Result};
+use super::system_fields::system_fields;
+use crate::schema::contact_notes;
+use diesel::prelude::*;
+use fields::{Data, FieldType, phone};
+use model::{ActorType, Error, ItemId, Result, WorkspaceId};
 use records::Author;
 use records::activity::Action;
 use records::shape::{Kind, RecordChange};
@@ -27,103 +28,8 @@ pub static CONTACTS: Kind = Kind {
     publish,
 };
 
-/// The system field with the ids of the static segments that contain a contact.
-pub(super) const SEGMENTS: &str = "$segments";
-
 /// What identifies a contact, in the order in which it is looked up. The external id is a column of every record.
 const IDENTIFYING: [&str; 4] = ["$name", "$phone", "$email", "$chat_user_id"];
-
-/// The system fields. Their numbers are part of what is stored, so they never change.
-pub(super) fn system_fields() -> Vec<Field> {
-    let text = |longest| FieldOptions { max_length: Some(longest), ..FieldOptions::default() };
-    let plain = FieldOptions::default;
-    let built_in = Field::built_in;
-    let unique = |field| Field { unique: true, ..field };
-    let formed = |field, form| Field { form: Some(form), ..field };
-    let managed = |field, default: Option<Value>| Field { managed: true, default, ..field };
-    vec![
-        built_in(1, "$name", "Name", FieldType::Text, text(200)),
-        unique(built_in(2, "$phone", "Phone", FieldType::Phone, plain())),
-        unique(built_in(3, "$email", "E-mail", FieldType::Email, text(254))),
-        unique(built_in(4, "$username", "User name", FieldType::Text, text(100))),
-        unique(built_in(5, "$chat_user_id", "Chat user id", FieldType::Text, text(255))),
-        built_in(6, "$avatar_url", "Picture", FieldType::Url, plain()),
-        formed(built_in(7, "$language", "Language", FieldType::Text, text(35)), language),
-        formed(built_in(8, "$country", "Country", FieldType::Text, text(2)), country),
-        formed(built_in(9, "$timezone", "Time zone", FieldType::Text, text(64)), time_zone),
-        built_in(10, "$source", "Source", FieldType::Select, choices(SOURCES)),
-        built_in(11, "$stage", "Stage", FieldType::Select, choices(STAGES)),
-        built_in(12, "$company", "Company", FieldType::Text, text(200)),
-        built_in(13, "$birthday", "Birthday", FieldType::Date, plain()),
-        managed(built_in(14, "$created_via", "Created via", FieldType::Select, choices(CREATED_VIA)), None),
-        built_in(15, "$tags", "Tags", FieldType::Tags, plain()),
-        managed(
-            built_in(16, "$status", "Status", FieldType::Select, choices(STATUSES)),
-            Some("active".into()),
-        ),
-        managed(built_in(17, "$assignee", "Assignee", FieldType::User, plain()), None),
-        managed(built_in(18, "$autopilot", "Autopilot", FieldType::Boolean, plain()), Some(true.into())),
-        managed(built_in(19, "$opted_out", "Opted out", FieldType::Boolean, plain()), Some(false.into())),
-        // The ids of the static segments that contain the contact.
-        managed(built_in(20, SEGMENTS, "Segments", FieldType::Tags, plain()), None),
-    ]
-}
-
-/// Key and label of what can create a contact.
-const CREATED_VIA: &[(&str, &str)] = &[
-    ("api", "API"),
-    ("import", "Import"),
-    ("user", "Team member"),
-    ("agent", "Agent"),
-    ("flow", "Flow"),
-    ("webhook", "Webhook"),
-    ("service", "Service"),
-];
-
-/// Key and label of the statuses that a contact can have.
-const STATUSES: &[(&str, &str)] = &[("active", "Active"), ("blocked", "Blocked")];
-
-fn choices(of: &[(&str, &str)]) -> FieldOptions {
-    let choice = |(number, (key, label)): (i64, &(&str, &str))| Choice {
-        id: OptionId(-number),
-        key: (*key).to_owned(),
-        label: (*label).to_owned(),
-        color: None,
-        archived: false,
-    };
-    FieldOptions { choices: Some((1..).zip(of).map(choice).collect()), ..FieldOptions::default() }
-}
-
-/// A language tag (BCP 47): `pt-BR`.
-fn language(text: &str) -> Result<String, &'static str> {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_sound =
-        |part: &&str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let primary = parts
-        .first()
-        .is_some_and(|part| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
-    if !primary || !parts.iter().all(is_sound) {
-        return Err("must be a language tag such as `en` or `pt-BR`");
-    }
-    let cased = |(place, part): (usize, &&str)| match (place, part.len()) {
-        (0, _) => part.to_ascii_lowercase(),
-        (_, 2) => part.to_ascii_uppercase(),
-        _ => part.to_ascii_lowercase(),
-    };
-    Ok(parts.iter().enumerate().map(cased).collect::<Vec<_>>().join("-"))
-}
-
-/// A country (ISO 3166): `BR`.
-fn country(text: &str) -> Result<String, &'static str> {
-    let code = text.to_ascii_uppercase();
-    if phone::is_country(&code) { Ok(code) } else { Err("must be a two-letter country code such as `BR`") }
-}
-
-/// A time zone (IANA): `Europe/Madrid`.
-fn time_zone(text: &str) -> Result<String, &'static str> {
-    let zone: Result<chrono_tz::Tz, _> = text.parse();
-    zone.map(|zone| zone.name().to_owned()).map_err(|_| "must be a time zone such as `Europe/Madrid`")
-}
 
 /// The country follows from the telephone number where nobody says otherwise.
 fn complete(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()> {
@@ -157,8 +63,17 @@ fn created_via(actor: ActorType) -> &'static str {
 
 fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
     if change.action == Action::Deleted {
-        notes::purge(tx, author.workspace, change.row.id)?;
+        purge_notes(tx, author.workspace, change.row.id)?;
     }
     tx.emit(author.workspace, &author.cause, author.livemode, &ContactEvent::of(change))?;
+    Ok(())
+}
+
+/// Deletes the notes of a contact that is deleted permanently.
+fn purge_notes(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
+    diesel::delete(contact_notes::table)
+        .filter(contact_notes::contact_id.eq(contact.0))
+        .filter(contact_notes::workspace_id.eq(workspace))
+        .execute(tx.connection())?;
     Ok(())
 }

@@ -64,7 +64,7 @@ impl FromInput for ContactFilters {
 
     fn describe(describe: &mut Describe, _: &'static str) {
         describe.query_parameters::<OwnFilters>();
-        QueryParams::describe_filters(describe);
+        QueryParams::describe_filters(describe, r#"{"field":"$stage","op":"eq","value":"new"}"#);
         describe.query_parameters::<ContactOrder>();
     }
 }

@@ -15,6 +15,7 @@ mod operations;
 mod print;
 mod reference;
 mod segments;
+mod system_fields;
 mod tags;
 
 pub use kind::CONTACTS;

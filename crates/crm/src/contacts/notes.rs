@@ -3,7 +3,7 @@
 use super::find::{ContactRef, contacts, editor};
 use crate::schema::contact_notes;
 use diesel::prelude::*;
-use model::{Actor, Caller, ContactId, Error, ItemId, JsonText, NoteId, Result, Timestamp, WorkspaceId};
+use model::{Actor, Caller, ContactId, Error, JsonText, NoteId, Result, Timestamp, WorkspaceId};
 use operation::{
     Body, Created, Deleted, Event, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
@@ -266,17 +266,5 @@ fn publish(
 ) -> Result<()> {
     let changed = NoteChanged { contact_id: note.contact_id, note: note.clone() };
     tx.emit(row.workspace_id, &caller.cause(), true, &event(changed))?;
-    Ok(())
-}
-
-/// Deletes the notes of a contact that is deleted permanently.
-///
-/// # Errors
-/// When the database fails.
-pub(super) fn purge(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
-    diesel::delete(contact_notes::table)
-        .filter(contact_notes::contact_id.eq(contact.0))
-        .filter(contact_notes::workspace_id.eq(workspace))
-        .execute(tx.connection())?;
     Ok(())
 }

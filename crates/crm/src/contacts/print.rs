@@ -1,7 +1,7 @@
 //! Contacts as JSON.
 
 use super::contact::IdentityKind;
-use super::kind::SEGMENTS;
+use super::system_fields::SEGMENTS;
 use fields::Data;
 use model::{JsonText, Timestamp};
 use records::rows::ItemRow;

@@ -1,38 +1,13 @@
 //! What is the same for all workspaces: system fields, operators, stages, sources, and telephone numbers.
 
-use super::kind::system_fields;
 use super::model::{NormalizedPhone, PhoneQuestion};
+use super::system_fields::{SOURCES, STAGES, system_fields};
 use fields::filter::Op;
 use fields::{Choice, FieldType, phone};
 use model::Result;
 use operation::{Body, Json, Rows, operation};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-/// Key and label of where a contact can come from.
-pub(super) const SOURCES: &[(&str, &str)] = &[
-    ("website", "Website"),
-    ("chat", "Chat"),
-    ("phone", "Phone"),
-    ("email", "E-mail"),
-    ("referral", "Referral"),
-    ("advertising", "Advertising"),
-    ("social_media", "Social media"),
-    ("event", "Event"),
-    ("import", "Import"),
-    ("other", "Other"),
-];
-
-/// Key and label of the stages of the opportunity pipeline, in order.
-pub(super) const STAGES: &[(&str, &str)] = &[
-    ("new", "New"),
-    ("contacted", "Contacted"),
-    ("qualified", "Qualified"),
-    ("proposal", "Proposal"),
-    ("negotiation", "Negotiation"),
-    ("won", "Won"),
-    ("lost", "Lost"),
-];
 
 /// A system field of contacts.
 #[derive(Debug, Clone, Serialize, ToSchema)]

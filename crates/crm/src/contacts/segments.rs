@@ -1,8 +1,8 @@
 //! Segments: saved groups of contacts, by a filter or by hand.
 
 use super::find::{contacts, editor};
-use super::kind::SEGMENTS;
 use super::operations::set_managed;
+use super::system_fields::SEGMENTS;
 use crate::schema::contact_segments;
 use diesel::prelude::*;
 use fields::filter::{Condition, Node};

@@ -48,7 +48,7 @@ pub async fn import_items(
             let (workspace, uploaded_by) = (author.workspace, author.cause.actor.clone());
             let new = NewFile { name, most_bytes: MOST_BYTES, workspace, uploaded_by };
             let bytes = futures::stream::iter([Ok::<_, Error>(Bytes::from(text))]);
-            Origin::Content(store.put(&cx.db, new, bytes).await?)
+            Origin::Content(Box::new(store.put(&cx.db, new, bytes).await?))
         }
         (Some(_), Some(_)) => return Err(Error::invalid("content", "cannot be combined with `file_id`")),
         (None, None) => return Err(Error::invalid("file_id", "is required without `content`")),

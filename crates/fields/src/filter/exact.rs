@@ -32,7 +32,7 @@ impl Condition {
             }
             Family::Json => {
                 let json = serde_json::from_str::<Value>(wanted).ok();
-                let json = json.filter(|json| !json.is_string() && json.to_string() == wanted);
+                let json = json.filter(|json| !json.is_string() && says(json, wanted));
                 let json = json.unwrap_or_else(|| wanted.into());
                 if negated { Test::NotJson(json) } else { Test::Json(json) }
             }
@@ -54,12 +54,18 @@ impl Condition {
     }
 }
 
+/// Whether the JSON of a value is this text.
+fn says(value: &Value, text: &str) -> bool {
+    let json = value.to_string();
+    json == text
+}
+
 /// The value that says just this as text.
 fn written(family: Family, text: &str) -> Option<Value> {
     match family {
         Family::Number => {
             let number = decimal::kept(&decimal::parse(text)?.ok()?).ok()?;
-            (number.to_string() == text).then_some(number)
+            says(&number, text).then_some(number)
         }
         Family::Boolean => text.parse::<bool>().ok().map(Value::from),
         Family::Date => value::date(text).map(|_| text.into()),
@@ -127,7 +133,7 @@ mod tests {
     fn naive(value: Option<&Value>, wanted: &str, negated: bool) -> bool {
         let says = |value: &Value| match value {
             Value::String(text) => text == wanted,
-            other => other.to_string() == wanted,
+            other => super::says(other, wanted),
         };
         let is = match value {
             None => false,
@@ -161,7 +167,7 @@ mod tests {
                 data.extend(value_of(&field.key, pick).map(|value| (field.key.clone(), value)));
             }
             let record = Record { columns: &Bare, data: &data };
-            for field in fields.iter() {
+            for field in &fields {
                 for wanted in [
                     "", "5", "5.0", "05", "+5", "5.5", "-0.25", "1e9", "1000000000", "b", "B", "B ", "true", "True", "6",
                     "2026-01-02", "2026-1-2", "2026-01-02T00:00:00.000Z", "2026-01-02T00:00:00Z", "05:05", "null",

@@ -50,14 +50,14 @@ impl FromInput for QueryParams {
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
-        Self::describe_filters(describe);
+        Self::describe_filters(describe, r#"{"field":"price","op":"gt","value":30}"#);
         describe.query_parameters::<RecordQueryParams>();
     }
 }
 
 impl QueryParams {
-    /// Describes `filter_tree` and `filter`, for lists that have parameters of their own beside them.
-    pub fn describe_filters(describe: &mut Describe) {
+    /// Describes `filter_tree`, with an example, and `filter`, for lists that have parameters of their own beside them.
+    pub fn describe_filters(describe: &mut Describe, example: &str) {
         describe.schema::<FilterTree>();
         let tree = ParameterBuilder::new()
             .name("filter_tree")
@@ -69,7 +69,7 @@ impl QueryParams {
                  `filter`, both must hold.",
             ))
             .schema(Some(filter_tree_text()))
-            .example(Some(r#"{"field":"price","op":"gt","value":30}"#.into()));
+            .example(Some(example.into()));
         describe.parameter(tree.build());
         // What generators of clients can send: they know no objects within objects.
         let plain = [Type::String, Type::Number, Type::Boolean];

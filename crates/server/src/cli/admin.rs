@@ -14,6 +14,7 @@ use billing::plans;
 use clap::Subcommand;
 use model::{Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp};
 use serde_json::{Value, json};
+use std::io;
 use store::{Db, Tx};
 
 #[derive(Subcommand)]
@@ -247,7 +248,11 @@ where
 /// What a person sees: the message and its code, and the cause of an internal failure.
 fn operator_message(error: model::Error) -> anyhow::Error {
     match error.cause() {
-        Some(cause) => anyhow::anyhow!("{error} ({cause})"),
+        Some(cause) => match cause.downcast_ref::<io::Error>() {
+            // The command ends without a word, as it does where nothing stands between.
+            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => io::Error::from(error.kind()).into(),
+            _ => anyhow::anyhow!("{error} ({cause})"),
+        },
         None => anyhow::anyhow!("{error} ({})", error.code().as_str()),
     }
 }

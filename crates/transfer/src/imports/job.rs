@@ -333,7 +333,7 @@ pub enum Origin {
     /// A file of the workspace.
     File(FileId),
     /// Text that was stored for the import.
-    Content(Stored),
+    Content(Box<Stored>),
 }
 
 /// Stores an import, and asks for it to be run.

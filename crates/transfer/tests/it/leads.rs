@@ -237,7 +237,7 @@ impl Sales {
         let bytes = futures::stream::iter([Ok::<_, std::io::Error>(text.into())]);
         let stored = self.files.put(&self.test.db, new, bytes).await.unwrap();
         let start = move |tx: &mut Tx, editor: &Editor<'_>| {
-            let origin = Origin::Content(stored.clone());
+            let origin = Origin::Content(Box::new(stored.clone()));
             imports::start(tx, &editor.shape, &editor.author, &origin, &settings)
         };
         let id = self.edit(start).await.unwrap().id;

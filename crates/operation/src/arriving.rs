@@ -1,0 +1,37 @@
+//! Bodies of requests while they arrive.
+
+use bytes::Bytes;
+use futures::Stream;
+use model::{Code, Error, Result};
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+
+/// The chunks of a body. An error ends it.
+pub type BodyChunks = Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
+
+/// A body that is still arriving. It can be read once.
+pub struct StreamedBody {
+    pub(crate) content_type: String,
+    chunks: Mutex<Option<BodyChunks>>,
+}
+
+impl StreamedBody {
+    /// A body under its `Content-Type`.
+    pub fn new(content_type: String, chunks: BodyChunks) -> Self {
+        Self { content_type, chunks: Mutex::new(Some(chunks)) }
+    }
+
+    /// Its chunks.
+    ///
+    /// # Errors
+    /// `idempotency_in_progress` where they were taken before.
+    pub(crate) fn take(&self) -> Result<BodyChunks> {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A request that waited for another with its key may have to execute after all, when its body is gone.
+        chunks.ok_or_else(|| {
+            let message =
+                "The first request with this `Idempotency-Key` did not complete. Send the file again.";
+            Error::new(Code::IdempotencyInProgress, message).retry_after(1)
+        })
+    }
+}
