@@ -5,6 +5,7 @@ pub mod contacts;
 mod group;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+pub mod tasks;
 pub mod team;
 
 pub use business::Calendar;

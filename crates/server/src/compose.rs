@@ -45,8 +45,8 @@ pub fn registry() -> Result<Registry> {
 }
 
 /// The kinds of records of all groups.
-fn kinds() -> [&'static Kind; 2] {
-    [&data::items::ITEMS, &crm::contacts::CONTACTS]
+fn kinds() -> [&'static Kind; 3] {
+    [&data::items::ITEMS, &crm::contacts::CONTACTS, &crm::tasks::TASKS]
 }
 
 /// What imports write the records of all groups with.
@@ -201,7 +201,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(),
+            crm::group(&shapes),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

@@ -8,6 +8,7 @@
 
 mod business;
 mod contacts;
+mod tasks;
 mod team;
 
 use model::Env;

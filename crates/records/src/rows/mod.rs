@@ -20,8 +20,8 @@ pub use change::ItemChange;
 pub use editor::Editor;
 
 pub use find::{
-    expect_version, find, find_locked, find_with_shape, holder_of_key, live, live_among, lock, locked,
-    refuse_locked,
+    count_comment, expect_version, find, find_locked, find_with_shape, holder_of_key, live, live_among, lock,
+    locked, refuse_locked,
 };
 pub(crate) use keys::index_keys;
 pub use keys::{digest, holder, holder_of_value, reindex};
