@@ -9,7 +9,7 @@ use store::Read;
 
 /// The agents of all workspaces.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WorkspaceAgents;
+pub struct WorkspaceAgents;
 
 impl LiveAgents for WorkspaceAgents {
     fn among(&self, read: &mut Read, workspace: WorkspaceId, ids: &[AgentId]) -> Result<Vec<AgentId>> {

@@ -19,7 +19,7 @@ pub mod usage;
 mod variables;
 pub mod versions;
 
-pub(crate) use directory::WorkspaceAgents;
+pub use directory::WorkspaceAgents;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};

@@ -2,7 +2,7 @@
 
 use super::TASKS;
 use super::events::{TaskCommentChanged, TaskCommentEvent};
-use super::model::{NewTaskComment, TaskCommentPatch};
+use super::model::{NewTaskComment, TaskComment, TaskCommentPatch};
 use crate::schema::task_comments;
 use diesel::prelude::*;
 use model::{
@@ -15,34 +15,8 @@ use records::activity::{self, Action, Changes, change};
 use records::rows::{self, Editor, ItemRow};
 use records::shape::Shapes;
 use records::{Author, sets};
-use serde::Serialize;
 use serde_json::{Value, json};
 use store::{OneRow, Read, Tx};
-use utoipa::ToSchema;
-
-/// A comment on a task.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "body": "She prefers to be called in the morning.", "version": 1 }))]
-pub struct TaskComment {
-    /// The id of the comment.
-    pub id: TaskCommentId,
-    /// Always `task_comment`.
-    pub object: &'static str,
-    /// The id of the task.
-    pub task_id: TaskId,
-    /// The text in Markdown.
-    pub body: String,
-    /// Who wrote the comment.
-    pub author: Actor,
-    /// When the text was last changed. `null` if it never was.
-    pub edited_at: Option<Timestamp>,
-    /// The version, incremented with every change.
-    pub version: i64,
-    /// When the object was created.
-    pub created_at: Timestamp,
-    /// When the object was last changed.
-    pub updated_at: Timestamp,
-}
 
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = task_comments)]

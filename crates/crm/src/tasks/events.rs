@@ -1,7 +1,6 @@
 //! The events of tasks.
 
-use super::comments::TaskComment;
-use super::files::TaskFile;
+use super::model::{TaskComment, TaskFile};
 use super::task::{Task, TaskStatus};
 use model::{Result, TaskId};
 use operation::Event;

@@ -1,14 +1,9 @@
 //! The fields of tasks, as the record engine keeps them. A workspace adds none, so their keys are those of the JSON.
 
-use super::task::{TaskPriority, TaskStatus};
+use super::task::{ASSIGNEE_AGENT, ASSIGNEE_USER, TaskPriority, TaskStatus};
 use fields::{Choice, Field, FieldOptions, FieldType};
 use model::OptionId;
 use serde_json::{Number, Value};
-
-/// The member of the team who has a task.
-pub(super) const ASSIGNEE_USER: &str = "assignee_user";
-/// The agent that has a task.
-pub(super) const ASSIGNEE_AGENT: &str = "assignee_agent";
 
 /// The fields. Their numbers are part of what is stored, so they never change.
 pub(super) fn task_fields() -> Vec<Field> {

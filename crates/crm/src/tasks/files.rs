@@ -3,46 +3,22 @@
 use super::TASKS;
 use super::comments::locked_task;
 use super::events::{TaskFileChanged, TaskFileEvent};
-use super::model::NewTaskFile;
+use super::model::{NewTaskFile, TaskFile};
 use crate::schema::task_files;
 use diesel::prelude::*;
 use files::FileRow;
-use model::{Actor, Caller, Code, Error, FileId, JsonText, Result, TaskId, Timestamp, WorkspaceId};
+use model::{Caller, Code, Error, FileId, JsonText, Result, TaskId, Timestamp, WorkspaceId};
 use operation::{Body, Created, Deleted, OptIn, OptInList, Path, State, operation};
 use records::activity::{self, Action, Changes, change};
 use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::Shapes;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::{Read, Tx, each};
-use utoipa::ToSchema;
 
 /// The most files of a task.
 const MOST: i64 = 100;
-
-/// A file that is attached to a task.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "name": "invoice.pdf", "mime_type": "application/pdf", "size": 18204 }))]
-pub struct TaskFile {
-    /// The id of the file.
-    pub id: FileId,
-    /// Always `task_file`.
-    pub object: &'static str,
-    /// The id of the task.
-    pub task_id: TaskId,
-    /// The name.
-    pub name: String,
-    /// The media type.
-    pub mime_type: String,
-    /// The size in bytes.
-    pub size: i64,
-    /// Who attached it.
-    pub attached_by: Actor,
-    /// When it was attached.
-    pub attached_at: Timestamp,
-}
 
 /// Files attached to the task
 ///

@@ -2,7 +2,7 @@
 
 use super::task::{RecurFrom, TaskAssignee, TaskPriority, TaskStatus};
 use chrono::NaiveDate;
-use model::{ContactId, FileId, Patch, TaskId, Timestamp};
+use model::{Actor, ContactId, FileId, Patch, TaskCommentId, TaskId, Timestamp};
 use records::bulk::BulkMode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -350,4 +350,50 @@ pub struct TaskSummary {
     pub by_assignee: Vec<AssigneeSummary>,
     /// Open tasks by due date.
     pub due: DueSummary,
+}
+
+/// A comment on a task.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "body": "She prefers to be called in the morning.", "version": 1 }))]
+pub struct TaskComment {
+    /// The id of the comment.
+    pub id: TaskCommentId,
+    /// Always `task_comment`.
+    pub object: &'static str,
+    /// The id of the task.
+    pub task_id: TaskId,
+    /// The text in Markdown.
+    pub body: String,
+    /// Who wrote the comment.
+    pub author: Actor,
+    /// When the text was last changed. `null` if it never was.
+    pub edited_at: Option<Timestamp>,
+    /// The version, incremented with every change.
+    pub version: i64,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A file that is attached to a task.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "name": "invoice.pdf", "mime_type": "application/pdf", "size": 18204 }))]
+pub struct TaskFile {
+    /// The id of the file.
+    pub id: FileId,
+    /// Always `task_file`.
+    pub object: &'static str,
+    /// The id of the task.
+    pub task_id: TaskId,
+    /// The name.
+    pub name: String,
+    /// The media type.
+    pub mime_type: String,
+    /// The size in bytes.
+    pub size: i64,
+    /// Who attached it.
+    pub attached_by: Actor,
+    /// When it was attached.
+    pub attached_at: Timestamp,
 }

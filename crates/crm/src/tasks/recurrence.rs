@@ -80,10 +80,8 @@ impl Rule {
                     count = Some(parsed.ok_or("must have a COUNT from 1 to 10,000")?);
                 }
                 "UNTIL" => {
-                    until = Some(
-                        Until::parse(value)
-                            .ok_or("must have an UNTIL such as 20271231 or 20271231T235959Z")?,
-                    )
+                    let parsed = Until::parse(value);
+                    until = Some(parsed.ok_or("must have an UNTIL such as 20271231 or 20271231T235959Z")?);
                 }
                 "INTERVAL" => {
                     let parsed = value.parse().ok().filter(|count: &u16| (1..=1_000).contains(count));

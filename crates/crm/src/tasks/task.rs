@@ -1,6 +1,5 @@
 //! Tasks as callers see them.
 
-use super::fields::{ASSIGNEE_AGENT, ASSIGNEE_USER};
 use chrono::NaiveDate;
 use fields::Data;
 use model::{Actor, AgentId, ContactId, MemberId, Result, TaskId, Timestamp, text_enum};
@@ -8,6 +7,11 @@ use records::rows::ItemRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+
+/// The field with the member of the team who has a task.
+pub(super) const ASSIGNEE_USER: &str = "assignee_user";
+/// The field with the agent that has a task.
+pub(super) const ASSIGNEE_AGENT: &str = "assignee_agent";
 
 text_enum! {
     /// The status of a task.

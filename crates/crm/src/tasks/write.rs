@@ -5,8 +5,10 @@
 //! their ids, and then writes.
 
 use super::change::{self, Change};
-use super::fields::{ASSIGNEE_AGENT, ASSIGNEE_USER};
-use super::task::{Stored, TaskAssignee, TaskAssigneeType, TaskDue, TaskStatus, put, set_assignee};
+use super::task::{
+    ASSIGNEE_AGENT, ASSIGNEE_USER, Stored, TaskAssignee, TaskAssigneeType, TaskDue, TaskStatus, put,
+    set_assignee,
+};
 use super::{graph, series};
 use crate::business::Calendar;
 use crate::contacts::CONTACTS;

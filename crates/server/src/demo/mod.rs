@@ -1,9 +1,10 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team and a
-//! business profile, and keys that are printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks
+//! and a business profile, and keys that are printed once.
 
 mod contacts;
 mod people;
 mod products;
+mod tasks;
 
 use crate::Config;
 use crate::operator_error::cause;
@@ -79,8 +80,9 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
     products::make(tx, workspace)?;
-    contacts::make(tx, workspace)?;
-    people::make(tx, workspace)?;
+    let contacts = contacts::make(tx, workspace)?;
+    let team = people::make(tx, workspace)?;
+    tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;
     let live = make_key(tx, workspace, Env::Live)?;
     let test = make_key(tx, workspace, Env::Test)?;
     Ok((workspace, live, test))
