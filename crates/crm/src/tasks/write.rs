@@ -290,7 +290,7 @@ impl<'a> Desk<'a> {
             if !open.is_empty() && !force {
                 return Err(blocked(&open));
             }
-            self.follow(tx, row, before, data)?;
+            self.follow(tx, row.id.into(), data)?;
         } else if before.status == TaskStatus::Done {
             self.take_back_next(tx, data)?;
         }
@@ -307,7 +307,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Makes the task that follows a recurring one, which has the values `data` and is being completed.
-    fn follow(&self, tx: &mut Tx, row: &ItemRow, before: &Stored, data: &mut Data) -> Result<()> {
+    fn follow(&self, tx: &mut Tx, id: TaskId, data: &mut Data) -> Result<()> {
         let task: Stored = serde_json::from_value(json!(data)).map_err(Error::internal)?;
         let Some(mut recurrence) = task.recurrence.clone() else { return Ok(()) };
         let Some(due) = series::next_due(&task, &recurrence, tx.now()) else { return Ok(()) };
@@ -315,7 +315,7 @@ impl<'a> Desk<'a> {
         for gone in ["status_label", "depends_on", "is_blocked", "subtasks_done", "subtasks_total"] {
             put(&mut next, gone, None);
         }
-        self.leave_out_gone(tx, before, &mut next)?;
+        self.leave_out_gone(tx, &task, &mut next)?;
         let due_at = due.moment();
         let start = shifted(task.start_at, task.due_at, due_at);
         put(&mut next, "start_at", start.map(|at| at.rfc3339().into()));
@@ -325,7 +325,7 @@ impl<'a> Desk<'a> {
         let mut checklist = task.checklist.clone();
         checklist.iter_mut().for_each(|entry| entry.done = false);
         put(&mut next, "checklist", Some(json!(checklist)).filter(|_| !checklist.is_empty()));
-        let series_id = recurrence.series_id.unwrap_or(row.id.into());
+        let series_id = recurrence.series_id.unwrap_or(id);
         let following = super::task::TaskRecurrence {
             occurrence: recurrence.occurrence + 1,
             series_id: Some(series_id),
@@ -341,19 +341,18 @@ impl<'a> Desk<'a> {
     }
 
     /// Leaves out of a task that is made of another the contact and the assignee, if they are gone.
-    fn leave_out_gone(&self, tx: &mut Tx, before: &Stored, data: &mut Data) -> Result<()> {
+    fn leave_out_gone(&self, tx: &mut Tx, task: &Stored, data: &mut Data) -> Result<()> {
         let workspace = self.workspace();
-        let contacts: Vec<i64> = serde_json::from_value(data.get("contact_id").cloned().unwrap_or(json!([])))
-            .map_err(Error::internal)?;
+        let contacts: Vec<i64> = task.contact_id.iter().map(|id| id.0).collect();
         if !contacts.is_empty() && rows::live_among(tx, CONTACTS.set_of(workspace), &contacts)?.is_empty() {
             put(data, "contact_id", None);
         }
-        if let Some(member) = before.member()
+        if let Some(member) = task.member()
             && TeamDirectory.among(tx, workspace, &[member])?.is_empty()
         {
             put(data, ASSIGNEE_USER, None);
         }
-        if let Some(agent) = before.agent()
+        if let Some(agent) = task.agent()
             && !self.agents.has(tx, workspace, agent)?
         {
             put(data, ASSIGNEE_AGENT, None);
