@@ -80,6 +80,8 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
     products::make(tx, workspace)?;
+    // Sets of records are made in the order of their ids, in which they are locked.
+    tasks::prepare(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
     let team = people::make(tx, workspace)?;
     tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;

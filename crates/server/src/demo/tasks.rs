@@ -6,8 +6,8 @@ use crm::contacts::CONTACTS;
 use crm::tasks::{TASKS, create_sample};
 use model::{AgentId, ContactId, MemberId, Result, TaskId, WorkspaceId};
 use operation::ports::AgentDirectory;
-use records::Author;
 use records::shape::Shapes;
+use records::{Author, sets};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Tx;
@@ -57,6 +57,12 @@ const ROWS: [Row; 33] = [
     ("Plan the craft afternoon", "backlog", "low", Some(30), Some(2), &["marketing"]),
     ("Collect ideas for the summer window", "backlog", "none", None, None, &["shop"]),
 ];
+
+/// Makes the set that will have the tasks.
+pub(super) fn prepare(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+    sets::ensure(tx, &Shapes::new([&TASKS]), workspace, &TASKS)?;
+    Ok(())
+}
 
 /// Makes the tasks.
 pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId, people: &People<'_>) -> Result<()> {
