@@ -203,22 +203,11 @@ pub struct TaskPatch {
 /// Completing a task.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({}))]
+#[schema(example = json!({ "force": true }))]
 pub struct TaskCompletion {
     /// Whether to complete the task even if it waits for others.
     #[serde(default)]
     pub force: bool,
-    /// The expected version, like `If-Match`.
-    #[schema(minimum = 1)]
-    #[serde(default)]
-    pub version: Option<i64>,
-}
-
-/// Opening a task again.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({}))]
-pub struct TaskReopening {
     /// The expected version, like `If-Match`.
     #[schema(minimum = 1)]
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use super::TASKS;
 use super::change::Change;
-use super::model::{NewTask, TaskBulkUpdate, TaskCompletion, TaskPatch, TaskReopening};
+use super::model::{NewTask, TaskBulkUpdate, TaskCompletion, TaskPatch};
 use super::task::{Stored, Task, TaskAssignee, TaskStatus, put};
 use super::write::Desk;
 use fields::value;
@@ -134,17 +134,15 @@ pub fn reopen_task(
     tx: &mut Tx,
     caller: &Caller,
     Path(task_id): Path<TaskId>,
-    Body(reopening): Body<TaskReopening>,
     if_match: IfMatch,
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
-    let expected = ExpectedVersion::new(if_match, reopening.version)?;
     let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
     let change = Change::to_status(TaskStatus::Todo, false);
     desk.hold(tx, &[(task_id, &change)])?;
     let row = desk.live(tx, task_id)?;
-    rows::expect_version(&desk.editor.shape, &row, expected)?;
+    rows::expect_version(&desk.editor.shape, &row, if_match.into())?;
     if Stored::of(&row)?.status.is_open() {
         return shown(&row);
     }
