@@ -1,10 +1,15 @@
 //! What this group adds to the service.
 
 use crate::business::Business;
-use crate::contacts::Contacts;
+use crate::contacts::{
+    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
+};
 use crate::team::Team;
 use model::Result;
 use operation::{Group, Registry};
+use records::shape::Shapes;
+use std::sync::Arc;
+use transfer::imports::Target;
 
 /// Adds the areas.
 ///
@@ -14,7 +19,16 @@ pub fn areas(registry: Registry) -> Result<Registry> {
     registry.with::<Contacts>()?.with::<Team>()?.with::<Business>()
 }
 
+/// What imports write contacts with.
+pub fn import_targets() -> Vec<Arc<dyn Target>> {
+    vec![Arc::new(ContactImports)]
+}
+
 /// What the areas need beside their operations.
-pub fn group() -> Group {
+pub fn group(shapes: &Arc<Shapes>) -> Group {
     Group::default()
+        .job(resume_job(shapes))
+        .link_target(ContactTargets { shapes: shapes.clone() })
+        .open_work(AssignedContacts { shapes: shapes.clone() })
+        .contact_references(ContactRecords)
 }

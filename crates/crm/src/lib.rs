@@ -8,5 +8,5 @@ pub mod schema;
 pub mod team;
 
 pub use business::Calendar;
-pub use group::{areas, group};
+pub use group::{areas, group, import_targets};
 pub use team::TeamDirectory;

@@ -56,3 +56,27 @@ diesel::table! {
         updated_at -> Timestamp,
     }
 }
+
+diesel::table! {
+    contact_consents (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        contact_id -> BigInt,
+        state -> Text,
+        source -> Text,
+        proof -> Nullable<Text>,
+        actor -> Text,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    contact_merges (merged_id) {
+        merged_id -> BigInt,
+        workspace_id -> BigInt,
+        survivor_id -> BigInt,
+        external_id -> Nullable<Text>,
+        actor -> Text,
+        created_at -> Timestamp,
+    }
+}

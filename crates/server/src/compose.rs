@@ -13,7 +13,7 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::{FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
+use operation::ports::{ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
@@ -51,7 +51,7 @@ fn kinds() -> [&'static Kind; 2] {
 
 /// What imports write the records of all groups with.
 fn import_targets() -> Vec<Arc<dyn Target>> {
-    data::import_targets()
+    data::import_targets().into_iter().chain(crm::import_targets()).collect()
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
@@ -201,7 +201,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(),
+            crm::group(&shapes),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());
@@ -289,7 +289,7 @@ struct Joined {
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
     let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
-    let mut file_references = Vec::new();
+    let (mut file_references, mut contact_references) = (Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -305,11 +305,13 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         open_work.extend(group.open_work);
         variable_users.extend(group.variable_users);
         file_references.extend(group.file_references);
+        contact_references.extend(group.contact_references);
     }
     let links = LinkDirectory::new(link_targets);
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
     joined.services = joined.services.with(FileUses::new(file_references));
+    joined.services = joined.services.with(ContactUses::new(contact_references));
     Ok(joined)
 }
 

@@ -204,7 +204,7 @@ impl SegmentRow {
                 .param("segment_id")
             });
         }
-        let subject = Subject::named(shape, SEGMENTS);
+        let subject = shape.field(SEGMENTS).map(|field| Subject::Field(field.id));
         let condition =
             subject.and_then(|subject| Condition::exact(shape, subject, &self.id.to_string(), false));
         condition.map(Filter::One).ok_or_else(|| Error::internal("a system field is missing"))

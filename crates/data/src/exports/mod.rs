@@ -2,7 +2,6 @@
 
 mod operations;
 
-pub use operations::ExportLink;
 
 use ::operation::Operations;
 

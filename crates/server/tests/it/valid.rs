@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 41] = [
+const REFUSED: [(&str, &str, &str); 37] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -28,7 +28,6 @@ const REFUSED: [(&str, &str, &str); 41] = [
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
-    ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
     ("createVariable", "value", "a value of the variable's type"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
@@ -45,11 +44,8 @@ const REFUSED: [(&str, &str, &str); 41] = [
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
     ("updateField", "type", "a type to which the stored values can be converted"),
-    ("updateSegment", "add_contact_ids", "for static segments only"),
-    ("updateFile", "trashed", "deletion has an operation of its own"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),
-    ("updateVariable", "value", "a value of the variable's type"),
     ("updateView", "materialized_sort", "the view's stored order"),
 ];
 

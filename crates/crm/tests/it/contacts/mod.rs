@@ -1,7 +1,10 @@
 //! Contacts.
 
+mod handoff;
 mod identities;
+mod imports;
 mod list;
+mod merge;
 mod notes;
 mod segments;
 
@@ -64,7 +67,7 @@ testkit::on_both! {
         }));
         assert_eq!(contact["tags"], json!(["vip", "newsletter"]));
         assert_eq!(contact["status"], "active");
-        assert_eq!(contact["autopilot"], json!({ "enabled": true }));
+        assert_eq!(contact["autopilot"], json!({ "enabled": true, "paused_until": null }));
         assert_eq!(contact["opted_out"], false);
         assert_eq!(contact["app_url"], format!("https://svc.example/app/contacts/{}", contact["id"]));
         let path = format!("/contacts/{}", contact["id"]);
