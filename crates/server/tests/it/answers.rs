@@ -200,6 +200,18 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         "tags": ["vip"], "external_id": "full",
     });
     let contact = app.post("/contacts", key, contact).await.expect(201);
+    let path = format!("/contacts/{}", contact["id"]);
+    for name in ["Full", "Fuller"] {
+        let other = json!({ "data": { "$name": name, "$phone": "+34612345679", "$company": "Full", "$birthday": "1990-01-01" } });
+        let other = app.post("/contacts", key, other).await.expect(201);
+        let merge = json!({ "source_id": other["id"] });
+        app.post(&format!("{path}/merge"), key, merge).await.expect(200);
+    }
+    app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" })).await.expect(200);
+    let pause = json!({ "enabled": false, "paused_until": "2027-01-01T00:00:00Z", "summary": "s" });
+    app.put(&format!("{path}/autopilot"), key, pause).await.expect(200);
+    let members = app.get("/team", key).await.expect(200);
+    app.put(&format!("{path}/assignment"), key, json!({ "assignee_id": members[0]["id"] })).await.expect(200);
     let note = json!({ "body": "Full", "pinned": true });
     let note = app.post(&format!("/contacts/{}/notes", contact["id"]), key, note).await.expect(201);
     let segment = json!({
