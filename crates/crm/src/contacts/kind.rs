@@ -3,6 +3,7 @@
 use super::events::ContactEvent;
 use super::print::print;
 use super::system_fields::system_fields;
+use crate::reminders;
 use crate::schema::contact_notes;
 use diesel::prelude::*;
 use fields::{Data, FieldType, phone};
@@ -64,6 +65,7 @@ fn created_via(actor: ActorType) -> &'static str {
 fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
     if change.action == Action::Deleted {
         purge_notes(tx, author.workspace, change.row.id)?;
+        reminders::delete_of_contact(tx, author.workspace, change.row.id.into())?;
     }
     tx.emit(author.workspace, &author.cause, author.livemode, &ContactEvent::of(change))?;
     Ok(())

@@ -14,10 +14,11 @@ mod notes;
 mod operations;
 mod print;
 mod reference;
-mod segments;
+pub(crate) mod segments;
 mod system_fields;
 mod tags;
 
+pub use find::count_up_to;
 pub use kind::CONTACTS;
 
 use operation::{Domain, EventType, Operations};

@@ -1,5 +1,6 @@
 //! Contacts.
 
+mod fields;
 mod identities;
 mod list;
 mod notes;
