@@ -4,6 +4,7 @@
 //! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
 //! whenever a server dies. What a firing starts is a job of the same transaction.
 
+mod add;
 mod cron;
 mod events;
 mod fire;
@@ -15,6 +16,8 @@ mod start;
 
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
+pub use add::{Owner, add};
+pub use model::NewReminder;
 pub use operations::Agents;
 pub use queries::{delete_of_contact, move_to_contact};
 

@@ -1,21 +1,19 @@
 //! Operations on reminders.
 
+use super::add::{Owner, add, first, not_past, zone};
 use super::model::{
-    NewReminder, NewReminderStatus, Recurrence, Reminder, ReminderAction, ReminderActionConfig,
+    NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig,
     ReminderActionType, ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
 };
 use super::queries::{self, Filter};
-use super::series::Series;
-use crate::business::Calendar;
 use crate::contacts::CONTACTS;
 use crate::schema::reminders;
 use crate::team::TeamDirectory;
-use chrono_tz::Tz;
 use diesel::prelude::*;
 use model::{
-    Caller, Code, ContactId, Error, ItemId, JsonText, MemberId, Patch, ReminderId, Result, Scope, Timestamp,
+    Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp,
 };
-use operation::ports::{AgentRuns, BusinessCalendar, Members};
+use operation::ports::{AgentRuns, Members};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -26,9 +24,6 @@ use serde::Deserialize;
 use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::IntoParams;
-
-/// A moment that passed so many seconds ago is taken for now.
-const LATE_SECONDS: i64 = 60;
 
 /// The agents, as reminders run them.
 #[derive(Clone)]
@@ -74,54 +69,19 @@ pub fn create_reminder(
     shapes: State<Shapes>,
     agents: State<Agents>,
 ) -> Result<With<Created<Reminder>>> {
-    let workspace = caller.workspace_id();
-    let now = tx.now();
-    let action = new.action.unwrap_or_default();
-    check_action(tx, caller, &agents.0, &action)?;
-    let contact_id = check_contact(tx, caller, &shapes.0, new.contact_id)?;
-    let assignee_id = check_assignee(tx, caller, new.assignee)?;
-    let timezone = match &new.timezone {
-        Some(name) => zone(name)?,
-        None => Calendar.time_zone(tx, workspace)?,
+    if let Some(action) = &new.action {
+        check_action(tx, caller, &agents.0, action)?;
+    }
+    check_contact(tx, caller, &shapes.0, new.contact_id)?;
+    check_assignee(tx, caller, new.assignee)?;
+    let owner = Owner {
+        workspace: caller.workspace_id(),
+        key: &caller.key.id,
+        livemode: caller.livemode(),
+        actor: &caller.cause().actor,
     };
-    let due_at = match (new.due_at, &new.recurrence) {
-        (Some(due_at), _) => not_past(due_at, now)?,
-        (None, Some(_)) => now,
-        (None, None) => return Err(Error::invalid("due_at", "is required, or `recurrence`")),
-    };
-    let next = first(new.recurrence.as_ref(), timezone, due_at)?;
-    let row: ReminderRow = diesel::insert_into(reminders::table)
-        .values((
-            (
-                reminders::workspace_id.eq(workspace),
-                reminders::livemode.eq(caller.livemode()),
-                reminders::title.eq(new.title.trim()),
-                reminders::note.eq(&new.note),
-                reminders::status.eq(ReminderStatus::Scheduled),
-                reminders::due_at.eq(due_at),
-                reminders::timezone.eq(timezone.name()),
-                reminders::recurrence.eq(new.recurrence.as_ref().map(JsonText::of)),
-                reminders::contact_id.eq(contact_id),
-                reminders::assignee_id.eq(assignee_id),
-                reminders::action.eq(JsonText::of(&action)),
-                reminders::cancel_on_reply.eq(new.cancel_on_reply),
-            ),
-            (
-                reminders::next_slot_at.eq(next),
-                reminders::slots_done.eq(0),
-                reminders::wake_at.eq(next),
-                reminders::fire_count.eq(0),
-                reminders::key_id.eq(&caller.key.id),
-                reminders::metadata.eq(JsonText::of(&new.metadata.unwrap_or_default())),
-                reminders::version.eq(1),
-                reminders::created_by.eq(&caller.cause().actor),
-                reminders::created_at.eq(now),
-                reminders::updated_at.eq(now),
-            ),
-        ))
-        .returning(reminders::all_columns)
-        .get_result(tx.connection())?;
-    Ok(With::etag(row.version, Created(row.reminder()?)))
+    let reminder = add(tx, &owner, new)?;
+    Ok(With::etag(reminder.version, Created(reminder)))
 }
 
 /// Change, snooze or complete a reminder
@@ -266,49 +226,28 @@ fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Re
     Ok(())
 }
 
-/// The first moment at which a reminder fires.
-fn first(recurrence: Option<&Recurrence>, zone: Tz, due_at: Timestamp) -> Result<Timestamp> {
-    let Some(recurrence) = recurrence else { return Ok(due_at) };
-    let wrong = |rule: String| Error::invalid("recurrence.rule", rule);
-    let series = Series::new(recurrence, zone, due_at).map_err(wrong)?;
-    series.refuse_dense(due_at).map_err(wrong)?;
-    let first = series.first(recurrence, due_at);
-    first.ok_or_else(|| wrong("has no date after `due_at` and before `until`".to_owned()))
-}
-
-fn zone(name: &str) -> Result<Tz> {
-    name.parse().map_err(|_| Error::invalid("timezone", "must be a time zone such as `Europe/Madrid`"))
-}
-
-fn not_past(due_at: Timestamp, now: Timestamp) -> Result<Timestamp> {
-    if due_at < now.plus_seconds(-LATE_SECONDS) {
-        return Err(Error::invalid("due_at", "must not be in the past"));
-    }
-    Ok(due_at)
-}
-
 fn check_contact(
     read: &mut Read,
     caller: &Caller,
     shapes: &Shapes,
     contact: Option<ContactId>,
-) -> Result<Option<ContactId>> {
-    let Some(id) = contact else { return Ok(None) };
+) -> Result<()> {
+    let Some(id) = contact else { return Ok(()) };
     let shape = sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)?;
     rows::live(read, &shape, ItemId(id.0)).map_err(|error| error.param("contact_id"))?;
-    Ok(contact)
+    Ok(())
 }
 
 fn check_assignee(
     read: &mut Read,
     caller: &Caller,
     assignee: Option<ReminderAssignee>,
-) -> Result<Option<MemberId>> {
-    let Some(ReminderAssignee { id, .. }) = assignee else { return Ok(None) };
+) -> Result<()> {
+    let Some(ReminderAssignee { id, .. }) = assignee else { return Ok(()) };
     if TeamDirectory.among(read, caller.workspace_id(), &[id])?.is_empty() {
         return Err(Error::not_found("team member").param("assignee.id"));
     }
-    Ok(Some(id))
+    Ok(())
 }
 
 fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &ReminderAction) -> Result<()> {

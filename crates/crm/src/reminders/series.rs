@@ -6,10 +6,10 @@
 
 use super::cron::Cron;
 use super::model::{Recurrence, RecurrenceType};
-use chrono::{DateTime, Duration, NaiveDateTime, NaiveTime, Offset, TimeZone};
+use chrono::{DateTime, Datelike, Duration, Month, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
-use rrule::{Frequency, RRule, RRuleSet, Unvalidated};
+use rrule::{Frequency, NWeekday, RRule, RRuleSet, Unvalidated};
 
 /// The shortest time between two moments, in seconds.
 const SHORTEST_SECONDS: i64 = 5 * 60;
@@ -25,7 +25,7 @@ pub(super) struct Series {
 
 #[derive(Debug, Clone)]
 enum Pattern {
-    /// A rule that says what else would follow from its first moment, so that it can be evaluated from any of them on.
+    /// A rule that can be evaluated from any of its moments on, because it says what would follow from the first.
     Rule { rule: RRule<Unvalidated>, daily: bool },
     Cron(Cron),
 }
@@ -58,14 +58,18 @@ impl Series {
         let text = text.strip_prefix("RRULE:").unwrap_or(text);
         let unusable = || "must be a recurrence rule such as `FREQ=WEEKLY;BYDAY=MO,TH`".to_owned();
         let rule: RRule<Unvalidated> = text.parse().map_err(|_| unusable())?;
+        if rule.get_interval() == 0 {
+            return Err(unusable());
+        }
         if rule.get_count().is_some() || rule.get_until().is_some() {
             return Err("must not have `COUNT` or `UNTIL`: send `count` or `until` beside it".into());
         }
         let daily = !matches!(rule.get_freq(), Frequency::Hourly | Frequency::Minutely | Frequency::Secondly);
         // Steps of hours and minutes go on whatever the clock shows, unless they are restricted to times that it shows.
         let zone = if daily || is_restricted(&rule) { zone } else { Tz::UTC };
-        let explicit = rule.validate(floating(local(zone, start))).map_err(|_| unusable())?;
-        let rule = explicit.to_string().parse().map_err(|_| unusable())?;
+        let start = local(zone, start);
+        let rule = if daily { explicit(rule, start) } else { rule };
+        rule.clone().validate(floating(start)).map_err(|_| unusable())?;
         Ok(Self { pattern: Pattern::Rule { rule, daily }, zone })
     }
 
@@ -133,6 +137,30 @@ impl Series {
         }
         advanced
     }
+}
+
+/// A rule of days, weeks, months or years with what follows from its start (RFC 5545, 3.3.10): its time, and its days.
+fn explicit(rule: RRule<Unvalidated>, start: NaiveDateTime) -> RRule<Unvalidated> {
+    let of = |number: u32| u8::try_from(number).unwrap_or_default();
+    let day = i8::try_from(start.day()).unwrap_or_default();
+    let names_days = !(rule.get_by_week_no().is_empty()
+        && rule.get_by_year_day().is_empty()
+        && rule.get_by_month_day().is_empty()
+        && rule.get_by_weekday().is_empty());
+    let rule = match rule.get_freq() {
+        _ if names_days => rule,
+        Frequency::Yearly => {
+            let month = Month::try_from(of(start.month())).unwrap_or(Month::January);
+            let rule = if rule.get_by_month().is_empty() { rule.by_month(&[month]) } else { rule };
+            rule.by_month_day(vec![day])
+        }
+        Frequency::Monthly => rule.by_month_day(vec![day]),
+        Frequency::Weekly => rule.by_weekday(vec![NWeekday::Every(start.weekday())]),
+        _ => rule,
+    };
+    let rule = if rule.get_by_hour().is_empty() { rule.by_hour(vec![of(start.hour())]) } else { rule };
+    let rule = if rule.get_by_minute().is_empty() { rule.by_minute(vec![of(start.minute())]) } else { rule };
+    if rule.get_by_second().is_empty() { rule.by_second(vec![of(start.second())]) } else { rule }
 }
 
 /// Whether a rule names times or days, and not only steps.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 41] = [
+const REFUSED: [(&str, &str, &str); 47] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -28,6 +28,9 @@ const REFUSED: [(&str, &str, &str); 41] = [
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
+    ("createReminder", "due_at", "a moment that has not passed, or else `recurrence`"),
+    ("createReminder", "recurrence.rule", "a rule of its type"),
+    ("createReminder", "timezone", "a name of the time zone database"),
     ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
     ("createVariable", "value", "a value of the variable's type"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
@@ -44,7 +47,10 @@ const REFUSED: [(&str, &str, &str); 41] = [
     ("setItemPosition", "after", "another item of the collection"),
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
+    ("updateContactField", "type", "a type to which the stored values can be converted"),
     ("updateField", "type", "a type to which the stored values can be converted"),
+    ("updateReminder", "due_at", "a moment that has not passed"),
+    ("updateReminder", "timezone", "a name of the time zone database"),
     ("updateSegment", "add_contact_ids", "for static segments only"),
     ("updateFile", "trashed", "deletion has an operation of its own"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
