@@ -3,8 +3,8 @@
 use crate::business::Business;
 use crate::contact_fields::ContactFields;
 use crate::contacts::Contacts;
-use crate::team::Team;
 use crate::reminders::{self, Agents, Reminders};
+use crate::team::Team;
 use model::Result;
 use operation::ports::AgentRuns;
 use operation::{Group, Registry};
@@ -15,7 +15,12 @@ use std::sync::Arc;
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<ContactFields>()?.with::<Contacts>()?.with::<Reminders>()?.with::<Team>()?.with::<Business>()
+    registry
+        .with::<ContactFields>()?
+        .with::<Contacts>()?
+        .with::<Reminders>()?
+        .with::<Team>()?
+        .with::<Business>()
 }
 
 /// What the areas need beside their operations.

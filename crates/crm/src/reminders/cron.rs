@@ -1,6 +1,6 @@
 //! Cron expressions of five fields, in a time zone.
 
-use super::series::{instant, local};
+use super::clock::{instant, local};
 use chrono::{DateTime, Datelike, Days, Duration, NaiveDate, NaiveTime, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
@@ -95,7 +95,9 @@ impl Cron {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let texts: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = texts.as_slice() else {
-            return Err("must have five fields: minute, hour, day of the month, month, day of the week".into());
+            return Err(
+                "must have five fields: minute, hour, day of the month, month, day of the week".into()
+            );
         };
         let [minute, hour, day, month, weekday] = PARTS;
         let mut named = weekday.read(weekdays)?;
@@ -125,7 +127,8 @@ impl Cron {
         if !self.is_on(date) {
             return Vec::new();
         }
-        let mut moments: Vec<Timestamp> = if self.every_hour { self.walked(date, zone) } else { self.fixed(date, zone) };
+        let mut moments: Vec<Timestamp> =
+            if self.every_hour { self.walked(date, zone) } else { self.fixed(date, zone) };
         moments.sort_unstable();
         moments.dedup();
         moments

@@ -8,7 +8,13 @@ use utoipa::ToSchema;
 
 /// A reminder fired. Each of its dates is announced once; of several that passed while the service was down, the last.
 #[derive(Serialize, ToSchema, Event)]
-#[event(name = "reminder.fired", scope = "reminders:read", subject = "reminder", id = "reminder.id", contact = "contact_id")]
+#[event(
+    name = "reminder.fired",
+    scope = "reminders:read",
+    subject = "reminder",
+    id = "reminder.id",
+    contact = "contact_id"
+)]
 pub(super) struct ReminderFired<'a> {
     /// The reminder as it then is.
     #[schema(inline)]

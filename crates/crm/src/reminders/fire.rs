@@ -7,7 +7,7 @@ use super::queries;
 use super::series::{Advanced, Series};
 use super::start;
 use jobs::{Job, JobError};
-use model::{Cause, Error, JsonText, Result, Timestamp};
+use model::{Cause, Error, Result, Timestamp};
 use std::time::Duration;
 use store::Tx;
 
@@ -59,7 +59,7 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
             tracing::error!(reminder = row.id.0, ?error, "a reminder could not be fired");
             row.wake_at = None;
             row.status = ReminderStatus::Failed;
-            row.last_error = Some(failure(&error, now));
+            row.last_error = Some(ReminderError::of(&error, now));
             return queries::store(tx, &mut row);
         }
     };
@@ -94,10 +94,4 @@ fn over(row: &ReminderRow, now: Timestamp) -> Result<Option<Advanced>> {
     };
     let series = Series::new(&recurrence, row.zone()?, row.due_at).map_err(Error::internal)?;
     Ok(Some(series.advance(&recurrence, slot, row.slots_done, now)))
-}
-
-/// Why an action failed, as the reminder shows it.
-pub(super) fn failure(error: &Error, at: Timestamp) -> JsonText {
-    let code = error.code().as_str().to_owned();
-    JsonText::of(&ReminderError { code, message: error.message().to_owned(), at })
 }

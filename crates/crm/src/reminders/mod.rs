@@ -5,6 +5,7 @@
 //! whenever a server dies. What a firing starts is a job of the same transaction.
 
 mod add;
+mod clock;
 mod cron;
 mod events;
 mod fire;
@@ -14,9 +15,9 @@ mod queries;
 mod series;
 mod start;
 
+pub use add::{Owner, add};
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
-pub use add::{Owner, add};
 pub use model::NewReminder;
 pub use operations::Agents;
 pub use queries::{delete_of_contact, move_to_contact};

@@ -133,6 +133,14 @@ pub struct ReminderError {
     pub at: Timestamp,
 }
 
+impl ReminderError {
+    /// As a row stores it.
+    pub(super) fn of(error: &Error, at: Timestamp) -> JsonText {
+        let code = error.code().as_str().to_owned();
+        JsonText::of(&Self { code, message: error.message().to_owned(), at })
+    }
+}
+
 /// A reminder.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({

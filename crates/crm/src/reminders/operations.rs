@@ -2,17 +2,15 @@
 
 use super::add::{Owner, add, first, not_past, zone};
 use super::model::{
-    NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig,
-    ReminderActionType, ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
+    NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
+    ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
 };
 use super::queries::{self, Filter};
 use crate::contacts::CONTACTS;
 use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
-use model::{
-    Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp,
-};
+use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
 use operation::ports::{AgentRuns, Members};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
@@ -226,23 +224,16 @@ fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Re
     Ok(())
 }
 
-fn check_contact(
-    read: &mut Read,
-    caller: &Caller,
-    shapes: &Shapes,
-    contact: Option<ContactId>,
-) -> Result<()> {
+/// Makes sure that there is such a contact. It is kept until the transaction ends, so that whoever merges or deletes it
+/// finds the reminder.
+fn check_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: Option<ContactId>) -> Result<()> {
     let Some(id) = contact else { return Ok(()) };
-    let shape = sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)?;
-    rows::live(read, &shape, ItemId(id.0)).map_err(|error| error.param("contact_id"))?;
+    let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
+    rows::locked(tx, &shape, ItemId(id.0)).map_err(|error| error.param("contact_id"))?;
     Ok(())
 }
 
-fn check_assignee(
-    read: &mut Read,
-    caller: &Caller,
-    assignee: Option<ReminderAssignee>,
-) -> Result<()> {
+fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAssignee>) -> Result<()> {
     let Some(ReminderAssignee { id, .. }) = assignee else { return Ok(()) };
     if TeamDirectory.among(read, caller.workspace_id(), &[id])?.is_empty() {
         return Err(Error::not_found("team member").param("assignee.id"));

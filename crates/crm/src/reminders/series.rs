@@ -4,9 +4,10 @@
 //! that the clock skips when it is put forward is as much later; one that it shows twice counts once. So a reminder for
 //! half past two comes on every day, and only once.
 
+use super::clock::{instant, local};
 use super::cron::Cron;
 use super::model::{Recurrence, RecurrenceType};
-use chrono::{DateTime, Datelike, Duration, Month, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike};
+use chrono::{DateTime, Datelike, Month, NaiveDateTime, NaiveTime, TimeZone, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
 use rrule::{Frequency, NWeekday, RRule, RRuleSet, Unvalidated};
@@ -26,7 +27,10 @@ pub(super) struct Series {
 #[derive(Debug, Clone)]
 enum Pattern {
     /// A rule that can be evaluated from any of its moments on, because it says what would follow from the first.
-    Rule { rule: RRule<Unvalidated>, daily: bool },
+    Rule {
+        rule: RRule<Unvalidated>,
+        daily: bool,
+    },
     Cron(Cron),
 }
 
@@ -179,23 +183,6 @@ fn floating(time: NaiveDateTime) -> DateTime<rrule::Tz> {
     rrule::Tz::UTC.from_utc_datetime(&time)
 }
 
-/// What the clock shows at a moment.
-pub(super) fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
-    let at = DateTime::from_timestamp_millis(at.millis()).unwrap_or_default();
-    at.with_timezone(&zone).naive_local()
-}
-
-/// The moment at which the clock shows a time: the first such, or where it skips the time, as much later.
-pub(super) fn instant(zone: Tz, time: NaiveDateTime) -> Timestamp {
-    let found = zone.from_local_datetime(&time).earliest();
-    let millis = found.map(|found| found.timestamp_millis()).unwrap_or_else(|| {
-        // By the clock of the day before, which was not put forward yet.
-        let before = zone.offset_from_utc_datetime(&(time - Duration::days(1))).fix();
-        (time - before).and_utc().timestamp_millis()
-    });
-    Timestamp::from_millis(millis)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,20 +249,25 @@ mod tests {
                 "2026-01-31T18:00:00Z",
                 vec!["2026-01-31T18:00Z", "2026-02-28T09:00Z", "2026-02-28T18:00Z", "2026-03-31T09:00Z"],
             ),
-            (
-                "FREQ=YEARLY",
-                "UTC",
-                "2024-02-29T00:00:00Z",
-                vec!["2024-02-29T00:00Z", "2028-02-29T00:00Z"],
-            ),
+            ("FREQ=YEARLY", "UTC", "2024-02-29T00:00:00Z", vec!["2024-02-29T00:00Z", "2028-02-29T00:00Z"]),
             (
                 "0 9 * * 1-5",
                 "Europe/Madrid",
                 "2026-11-20T08:30:00Z",
                 vec!["2026-11-23T08:00Z", "2026-11-24T08:00Z"],
             ),
-            ("30 8 1,15 * MON", "UTC", "2026-11-29T00:00:00Z", vec!["2026-11-30T08:30Z", "2026-12-01T08:30Z"]),
-            ("*/20 8-9 * dec sun", "UTC", "2026-12-06T09:10:00Z", vec!["2026-12-06T09:20Z", "2026-12-06T09:40Z", "2026-12-13T08:00Z"]),
+            (
+                "30 8 1,15 * MON",
+                "UTC",
+                "2026-11-29T00:00:00Z",
+                vec!["2026-11-30T08:30Z", "2026-12-01T08:30Z"],
+            ),
+            (
+                "*/20 8-9 * dec sun",
+                "UTC",
+                "2026-12-06T09:10:00Z",
+                vec!["2026-12-06T09:20Z", "2026-12-06T09:40Z", "2026-12-13T08:00Z"],
+            ),
             ("0 0 29 2 *", "UTC", "2096-03-01T00:00:00Z", vec!["2104-02-29T00:00Z"]),
         ] {
             assert_eq!(moments(rule, zone, start, dates.len()), dates, "{rule}");
@@ -301,7 +293,8 @@ mod tests {
         for rule in ["FREQ=MINUTELY;INTERVAL=30", "*/30 * * * *"] {
             for start in ["2026-03-29T00:30:00Z", "2026-10-25T00:00:00Z"] {
                 let found = moments(rule, "Europe/Madrid", start, 6);
-                let found: Vec<i64> = found.iter().map(|text| at(&text.replace('Z', ":00Z")).seconds()).collect();
+                let found: Vec<i64> =
+                    found.iter().map(|text| at(&text.replace('Z', ":00Z")).seconds()).collect();
                 assert!(found.windows(2).all(|pair| pair[1] - pair[0] == 1800), "{rule} {start}: {found:?}");
             }
         }
@@ -355,12 +348,21 @@ mod tests {
         let slot = at(start);
         let later = at("2026-01-04T12:00:00Z");
         let next = Some(at("2026-01-05T09:00:00Z"));
-        assert_eq!(series.advance(&plain, slot, 0, later), Advanced { last: at("2026-01-04T09:00:00Z"), done: 4, next });
+        assert_eq!(
+            series.advance(&plain, slot, 0, later),
+            Advanced { last: at("2026-01-04T09:00:00Z"), done: 4, next }
+        );
         let three = Recurrence { count: Some(3), ..plain.clone() };
-        assert_eq!(series.advance(&three, slot, 0, later), Advanced { last: at("2026-01-03T09:00:00Z"), done: 3, next: None });
+        assert_eq!(
+            series.advance(&three, slot, 0, later),
+            Advanced { last: at("2026-01-03T09:00:00Z"), done: 3, next: None }
+        );
         assert_eq!(series.advance(&three, slot, 2, slot).next, None);
         let until = Recurrence { until: Some(at("2026-01-02T09:00:00Z")), ..plain };
-        assert_eq!(series.advance(&until, slot, 0, later), Advanced { last: at("2026-01-02T09:00:00Z"), done: 2, next: None });
+        assert_eq!(
+            series.advance(&until, slot, 0, later),
+            Advanced { last: at("2026-01-02T09:00:00Z"), done: 2, next: None }
+        );
         assert_eq!(series.first(&until, at("2026-01-02T10:00:00Z")), None);
     }
 }

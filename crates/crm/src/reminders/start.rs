@@ -1,7 +1,6 @@
 //! Runs that reminders start: one for each firing.
 
-use super::fire::failure;
-use super::model::{ReminderActionType, ReminderRow, ReminderStatus};
+use super::model::{ReminderActionType, ReminderError, ReminderRow, ReminderStatus};
 use super::operations::Agents;
 use super::queries;
 use jobs::{JobContext, JobError};
@@ -81,7 +80,7 @@ async fn note(db: &Db, wanted: Wanted, error: Error) -> Result<()> {
             Err(gone) if gone.code() == Code::NotFound => return Ok(()),
             row => row?,
         };
-        row.last_error = Some(failure(&error, tx.now()));
+        row.last_error = Some(ReminderError::of(&error, tx.now()));
         if row.status == ReminderStatus::Fired {
             row.status = ReminderStatus::Failed;
         }

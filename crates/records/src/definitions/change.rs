@@ -168,8 +168,7 @@ fn refuse_losses(shape: &Shape, proposal: &Proposal, report: &ConversionReport) 
     } else {
         format!(
             "Only {} {}s were checked, and there are more. Send `force` to change the type anyway.",
-            report.items_seen,
-            shape.kind.noun
+            report.items_seen, shape.kind.noun
         )
     };
     Err(Error::new(Code::InvalidState, message)

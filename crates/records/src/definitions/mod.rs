@@ -18,8 +18,8 @@ pub(crate) use define::can_be_primary;
 pub use define::{Definition, define, first_primary, insert};
 pub use events::FieldEvent;
 pub use model::{CollectionField, FieldPatch, NewField, read_field};
-pub use survey::ConversionReport;
 pub use resolve::{has_key, mirror, refuse_many, resolve};
+pub use survey::ConversionReport;
 
 use crate::shape::Shape;
 use ::model::{Error, FieldId, Result};

@@ -219,6 +219,7 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     });
     let reminder = app.post("/reminders", key, reminder).await.expect(201);
     BTreeMap::from([
+        ("fieldKey", "price".to_owned()),
         ("reminderId", reminder["id"].to_string()),
         ("contactId", contact["id"].to_string()),
         ("noteId", note["id"].to_string()),

@@ -71,7 +71,6 @@ pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
     ids.extend([
         ("fieldId", size["id"].to_string()),
         ("optionId", size["options"]["choices"][0]["id"].to_string()),
-        ("fieldKey", "price".to_owned()),
         ("commentId", first(format!("{item}/comments")).await),
         ("indexId", first(format!("{collection}/indexes")).await),
         ("linkId", first(format!("{item}/links")).await),
