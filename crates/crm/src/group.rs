@@ -1,11 +1,14 @@
 //! What this group adds to the service.
 
 use crate::business::Business;
+use crate::contact_fields::ContactFields;
 use crate::contacts::{
     AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
 };
+use crate::reminders::{self, Agents, Reminders};
 use crate::team::Team;
 use model::Result;
+use operation::ports::AgentRuns;
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -16,7 +19,12 @@ use transfer::imports::Target;
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Contacts>()?.with::<Team>()?.with::<Business>()
+    registry
+        .with::<ContactFields>()?
+        .with::<Contacts>()?
+        .with::<Reminders>()?
+        .with::<Team>()?
+        .with::<Business>()
 }
 
 /// What imports write contacts with.
@@ -25,8 +33,11 @@ pub fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// What the areas need beside their operations.
-pub fn group(shapes: &Arc<Shapes>) -> Group {
+pub fn group(shapes: &Arc<Shapes>, agents: Arc<dyn AgentRuns>) -> Group {
+    let agents = Agents(agents);
     Group::default()
+        .jobs(reminders::jobs(&agents))
+        .service(agents)
         .job(resume_job(shapes))
         .link_target(ContactTargets { shapes: shapes.clone() })
         .open_work(AssignedContacts { shapes: shapes.clone() })

@@ -1,8 +1,10 @@
 //! Customer relations: the people whom a business knows, and the work that they cause.
 
 pub mod business;
+pub mod contact_fields;
 pub mod contacts;
 mod group;
+pub mod reminders;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 pub mod team;

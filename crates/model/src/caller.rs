@@ -84,6 +84,8 @@ pub struct Plan {
     pub monthly_quota: Option<i64>,
     /// Test runs per workspace and day; zero forbids them.
     pub test_runs_per_day: i64,
+    /// Contacts of the workspace; `None` is no cap.
+    pub contacts_limit: Option<i64>,
     /// What 1,000 Energy cost, in US dollars' millionths.
     pub usd_micros_per_1000_energy: i64,
 }

@@ -1,9 +1,11 @@
 //! Ports: what one group of areas may ask of another. Small traits, implemented by their owner and wired by the
 //! composition.
 
+mod agents;
 mod people;
 mod variables;
 
+pub use agents::{AgentRuns, StartRun};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
 pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
 

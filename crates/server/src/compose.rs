@@ -161,7 +161,7 @@ impl Service {
         } = parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
-        let directory = Arc::new(Directory::new(db.clone()));
+        let directory = Arc::new(Directory::new(db.clone()).counting_contacts(crm::contacts::count_up_to));
         let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
         let quotas = Arc::new(Quotas::new(db.clone()));
         let rates = Arc::new(rates);
@@ -201,7 +201,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes),
+            crm::group(&shapes, Arc::new(engine.clone())),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

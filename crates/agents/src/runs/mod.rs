@@ -35,6 +35,7 @@ mod recovery;
 mod retry;
 mod rows;
 mod spans;
+mod start;
 mod step;
 mod stream;
 mod submit;

@@ -107,6 +107,10 @@ pub struct NewRun {
     /// What to do when another run of the conversation is executing.
     #[serde(default)]
     pub on_busy: OnBusy,
+    /// What starts the run.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) trigger: RunTrigger,
 }
 
 /// The version of an agent to run.
@@ -166,6 +170,8 @@ text_enum! {
         /// A request to create a run.
         #[default]
         Api = "api",
+        /// A reminder.
+        Reminder = "reminder",
     }
 }
 

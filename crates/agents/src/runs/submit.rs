@@ -8,7 +8,7 @@ use super::finish::outcome;
 use super::guard::{GuardFinding, GuardReport, Guards};
 use super::listen::Listener;
 use super::memory::{self, ConversationMemory};
-use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVersion};
+use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
 use super::queries;
 use super::step::write_finished;
 use super::stream::RunStream;
@@ -18,7 +18,7 @@ use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use crate::providers::Tier;
 use auth::idempotency::{self, Claim};
-use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use operation::EventStream;
 use serde_json::json;
 use std::sync::Arc;
@@ -305,23 +305,42 @@ fn naming(param: &str) -> impl Fn(Error) -> Error {
 }
 
 fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow> {
-    let agent = match new.agent_id {
-        Some(id) => agents::live_agent(read, caller.workspace_id(), id).map_err(naming("agent_id"))?,
-        None => agents::default_agent(read, caller.workspace_id())?.ok_or_else(|| {
+    if !matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
+        return expect_active(read, caller.workspace_id(), new.agent_id);
+    }
+    let agent = named_agent(read, caller.workspace_id(), new.agent_id)?;
+    if caller.livemode() {
+        return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
+    }
+    Ok(agent)
+}
+
+/// The active agent with this id; without one, the workspace's default agent.
+///
+/// # Errors
+/// `not_found`, `agent_inactive`, `agent_not_configured`.
+pub(super) fn expect_active(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    id: Option<AgentId>,
+) -> Result<AgentRow> {
+    let agent = named_agent(read, workspace, id)?;
+    if agent.status != AgentStatus::Active {
+        return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
+    }
+    Ok(agent)
+}
+
+fn named_agent(read: &mut Read, workspace: WorkspaceId, id: Option<AgentId>) -> Result<AgentRow> {
+    match id {
+        Some(id) => agents::live_agent(read, workspace, id).map_err(naming("agent_id")),
+        None => agents::default_agent(read, workspace)?.ok_or_else(|| {
             Error::new(
                 Code::AgentNotConfigured,
                 "The workspace has no default agent. Create an agent, or send `agent_id`.",
             )
-        })?,
-    };
-    if matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
-        if caller.livemode() {
-            return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
-        }
-    } else if agent.status != AgentStatus::Active {
-        return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
+        }),
     }
-    Ok(agent)
 }
 
 fn version_for(read: &mut Read, agent: &AgentRow, new: &NewRun) -> Result<(Settings, Vec<ToolRow>)> {
@@ -351,7 +370,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
         handed_over: 0,
         questions: Questions::default(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
-        trigger: RunTrigger::default(),
+        trigger: new.trigger.clone(),
     }
 }
 

@@ -168,6 +168,7 @@ impl Bed {
                 rate_limit_rpm: Some(300),
                 monthly_quota: None,
                 test_runs_per_day: 100,
+                contacts_limit: None,
                 usd_micros_per_1000_energy: PRICE,
             },
             subscription: SubscriptionStatus::Active,

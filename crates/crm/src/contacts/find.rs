@@ -3,8 +3,9 @@
 use super::kind::CONTACTS;
 use super::merges;
 use fields::value::{self, Mode};
-use model::{Caller, Error, ItemId, Result, whole_number};
+use model::{Caller, Error, ItemId, Result, WorkspaceId, whole_number};
 use records::Author;
+use records::count;
 use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::{Shape, Shapes};
@@ -134,6 +135,14 @@ impl ContactRef {
 /// When the database fails.
 pub(super) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Result<Arc<Shape>> {
     sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)
+}
+
+/// How many live contacts a workspace has, counted up to `most` and one more.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_up_to(read: &mut Read, workspace: WorkspaceId, most: i64) -> Result<i64> {
+    count::live_up_to(read, CONTACTS.set_of(workspace), most)
 }
 
 /// The contacts of a caller's workspace, for changing them.

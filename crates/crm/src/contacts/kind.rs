@@ -4,6 +4,7 @@ use super::events::ContactEvent;
 use super::matching::match_keys;
 use super::print::print;
 use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
+use crate::reminders;
 use crate::schema::{contact_consents, contact_merges, contact_notes};
 use diesel::prelude::*;
 use fields::{Data, FieldType, phone};
@@ -73,6 +74,7 @@ fn created_via(actor: ActorType) -> &'static str {
 fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
     if change.action == Action::Deleted {
         purge(tx, author.workspace, change.row.id)?;
+        reminders::delete_of_contact(tx, author.workspace, change.row.id.into())?;
     }
     tx.emit(author.workspace, &author.cause, author.livemode, &ContactEvent::of(change))?;
     Ok(())

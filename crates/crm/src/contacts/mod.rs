@@ -26,10 +26,11 @@ mod operations;
 mod print;
 mod reference;
 mod references;
-mod segments;
+pub(crate) mod segments;
 mod system_fields;
 mod tags;
 
+pub use find::count_up_to;
 pub(crate) use handoff::resume_job;
 pub use imports::ContactImports;
 pub use kind::CONTACTS;

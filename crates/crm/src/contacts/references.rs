@@ -1,6 +1,7 @@
 //! What others need to know of contacts: links that lead to them, work that they are, and what is kept about them.
 
 use super::kind::CONTACTS;
+use crate::reminders;
 use crate::schema::{contact_consents, contact_notes};
 use diesel::prelude::*;
 use model::{ContactId, ItemId, MemberId, Result, WorkspaceId, whole_number};
@@ -21,7 +22,7 @@ pub(crate) struct ContactRecords;
 
 impl ContactReferences for ContactRecords {
     fn tables(&self) -> &'static [&'static str] {
-        &["contact_notes", "contact_consents"]
+        &["contact_consents", "contact_notes", "reminders"]
     }
 
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
@@ -35,6 +36,7 @@ impl ContactReferences for ContactRecords {
             .filter(contact_consents::workspace_id.eq(workspace))
             .set(contact_consents::contact_id.eq(to.0))
             .execute(tx.connection())?;
+        reminders::move_to_contact(tx, workspace, from, to)?;
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 
 mod business;
 mod contacts;
+mod reminders;
 mod team;
 
 use model::Env;

@@ -2,7 +2,7 @@
 
 use crm::contacts::CONTACTS;
 use fields::value::Mode;
-use model::{Result, WorkspaceId};
+use model::{ContactId, Result, WorkspaceId};
 use records::Author;
 use records::rows::{Draft, Missing, Writer, merge};
 use records::sets;
@@ -66,18 +66,19 @@ const COMPANIES: [&str; 6] =
     ["Acme Toys", "Nordlicht Handel", "Casa Verde", "Blue Harbor", "Taller Sol", "Papelaria Central"];
 const TAGS: [&str; 5] = ["vip", "newsletter", "wholesale", "birthday-club", "follow-up"];
 
-/// Makes the contacts.
-pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+/// Makes the contacts, and gives their ids.
+pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<ContactId>> {
     let author = Author { emits: false, ..Author::system(workspace, "demo") };
     let shapes = Shapes::new([&CONTACTS]);
     let shape = sets::for_write(tx, &shapes, workspace, &CONTACTS)?;
     let writer = Writer { shapes: &shapes, shape: &shape, author: &author };
+    let mut ids = Vec::with_capacity(CONTACTS_MADE);
     for number in 0..CONTACTS_MADE {
         let Value::Object(values) = contact(number) else { continue };
         let data = merge(&shape, None, &values, Missing::Default, Mode::Strict, "")?;
-        writer.insert(tx, Draft { data, ..Draft::default() })?;
+        ids.push(writer.insert(tx, Draft { data, ..Draft::default() })?.id.into());
     }
-    Ok(())
+    Ok(ids)
 }
 
 /// One of a list, whatever the number.

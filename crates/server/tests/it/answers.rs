@@ -191,9 +191,14 @@ async fn seed_items(sweep: &Sweep) -> BTreeMap<&'static str, String> {
 /// A contact with everything that a contact can have.
 async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let field = json!({
+        "field_key": "price", "label": "Price group", "type": "select", "description": "d", "default": "a",
+        "options": { "choices": [{ "label": "A", "color": "red" }, { "label": "B" }] },
+    });
+    app.post("/variables/contact-fields", key, field).await.expect(201);
     let contact = json!({
         "data": {
-            "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
+            "price": "b", "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
             "$chat_user_id": "u1", "$avatar_url": "https://example.com/full.png", "$language": "es-ES", "$country": "ES",
             "$timezone": "Europe/Madrid", "$source": "website", "$stage": "new", "$company": "Full", "$birthday": "1990-01-01",
         },
@@ -218,7 +223,16 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         "name": "Full", "description": "d", "filter_tree": { "field": "$stage", "op": "eq", "value": "new" },
     });
     let segment = app.post("/contacts/segments", key, segment).await.expect(201);
+    let reminder = json!({
+        "title": "Full", "note": "n", "due_at": app.db().now().plus_seconds(3600), "timezone": "Europe/Madrid",
+        "recurrence": { "type": "cron", "rule": "0 9 * * *", "until": app.db().now().plus_seconds(90 * 86_400), "count": 9 },
+        "contact_id": contact["id"], "assignee": { "type": "user", "id": 1 }, "cancel_on_reply": true, "metadata": { "a": "b" },
+        "action": { "type": "run_agent", "config": { "input": "Hello" } },
+    });
+    let reminder = app.post("/reminders", key, reminder).await.expect(201);
     BTreeMap::from([
+        ("fieldKey", "price".to_owned()),
+        ("reminderId", reminder["id"].to_string()),
         ("contactId", contact["id"].to_string()),
         ("noteId", note["id"].to_string()),
         ("segmentId", segment["id"].to_string()),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 37] = [
+const REFUSED: [(&str, &str, &str); 43] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -28,6 +28,9 @@ const REFUSED: [(&str, &str, &str); 37] = [
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
+    ("createReminder", "due_at", "a moment that has not passed, or else `recurrence`"),
+    ("createReminder", "recurrence.rule", "a rule of its type"),
+    ("createReminder", "timezone", "a name of the time zone database"),
     ("createVariable", "value", "a value of the variable's type"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
@@ -43,7 +46,10 @@ const REFUSED: [(&str, &str, &str); 37] = [
     ("setItemPosition", "after", "another item of the collection"),
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
+    ("updateContactField", "type", "a type to which the stored values can be converted"),
     ("updateField", "type", "a type to which the stored values can be converted"),
+    ("updateReminder", "due_at", "a moment that has not passed"),
+    ("updateReminder", "timezone", "a name of the time zone database"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),
     ("updateView", "materialized_sort", "the view's stored order"),
@@ -61,7 +67,6 @@ pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
     ids.extend([
         ("fieldId", size["id"].to_string()),
         ("optionId", size["options"]["choices"][0]["id"].to_string()),
-        ("fieldKey", "price".to_owned()),
         ("commentId", first(format!("{item}/comments")).await),
         ("indexId", first(format!("{collection}/indexes")).await),
         ("linkId", first(format!("{item}/links")).await),

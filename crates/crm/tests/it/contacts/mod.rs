@@ -1,6 +1,7 @@
 //! Contacts.
 
 mod handoff;
+mod fields;
 mod identities;
 mod imports;
 mod list;
