@@ -1,9 +1,9 @@
 //! A contact with all that is known about it.
 
-use super::consents::{self, ContactConsent};
+use super::consent::{self, ContactConsent};
 use super::contact::Contact;
 use super::merges;
-use super::operations::printed;
+use super::print::printed;
 use super::system_fields::{AUTOPILOT_CONFIG, ROUTING_CONFIG};
 use model::{Actor, ContactId, Error, Result, Timestamp};
 use operation::{RawJson, With};
@@ -61,7 +61,7 @@ pub struct RoutingConfig {
 pub(super) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
     let values = row.values()?;
     let more = json!({
-        "consents": consents::of_contact(read, row.workspace_id, row.id)?,
+        "consents": consent::of_contact(read, row.workspace_id, row.id)?,
         "merged_ids": merges::merged_into(read, row.workspace_id, row.id)?,
         "autopilot_config": values.get(AUTOPILOT_CONFIG),
         "routing_config": values.get(ROUTING_CONFIG),

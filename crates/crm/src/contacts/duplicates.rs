@@ -3,7 +3,7 @@
 use super::contact::Contact;
 use super::find::{ContactRef, contacts};
 use super::matching::{LEAST_SCORE, MatchReason, Traits, match_keys};
-use super::operations::printed;
+use super::print::printed;
 use super::system_fields::MATCH_KEYS;
 use fields::filter::{Condition, Test};
 use fields::sort::Sort;

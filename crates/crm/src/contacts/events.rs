@@ -1,6 +1,6 @@
 //! The events of contacts.
 
-use super::consents::ContactConsent;
+use super::consent::ContactConsent;
 use super::contact::Contact;
 use super::print::app_url;
 use model::{ContactId, Error, JsonText, Result};

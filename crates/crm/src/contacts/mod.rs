@@ -4,6 +4,7 @@
 //! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
 
 mod activity;
+mod consent;
 mod consents;
 mod contact;
 mod counts;

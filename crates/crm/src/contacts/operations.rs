@@ -7,6 +7,7 @@ use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
     OnContactMatch, UpsertedContact,
 };
+use super::print::printed;
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
@@ -15,7 +16,6 @@ use operation::{
 };
 use records::bulk::{self, BulkReport, Row};
 use records::links;
-use records::print::Printer;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
 use records::rows::{self, Draft, Editor, ItemChange, ItemRow, Written};
@@ -27,12 +27,6 @@ pub(super) type ContactAnswer = With<RawJson<Contact>>;
 
 /// How contacts are matched: by whatever identifies them.
 pub(super) const MATCH_ON: &str = "identity";
-
-pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
-    let mut out = String::with_capacity(row.data.as_str().len() + 768);
-    Printer::whole(shape).print(row, &mut out)?;
-    Ok(out)
-}
 
 /// The answer that shows a contact.
 ///

@@ -3,7 +3,8 @@
 use super::contact::IdentityKind;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, MATCH_KEYS, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::Data;
-use model::{JsonText, Timestamp};
+use model::{JsonText, Result, Timestamp};
+use records::print::Printer;
 use records::rows::ItemRow;
 use records::shape::Shape;
 use serde_json::{Value, json};
@@ -23,6 +24,16 @@ const BESIDE: [&str; 11] = [
     AUTOPILOT_CONFIG,
     ROUTING_CONFIG,
 ];
+
+/// A contact as JSON.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
+    let mut out = String::with_capacity(row.data.as_str().len() + 768);
+    Printer::whole(shape).print(row, &mut out)?;
+    Ok(out)
+}
 
 /// Where the dashboard shows a contact.
 pub(super) fn app_url(shape: &Shape, row: &ItemRow) -> String {

@@ -2,7 +2,6 @@
 
 mod operations;
 
-
 use ::operation::Operations;
 
 /// Operations of the area Items.

@@ -63,12 +63,7 @@ impl Shapes {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn members(
-        &self,
-        read: &mut Read,
-        workspace: WorkspaceId,
-        ids: &[MemberId],
-    ) -> Result<Vec<Member>> {
+    pub fn members(&self, read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<Member>> {
         self.members.as_ref().map_or(Ok(Vec::new()), |members| members.among(read, workspace, ids))
     }
 

@@ -212,7 +212,9 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         let merge = json!({ "source_id": other["id"] });
         app.post(&format!("{path}/merge"), key, merge).await.expect(200);
     }
-    app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" })).await.expect(200);
+    app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" }))
+        .await
+        .expect(200);
     let pause = json!({ "enabled": false, "paused_until": "2027-01-01T00:00:00Z", "summary": "s" });
     app.put(&format!("{path}/autopilot"), key, pause).await.expect(200);
     let members = app.get("/team", key).await.expect(200);

@@ -152,7 +152,8 @@ async fn whatever_names_a_contact_follows_it_when_it_is_merged() {
     let history = ["events"];
     let names_a_contact = |columns: &[String]| columns.iter().any(|column| column.starts_with("contact_id "));
     let tables = expected();
-    let naming = tables.iter().filter(|(_, (columns, _))| names_a_contact(columns)).map(|(name, _)| name.as_str());
+    let naming =
+        tables.iter().filter(|(_, (columns, _))| names_a_contact(columns)).map(|(name, _)| name.as_str());
     let naming: Vec<&str> = naming.filter(|name| !history.contains(name)).collect();
     assert_eq!(naming, followed, "implement `ContactReferences` for tables with a column `contact_id`");
 }

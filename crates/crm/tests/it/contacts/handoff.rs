@@ -13,7 +13,8 @@ async fn handoffs(crm: &Crm) -> Vec<Value> {
 
 async fn member(crm: &Crm) -> i64 {
     let workspace = crm.key.workspace;
-    let new = NewMember { name: "Marta".to_owned(), email: "marta@example.com".to_owned(), ..NewMember::default() };
+    let new =
+        NewMember { name: "Marta".to_owned(), email: "marta@example.com".to_owned(), ..NewMember::default() };
     crm.app.db().write(move |tx| team::add(tx, workspace, new.clone())).await.unwrap().id.0
 }
 

@@ -1,7 +1,7 @@
 //! Contacts.
 
-mod handoff;
 mod fields;
+mod handoff;
 mod identities;
 mod imports;
 mod list;
