@@ -1,6 +1,6 @@
 //! Group of agents and runs: its jobs, routes and services.
 
-use crate::agents::{AgentVariables, SEALED_TOOLS, SEALED_VERSIONS};
+use crate::agents::{AgentVariables, SEALED_TOOLS, SEALED_VERSIONS, WorkspaceAgents};
 use crate::providers::Tiers;
 use crate::runs::{ApprovalRoute, OPEN_RUNS, RunDirectory};
 use crate::{Agents, RunEngine, Runs};
@@ -8,6 +8,7 @@ use auth::SealedTable;
 use egress::Connector;
 use jobs::Job;
 use model::Result;
+use operation::ports::AgentDirectory;
 use operation::{Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,7 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .shared_service(tiers)
         .shared_service(connector)
         .service(engine.clone())
+        .service(AgentDirectory::new(WorkspaceAgents))
         .link_target(RunDirectory)
         .variable_users(AgentVariables)
 }

@@ -6,6 +6,7 @@ use crate::contacts::{
     AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
 };
 use crate::reminders::{self, Agents, Reminders};
+use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
 use operation::ports::AgentRuns;
@@ -22,6 +23,7 @@ pub fn areas(registry: Registry) -> Result<Registry> {
     registry
         .with::<ContactFields>()?
         .with::<Contacts>()?
+        .with::<Tasks>()?
         .with::<Reminders>()?
         .with::<Team>()?
         .with::<Business>()
@@ -39,7 +41,10 @@ pub fn group(shapes: &Arc<Shapes>, agents: Arc<dyn AgentRuns>) -> Group {
         .jobs(reminders::jobs(&agents))
         .service(agents)
         .job(resume_job(shapes))
+        .link_target(TaskTargets(shapes.clone()))
         .link_target(ContactTargets { shapes: shapes.clone() })
+        .open_work(TaskWork)
         .open_work(AssignedContacts { shapes: shapes.clone() })
         .contact_references(ContactRecords)
+        .file_references(TaskFileReferences)
 }

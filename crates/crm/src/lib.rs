@@ -7,6 +7,7 @@ mod group;
 pub mod reminders;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+pub mod tasks;
 pub mod team;
 
 pub use business::Calendar;

@@ -111,3 +111,49 @@ diesel::table! {
         created_at -> Timestamp,
     }
 }
+
+diesel::table! {
+    task_states (task_id) {
+        task_id -> BigInt,
+        workspace_id -> BigInt,
+        parent_id -> Nullable<BigInt>,
+        status -> Text,
+        user_id -> Nullable<BigInt>,
+        agent_id -> Nullable<BigInt>,
+        due_at -> Nullable<Timestamp>,
+        start_at -> Nullable<Timestamp>,
+        is_blocked -> Bool,
+    }
+}
+
+diesel::table! {
+    task_dependencies (task_id, blocker_id) {
+        task_id -> BigInt,
+        blocker_id -> BigInt,
+        workspace_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    task_comments (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        task_id -> BigInt,
+        body -> Text,
+        author -> Text,
+        edited_at -> Nullable<Timestamp>,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    task_files (task_id, file_id) {
+        task_id -> BigInt,
+        file_id -> BigInt,
+        workspace_id -> BigInt,
+        attached_by -> Text,
+        attached_at -> Timestamp,
+    }
+}

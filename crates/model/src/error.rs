@@ -109,6 +109,8 @@ codes! {
     FieldInUse = 409 "field_in_use";
     /// Something still uses the variable.
     VariableInUse = 409 "variable_in_use";
+    /// The task waits for others that are open.
+    TaskBlocked = 409 "task_blocked";
     /// The item is locked.
     ItemLocked = 409 "item_locked";
     /// A ceiling on the number of objects is reached.

@@ -193,6 +193,28 @@ integer_id! {
     SegmentId
 }
 integer_id! {
+    /// A task. It is a record, so its id is that of an item.
+    TaskId
+}
+
+impl From<ItemId> for TaskId {
+    fn from(id: ItemId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<TaskId> for ItemId {
+    fn from(id: TaskId) -> Self {
+        Self(id.0)
+    }
+}
+
+integer_id! {
+    /// A comment on a task.
+    TaskCommentId
+}
+
+integer_id! {
     /// A member of a workspace's team.
     MemberId
 }

@@ -5,7 +5,7 @@ mod agents;
 mod people;
 mod variables;
 
-pub use agents::{AgentRuns, StartRun};
+pub use agents::{AgentDirectory, AgentRuns, LiveAgents, StartRun};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
 pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
 

@@ -45,8 +45,8 @@ pub fn registry() -> Result<Registry> {
 }
 
 /// The kinds of records of all groups.
-fn kinds() -> [&'static Kind; 2] {
-    [&data::items::ITEMS, &crm::contacts::CONTACTS]
+fn kinds() -> [&'static Kind; 3] {
+    [&data::items::ITEMS, &crm::contacts::CONTACTS, &crm::tasks::TASKS]
 }
 
 /// What imports write the records of all groups with.

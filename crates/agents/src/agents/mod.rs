@@ -4,6 +4,7 @@
 //! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
 //! that name them, its name is free again.
 
+mod directory;
 pub mod guardrails;
 pub mod lifecycle;
 mod model;
@@ -18,6 +19,7 @@ pub mod usage;
 mod variables;
 pub mod versions;
 
+pub use directory::WorkspaceAgents;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};

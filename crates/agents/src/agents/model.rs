@@ -302,7 +302,8 @@ impl AgentPatch {
 /// An agent as it is stored.
 #[derive(Debug, Clone, diesel::Queryable)]
 pub struct AgentRow {
-    pub(crate) id: AgentId,
+    /// The id.
+    pub id: AgentId,
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) name: String,
     #[expect(dead_code, reason = "the database compares it")]

@@ -9,6 +9,7 @@
 mod business;
 mod contacts;
 mod reminders;
+mod tasks;
 mod team;
 
 use model::Env;

@@ -16,7 +16,7 @@ use records::activity::{self, Action, Changes, change};
 use records::rows;
 use records::rows::Editor;
 use records::rows::ItemRow;
-use records::schema::{item_comments as table, items};
+use records::schema::item_comments as table;
 use records::shape::{self, Shapes};
 use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
@@ -128,7 +128,7 @@ pub fn create_item_comment(
         ))
         .returning(table::all_columns)
         .get_result(tx.connection())?;
-    count(tx, item.id, 1)?;
+    rows::count_comment(tx, item.id, 1)?;
     publish(tx, &editor, CommentEvent::Created, &row, change(None, Some(&json!(row.id))))?;
     Ok(Created(row.comment()?))
 }
@@ -205,7 +205,7 @@ pub fn delete_item_comment(
     row.deleted = true;
     let now = tx.now();
     let row = store(tx, &row, now)?;
-    count(tx, item.id, -1)?;
+    rows::count_comment(tx, item.id, -1)?;
     publish(tx, &editor, CommentEvent::Deleted, &row, change(Some(&json!(row.id)), None))?;
     Ok(Deleted::of("item_comment", comment_id))
 }
@@ -276,14 +276,6 @@ fn store(tx: &mut Tx, row: &CommentRow, now: Timestamp) -> Result<CommentRow> {
         .set(next)
         .returning(table::all_columns)
         .get_result(tx.connection())?)
-}
-
-/// Comments are counted on the item. That is no change of the item: its version stays.
-fn count(tx: &mut Tx, item: ItemId, by: i64) -> Result<()> {
-    diesel::update(items::table.find(item))
-        .set(items::comment_count.eq(items::comment_count + by))
-        .execute(tx.connection())?;
-    Ok(())
 }
 
 /// The activity entry and the event. What a comment says stands in neither of the two kept places twice: the entry

@@ -7,9 +7,10 @@ mod upsert;
 pub use self::model::BulkResult;
 pub use self::model::BulkSummary;
 pub use self::model::{BulkMode, BulkReport, BulkStatus};
+pub use outcome::{Done, each_row};
 pub use upsert::{upsert, upsert_one};
 
-use self::outcome::{Done, each_row, together};
+use self::outcome::together;
 use crate::links::{self, LockSet};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::{Draft, Written};

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use store::Tx;
 
 /// What became of a row that could be done.
-pub(super) type Done = (BulkStatus, ItemId);
+pub type Done = (BulkStatus, ItemId);
 
 /// Does `rows` one after the other. Each is done in full or not at all. `work` may be asked to do a row again whose
 /// effects were undone, so it keeps nothing of its own in mind.
 ///
 /// # Errors
 /// In atomic mode `validation_error` with all mistakes. Failures of the service end the call in both.
-pub(super) fn each_row<R>(
+pub fn each_row<R>(
     tx: &mut Tx,
     editor: &Editor<'_>,
     mode: BulkMode,

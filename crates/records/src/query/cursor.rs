@@ -9,13 +9,21 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Error, ItemId, Result};
 use operation::Cursors;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 use store::Read;
 
 /// Where a record stands in the order of a list: the bytes that it is sorted by.
-struct ListPosition(Vec<u8>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPosition(pub Vec<u8>);
 
 /// As cursors carry it.
+impl fmt::Display for ListPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&URL_SAFE_NO_PAD.encode(&self.0))
+    }
+}
+
 impl FromStr for ListPosition {
     type Err = base64::DecodeError;
 
@@ -26,7 +34,7 @@ impl FromStr for ListPosition {
 
 /// The cursor of a place in a list.
 pub fn cursor_at(cursors: &Cursors, place: &[u8]) -> String {
-    cursors.encode(&URL_SAFE_NO_PAD.encode(place))
+    cursors.encode(&ListPosition(place.to_vec()).to_string())
 }
 
 /// The place that a page goes on behind: that of a record as it is now, or the one in a cursor.

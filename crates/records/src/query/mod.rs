@@ -20,7 +20,7 @@ mod types;
 mod usage;
 mod visit;
 
-pub use cursor::{cursor_at, place_behind};
+pub use cursor::{ListPosition, cursor_at, place_behind};
 pub use fetch::rows;
 pub use params::{ParsedQuery, QueryParams};
 pub use pick::pick;

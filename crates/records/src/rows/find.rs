@@ -165,3 +165,14 @@ pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option
         .get_result(read.connection());
     Ok(found.optional()?)
 }
+
+/// Counts a comment that was written on a locked record, or deleted. That is no change of the record: its version stays.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_comment(tx: &mut Tx, id: ItemId, by: i64) -> Result<()> {
+    diesel::update(items::table.find(id))
+        .set(items::comment_count.eq(items::comment_count + by))
+        .execute(tx.connection())?;
+    Ok(())
+}

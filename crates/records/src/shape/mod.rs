@@ -46,8 +46,8 @@ pub struct Kind {
     pub aliases: Option<&'static str>,
     /// The type of the fields, of any kind of records, whose values are ids of such records.
     pub referenced_by: Option<FieldType>,
-    /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Their keys begin with
-    /// `$`, as no other field's does.
+    /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Where a workspace can add
+    /// some, their keys begin with `$`, as no other field's does.
     pub fields: fn() -> Vec<Field>,
     /// Where a body has the value of the field with this key, such as `data.price`: errors name it so.
     pub param: fn(key: &str) -> String,

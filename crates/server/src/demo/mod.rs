@@ -1,10 +1,11 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, a
-//! business profile, reminders, and keys that are printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
+//! reminders, a business profile, and keys that are printed once.
 
 mod contacts;
 mod people;
 mod products;
 mod reminders;
+mod tasks;
 
 use crate::Config;
 use crate::operator_error::cause;
@@ -81,7 +82,8 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     agent_queries::keep_version(tx, None, &agent, None)?;
     products::make(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
-    people::make(tx, workspace)?;
+    let team = people::make(tx, workspace)?;
+    tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;
     let (live, secret) = make_key(tx, workspace, Env::Live)?;
     reminders::make(tx, workspace, &live, &contacts)?;
     let (_, test) = make_key(tx, workspace, Env::Test)?;

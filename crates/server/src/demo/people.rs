@@ -2,7 +2,7 @@
 
 use crm::business::{self, BusinessPatch};
 use crm::team::{self, Availability, AvailabilityStatus, MemberRole, NewMember};
-use model::{Error, Result, WorkspaceId};
+use model::{Error, MemberId, Result, WorkspaceId};
 use serde_json::json;
 use store::Tx;
 
@@ -15,8 +15,9 @@ const MEMBERS: [(&str, MemberRole, Option<i64>, &[&str]); 5] = [
     ("Aiko Tanaka", MemberRole::Viewer, None, &["ja", "en"]),
 ];
 
-/// Makes the team and the profile of the business.
-pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+/// Makes the team and the profile of the business, and gives the ids of the members.
+pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<MemberId>> {
+    let mut made = Vec::with_capacity(MEMBERS.len());
     for (name, role, capacity, languages) in MEMBERS {
         let first = name.split(' ').next().unwrap_or(name).to_lowercase().replace('í', "i");
         let status = match role {
@@ -32,7 +33,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
             languages: languages.iter().map(|language| (*language).to_owned()).collect(),
             ..NewMember::default()
         };
-        team::add(tx, workspace, member)?;
+        made.push(team::add(tx, workspace, member)?.id);
     }
     let days = ["monday", "tuesday", "wednesday", "thursday", "friday"];
     let mut hours: Vec<_> = days
@@ -57,5 +58,5 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     });
     let profile: BusinessPatch = serde_json::from_value(profile).map_err(Error::internal)?;
     business::set(tx, workspace, profile)?;
-    Ok(())
+    Ok(made)
 }

@@ -84,6 +84,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let file = app.ask("POST", "/files").key(key).header("idempotency-key", "file");
     let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
     let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
+    ids.extend(seed_task(sweep, &ids["contactId"], &file["id"]).await);
     ids.extend([
         ("fileId", file["id"].to_string()),
         ("uploadId", seed_upload(sweep).await),
@@ -240,6 +241,34 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         ("segmentId", segment["id"].to_string()),
         ("tag", "vip".to_owned()),
     ])
+}
+
+/// A task with everything that a task can have, and one that is done.
+async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'static str, String> {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let tasks = format!("/workspaces/{}/tasks", sweep.workspace);
+    let parent = app.post(&tasks, key, json!({ "title": "Parent" })).await.expect(201);
+    let recurring = json!({
+        "title": "Before", "due": { "date": "2026-12-01" }, "recurrence": { "rule": "FREQ=DAILY" },
+    });
+    let before = app.post(&tasks, key, recurring).await.expect(201);
+    app.post(&format!("{tasks}/{}/complete", before["id"]), key, json!({})).await.expect(200);
+    let task = json!({
+        "title": "Full", "description": "d", "status": "in_progress", "status_label": "s", "priority": "high",
+        "assignee": { "type": "agent", "id": 1 }, "due": { "datetime": "2026-12-01T10:00:00Z", "time_zone": "Europe/Madrid" },
+        "start_at": "2026-11-01T10:00:00Z", "estimate_minutes": 5, "labels": ["x"],
+        "checklist": [{ "text": "a", "done": true }], "parent_id": parent["id"], "depends_on": [before["id"]],
+        "recurrence": { "rule": "FREQ=WEEKLY;BYDAY=MO", "from": "completion" }, "contact_id": contact.parse::<i64>().unwrap(),
+        "external_key": "full",
+    });
+    let task = app.post(&tasks, key, task).await.expect(201);
+    let at = format!("{tasks}/{}", task["id"]);
+    app.post(&format!("{at}/subtasks"), key, json!({ "title": "Below" })).await.expect(201);
+    let comment = app.post(&format!("{at}/comments"), key, json!({ "body": "Full" })).await.expect(201);
+    let edited = json!({ "body": "Full, edited" });
+    app.patch(&format!("{at}/comments/{}", comment["id"]), key, edited).await.expect(200);
+    app.post(&format!("{at}/files"), key, json!({ "file_id": file })).await.expect(201);
+    BTreeMap::from([("taskId", task["id"].to_string()), ("label", "x".to_owned())])
 }
 
 /// Adds the row of an uploaded file.

@@ -23,6 +23,8 @@ const RESTRICTED: [&str; 8] = [
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
 const DEMANDING: [(&str, &str, &str); 6] = [
+    // A task that is there.
+    ("bulkUpdateTasks", "validation_error", "rows[0].id"),
     // One of several fields identifies a contact.
     ("createContact", "validation_error", "data"),
     ("upsertContact", "validation_error", "data"),

@@ -40,6 +40,7 @@ pages! {
     runs: "docs/runs.md",
     security: "docs/security.md",
     stripe: "docs/stripe.md",
+    tasks: "docs/tasks.md",
     webhooks: "docs/webhooks.md",
 }
 

@@ -1,0 +1,154 @@
+//! What a request says of a task, in one form for creating and changing it.
+
+use super::model::{NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, TaskPatch};
+use super::task::{TaskAssignee, TaskStatus, put};
+use fields::Data;
+use model::{Error, FieldError, Patch, Result, TaskId};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What a request says of a task.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Change {
+    /// Values that the engine checks, by field.
+    pub(super) data: Data,
+    pub(super) status: Option<TaskStatus>,
+    pub(super) assignee: Patch<TaskAssignee>,
+    pub(super) due: Patch<NewTaskDue>,
+    pub(super) checklist: Option<Vec<NewChecklistEntry>>,
+    pub(super) parent: Patch<TaskId>,
+    pub(super) depends_on: Option<Vec<TaskId>>,
+    pub(super) recurrence: Patch<NewTaskRecurrence>,
+    pub(super) external_key: Patch<String>,
+    /// Whether to complete the task even if it waits for others.
+    pub(super) force: bool,
+}
+
+impl Change {
+    /// A change of the status alone.
+    pub(super) fn to_status(status: TaskStatus, force: bool) -> Self {
+        Self { status: Some(status), force, ..Self::default() }
+    }
+
+    /// Whether it makes a task depend on others, or moves it under another.
+    pub(super) fn ties(&self) -> bool {
+        self.depends_on.as_ref().is_some_and(|tasks| !tasks.is_empty())
+            || matches!(self.parent, Patch::Set(_))
+    }
+
+    /// Whether other tasks may have to be brought up to date.
+    pub(super) fn spreads(&self) -> bool {
+        self.status.is_some() || self.depends_on.is_some() || self.parent != Patch::Keep
+    }
+
+    /// The tasks that it names.
+    pub(super) fn named(&self) -> impl Iterator<Item = TaskId> {
+        let parent = match self.parent {
+            Patch::Set(parent) => Some(parent),
+            Patch::Keep | Patch::Clear => None,
+        };
+        self.depends_on.iter().flatten().copied().chain(parent)
+    }
+}
+
+impl From<NewTask> for Change {
+    fn from(new: NewTask) -> Self {
+        let mut data = Data::new();
+        put(&mut data, "title", Some(new.title.into()));
+        put(&mut data, "description", new.description.map(Value::from));
+        put(&mut data, "status_label", new.status_label.map(Value::from));
+        put(&mut data, "priority", Some(new.priority.as_str().into()));
+        put(&mut data, "start_at", new.start_at.map(|at| at.rfc3339().into()));
+        put(&mut data, "estimate_minutes", new.estimate_minutes.map(Value::from));
+        put(&mut data, "labels", Some(new.labels.into()));
+        put(&mut data, "contact_id", new.contact_id.map(|id| json!([id])));
+        Self {
+            data,
+            status: Some(new.status),
+            assignee: set(new.assignee),
+            due: set(new.due),
+            checklist: Some(new.checklist),
+            parent: set(new.parent_id),
+            depends_on: Some(new.depends_on),
+            recurrence: set(new.recurrence),
+            external_key: set(new.external_key),
+            force: false,
+        }
+    }
+}
+
+impl From<TaskPatch> for Change {
+    fn from(patch: TaskPatch) -> Self {
+        let mut data = Data::new();
+        put(&mut data, "title", patch.title.map(Value::from));
+        put(&mut data, "description", patched(patch.description));
+        put(&mut data, "status_label", patched(patch.status_label));
+        put(&mut data, "priority", patch.priority.map(|priority| priority.as_str().into()));
+        put(&mut data, "start_at", patched(patch.start_at));
+        put(&mut data, "estimate_minutes", patched(patch.estimate_minutes));
+        put(&mut data, "labels", patch.labels.map(Value::from));
+        let contact = match patch.contact_id {
+            Patch::Set(id) => Patch::Set([id]),
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+        };
+        put(&mut data, "contact_id", patched(contact));
+        Self {
+            data,
+            status: patch.status,
+            assignee: patch.assignee,
+            due: patch.due,
+            checklist: patch.checklist,
+            parent: patch.parent_id,
+            depends_on: patch.depends_on,
+            recurrence: patch.recurrence,
+            external_key: patch.external_key,
+            force: patch.force,
+        }
+    }
+}
+
+fn set<T>(value: Option<T>) -> Patch<T> {
+    value.map_or(Patch::Keep, Patch::Set)
+}
+
+/// The value that a patch gives a field: nothing where it says nothing.
+fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
+    match patch {
+        Patch::Keep => None,
+        Patch::Clear => Some(Value::Null),
+        Patch::Set(value) => Some(json!(value)),
+    }
+}
+
+/// The checklist that `given` makes of the one that a task has. Entries with ids stay those that they are.
+///
+/// # Errors
+/// `validation_error` for an id that is not that of an entry, or that stands there twice.
+pub(super) fn checklist(
+    before: &[super::task::ChecklistEntry],
+    given: &[NewChecklistEntry],
+) -> Result<Vec<super::task::ChecklistEntry>> {
+    let mut next = before.iter().map(|entry| entry.id).max().unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    let mut errors = Vec::new();
+    let mut entries = Vec::with_capacity(given.len());
+    for (place, entry) in given.iter().enumerate() {
+        let id = match entry.id {
+            None => {
+                next += 1;
+                next
+            }
+            Some(id) => {
+                if !seen.insert(id) || !before.iter().any(|entry| entry.id == id) {
+                    let rule = "must be the id of an entry of this checklist, once";
+                    errors.push(FieldError::new(format!("checklist[{place}].id"), rule));
+                }
+                id
+            }
+        };
+        entries.push(super::task::ChecklistEntry { id, text: entry.text.clone(), done: entry.done });
+    }
+    Error::all_invalid(errors).map_or(Ok(entries), Err)
+}

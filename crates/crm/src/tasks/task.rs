@@ -1,0 +1,333 @@
+//! Tasks as callers see them.
+
+use chrono::NaiveDate;
+use fields::Data;
+use model::{Actor, AgentId, ContactId, MemberId, Result, TaskId, Timestamp, text_enum};
+use records::rows::ItemRow;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// The field with the member of the team who has a task.
+pub(super) const ASSIGNEE_USER: &str = "assignee_user";
+/// The field with the agent that has a task.
+pub(super) const ASSIGNEE_AGENT: &str = "assignee_agent";
+
+text_enum! {
+    /// The status of a task.
+    #[derive(Default)]
+    pub enum TaskStatus {
+        /// Planned for some day.
+        Backlog = "backlog",
+        /// To be done.
+        #[default]
+        Todo = "todo",
+        /// Begun.
+        InProgress = "in_progress",
+        /// Done.
+        Done = "done",
+        /// Given up.
+        Cancelled = "cancelled",
+    }
+}
+
+impl TaskStatus {
+    /// Whether the task is neither done nor given up.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Backlog | Self::Todo | Self::InProgress)
+    }
+}
+
+text_enum! {
+    /// How urgent a task is.
+    #[derive(Default)]
+    pub enum TaskPriority {
+        /// Not said.
+        #[default]
+        None = "none",
+        /// Low.
+        Low = "low",
+        /// Medium.
+        Medium = "medium",
+        /// High.
+        High = "high",
+        /// Urgent.
+        Urgent = "urgent",
+    }
+}
+
+text_enum! {
+    /// Who can have a task.
+    pub enum TaskAssigneeType {
+        /// A member of the team.
+        User = "user",
+        /// An AI agent.
+        Agent = "agent",
+    }
+}
+
+/// To whom a task is assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "type": "user", "id": 1 }))]
+pub struct TaskAssignee {
+    /// The type of assignee.
+    #[serde(rename = "type")]
+    pub kind: TaskAssigneeType,
+    /// The id of the team member or agent.
+    pub id: i64,
+}
+
+/// When a task is due: on a day or at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "date": "2026-12-01", "time_zone": "Europe/Madrid" }))]
+pub struct TaskDue {
+    /// The day. `null` if the task is due at a moment.
+    pub date: Option<NaiveDate>,
+    /// The moment. `null` if the task is due on a day.
+    pub datetime: Option<Timestamp>,
+    /// The time zone in which the day ends, and in which the task recurs.
+    pub time_zone: String,
+}
+
+/// An entry of a task's checklist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "id": 1, "text": "Count the boxes", "done": true }))]
+pub struct ChecklistEntry {
+    /// The id of the entry, unique in the task.
+    pub id: i64,
+    /// What is to be done.
+    pub text: String,
+    /// Whether it is done.
+    pub done: bool,
+}
+
+/// How much of a task is done: its subtasks, except cancelled ones, and the entries of its checklist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "done": 1, "total": 3 }))]
+pub struct TaskProgress {
+    /// How many are done.
+    pub done: i64,
+    /// How many there are.
+    pub total: i64,
+}
+
+text_enum! {
+    /// From when the next due date of a recurring task is computed.
+    #[derive(Default)]
+    pub enum RecurFrom {
+        /// From the due date of the task, so that the series keeps to its days.
+        #[default]
+        Due = "due",
+        /// From the day on which the task is completed.
+        Completion = "completion",
+    }
+}
+
+/// How a task recurs. When it is completed, the next task of the series is created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "rule": "FREQ=WEEKLY;BYDAY=MO", "time_zone": "Europe/Madrid", "occurrence": 2, "series_id": 1,
+}))]
+pub struct TaskRecurrence {
+    /// The rule, as in RFC 5545.
+    pub rule: String,
+    /// The time zone on whose clocks the rule is followed.
+    pub time_zone: String,
+    /// From when the next due date is computed.
+    pub from: RecurFrom,
+    /// The number of this task in its series, from 1.
+    pub occurrence: i64,
+    /// The id of the first task of the series. `null` for the first task itself.
+    pub series_id: Option<TaskId>,
+    /// The id of the task that was created when this one was completed.
+    pub next_id: Option<TaskId>,
+}
+
+/// A task.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "title": "Order wooden trains", "description": "The supplier needs two weeks.", "status": "in_progress", "priority": "high",
+    "labels": ["stock"], "estimate_minutes": 30, "external_key": "erp-4711", "comment_count": 1, "version": 2,
+}))]
+pub struct Task {
+    /// The id of the task.
+    pub id: TaskId,
+    /// Always `task`.
+    pub object: &'static str,
+    /// The title.
+    pub title: String,
+    /// The description in Markdown.
+    pub description: Option<String>,
+    /// The status.
+    pub status: TaskStatus,
+    /// Your own name for the status.
+    pub status_label: Option<String>,
+    /// How urgent it is.
+    pub priority: TaskPriority,
+    /// To whom it is assigned.
+    pub assignee: Option<TaskAssignee>,
+    /// When it is due.
+    pub due: Option<TaskDue>,
+    /// From when on it is overdue: the moment at which it is due, or the end of the day.
+    pub due_at: Option<Timestamp>,
+    /// When work on it can begin.
+    pub start_at: Option<Timestamp>,
+    /// How long it takes, in minutes.
+    pub estimate_minutes: Option<i64>,
+    /// The labels, in lower case.
+    pub labels: Vec<String>,
+    /// The checklist.
+    pub checklist: Vec<ChecklistEntry>,
+    /// The id of the task of which this is a subtask.
+    pub parent_id: Option<TaskId>,
+    /// The ids of the tasks that must be done before.
+    pub depends_on: Vec<TaskId>,
+    /// Whether one of these is open.
+    pub is_blocked: bool,
+    /// How much of it is done.
+    pub progress: TaskProgress,
+    /// How it recurs.
+    pub recurrence: Option<TaskRecurrence>,
+    /// The id of the contact whom it is about.
+    pub contact_id: Option<ContactId>,
+    /// Your own key, unique among tasks.
+    pub external_key: Option<String>,
+    /// The number of comments.
+    pub comment_count: i64,
+    /// When it was completed.
+    pub completed_at: Option<Timestamp>,
+    /// When it was cancelled.
+    pub cancelled_at: Option<Timestamp>,
+    /// The version, incremented with every change.
+    pub version: i64,
+    /// Who created the object.
+    pub created_by: Actor,
+    /// Who last changed the task.
+    pub updated_by: Actor,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+    /// When the task was moved to the trash. `null` for a live task.
+    pub trashed_at: Option<Timestamp>,
+}
+
+/// The values of a task, as its record has them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Stored {
+    pub(super) title: String,
+    pub(super) description: Option<String>,
+    pub(super) status: TaskStatus,
+    pub(super) status_label: Option<String>,
+    pub(super) priority: TaskPriority,
+    pub(super) assignee_user: Vec<i64>,
+    pub(super) assignee_agent: Option<i64>,
+    pub(super) due: Option<TaskDue>,
+    pub(super) due_at: Option<Timestamp>,
+    pub(super) start_at: Option<Timestamp>,
+    pub(super) estimate_minutes: Option<i64>,
+    pub(super) labels: Vec<String>,
+    pub(super) checklist: Vec<ChecklistEntry>,
+    pub(super) parent_id: Option<TaskId>,
+    pub(super) depends_on: Vec<TaskId>,
+    pub(super) is_blocked: bool,
+    pub(super) subtasks_done: i64,
+    pub(super) subtasks_total: i64,
+    pub(super) recurrence: Option<TaskRecurrence>,
+    pub(super) contact_id: Vec<ContactId>,
+    pub(super) completed_at: Option<Timestamp>,
+    pub(super) cancelled_at: Option<Timestamp>,
+}
+
+impl Stored {
+    /// The values in a row.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(super) fn of(row: &ItemRow) -> Result<Self> {
+        row.data.parse()
+    }
+
+    /// To whom the task is assigned.
+    pub(super) fn assignee(&self) -> Option<TaskAssignee> {
+        let user = self.assignee_user.first().map(|id| (TaskAssigneeType::User, *id));
+        let agent = self.assignee_agent.map(|id| (TaskAssigneeType::Agent, id));
+        user.or(agent).map(|(kind, id)| TaskAssignee { kind, id })
+    }
+
+    /// The team member who has the task.
+    pub(super) fn member(&self) -> Option<MemberId> {
+        self.assignee_user.first().copied().map(MemberId)
+    }
+
+    /// The agent that has the task.
+    pub(super) fn agent(&self) -> Option<AgentId> {
+        self.assignee_agent.map(AgentId)
+    }
+}
+
+/// Puts an assignee into the values of a task.
+pub(super) fn set_assignee(data: &mut Data, assignee: Option<TaskAssignee>) {
+    let of = |kind| assignee.filter(|assignee| assignee.kind == kind).map(|assignee| assignee.id);
+    put(data, ASSIGNEE_USER, of(TaskAssigneeType::User).map(|id| json!([id])));
+    put(data, ASSIGNEE_AGENT, of(TaskAssigneeType::Agent).map(Value::from));
+}
+
+/// Sets a value of a record, or takes it out.
+pub(super) fn put(data: &mut Data, key: &str, value: Option<Value>) {
+    match value {
+        Some(value) => data.insert(key.to_owned(), value),
+        None => data.shift_remove(key),
+    };
+}
+
+impl Task {
+    /// A task as its row has it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(super) fn of(row: &ItemRow) -> Result<Self> {
+        let stored = Stored::of(row)?;
+        let assignee = stored.assignee();
+        let entries = || stored.checklist.iter();
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let progress = TaskProgress {
+            done: stored.subtasks_done + count(entries().filter(|entry| entry.done).count()),
+            total: stored.subtasks_total + count(entries().count()),
+        };
+        Ok(Self {
+            id: row.id.into(),
+            object: "task",
+            title: stored.title,
+            description: stored.description,
+            status: stored.status,
+            status_label: stored.status_label,
+            priority: stored.priority,
+            assignee,
+            due: stored.due,
+            due_at: stored.due_at,
+            start_at: stored.start_at,
+            estimate_minutes: stored.estimate_minutes,
+            labels: stored.labels,
+            checklist: stored.checklist,
+            parent_id: stored.parent_id,
+            depends_on: stored.depends_on,
+            is_blocked: stored.is_blocked,
+            progress,
+            recurrence: stored.recurrence,
+            contact_id: stored.contact_id.first().copied(),
+            external_key: row.external_key.clone(),
+            comment_count: row.comment_count,
+            completed_at: stored.completed_at,
+            cancelled_at: stored.cancelled_at,
+            version: row.version,
+            created_by: row.created_by.parse()?,
+            updated_by: row.updated_by.parse()?,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            trashed_at: row.trashed_at,
+        })
+    }
+}
