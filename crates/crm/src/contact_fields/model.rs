@@ -7,8 +7,8 @@ use records::definitions::{CollectionField, ConversionReport, FieldPatch, NewFie
 use records::shape::IndexStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::openapi::{Object, ObjectBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 /// Whether a contact field can have this type: not those that compute values or refer to items, nor those that show what
 /// every contact says of itself.
@@ -18,13 +18,20 @@ fn suits_contacts(kind: FieldType) -> bool {
 }
 
 /// The types as the contract has them: others are refused by it.
-fn contact_field_type() -> Object {
-    let words = FieldType::ALL.into_iter().filter(|kind| suits_contacts(*kind)).map(FieldType::as_str);
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .description(Some("The type, as of the fields of collections."))
-        .enum_values(Some(words))
-        .into()
+fn contact_field_type() -> RefOr<Schema> {
+    let mut schema = FieldType::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        let others = FieldType::ALL.into_iter().filter(|kind| !suits_contacts(*kind));
+        let others: Vec<&str> = others.map(FieldType::as_str).collect();
+        if let Some(words) = &mut object.enum_values {
+            words.retain(|word| !word.as_str().is_some_and(|word| others.contains(&word)));
+        }
+        if let Some(text) = &mut object.description {
+            let is_of_other = |line: &str| others.iter().any(|word| line.starts_with(&format!("- `{word}`")));
+            *text = text.lines().filter(|line| !is_of_other(line)).collect::<Vec<_>>().join("\n");
+        }
+    }
+    schema
 }
 
 /// A field that the workspace has defined for its contacts.

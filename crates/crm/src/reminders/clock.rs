@@ -12,11 +12,10 @@ pub(super) fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
 
 /// The moment at which the clock shows a time: the first such, or where it skips the time, as much later.
 pub(super) fn instant(zone: Tz, time: NaiveDateTime) -> Timestamp {
-    let found = zone.from_local_datetime(&time).earliest();
-    let millis = found.map(|found| found.timestamp_millis()).unwrap_or_else(|| {
-        // By the clock of the day before, which was not put forward yet.
-        let before = zone.offset_from_utc_datetime(&(time - Duration::days(1))).fix();
-        (time - before).and_utc().timestamp_millis()
-    });
-    Timestamp::from_millis(millis)
+    if let Some(found) = zone.from_local_datetime(&time).earliest() {
+        return Timestamp::from_millis(found.timestamp_millis());
+    }
+    // By the clock of the day before, which was not put forward yet.
+    let before = zone.offset_from_utc_datetime(&(time - Duration::days(1))).fix();
+    Timestamp::from_millis((time - before).and_utc().timestamp_millis())
 }

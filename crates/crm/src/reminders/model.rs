@@ -145,7 +145,7 @@ impl ReminderError {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "livemode": true, "title": "Call Ana about her order", "timezone": "Europe/Madrid",
-    "due_at": "2026-11-23T08:00:00.000Z", "next_fire_at": "2026-11-23T08:00:00.000Z", "contact_id": 1, "version": 1,
+    "due_at": "2026-11-23T08:00:00.000Z", "next_fire_at": "2026-11-23T08:00:00.000Z", "contact_id": 1, "fire_count": 0, "version": 1,
     "recurrence": null, "action": { "type": "notify" },
 }))]
 pub struct Reminder {
@@ -175,7 +175,7 @@ pub struct Reminder {
     pub action: ReminderAction,
     /// Whether a message of the contact cancels it.
     pub cancel_on_reply: bool,
-    /// Until when it is silent. It then fires once, and its recurrence goes on as before.
+    /// Until when it is silent. It then fires once, and its recurrence continues as before.
     pub snoozed_until: Option<Timestamp>,
     /// When it fires next.
     pub next_fire_at: Option<Timestamp>,
@@ -287,7 +287,7 @@ pub struct ReminderPatch {
     /// Whether a message of the contact cancels it.
     #[serde(default)]
     pub(super) cancel_on_reply: Option<bool>,
-    /// Until when it is silent. It then fires once, and its recurrence goes on as before. `null` ends the silence.
+    /// Until when it is silent. It then fires once, and its recurrence continues as before. `null` ends the silence.
     #[schema(value_type = Option<Timestamp>)]
     #[serde(default)]
     pub(super) snoozed_until: Patch<Timestamp>,

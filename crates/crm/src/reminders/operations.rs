@@ -84,8 +84,8 @@ pub fn create_reminder(
 
 /// Change, snooze or complete a reminder
 ///
-/// `snoozed_until` silences the reminder until then, whatever its dates; it then fires once, and its recurrence goes on
-/// as before. Another `due_at`, `recurrence` or `timezone` schedules it anew. `status` completes or cancels it.
+/// `snoozed_until` silences the reminder until then, whatever its dates; it then fires once, and its recurrence
+/// continues as before. Another `due_at`, `recurrence` or `timezone` schedules it anew. `status` completes or cancels it.
 #[operation(patch "/reminders/{reminderId}", scope = "reminders:write")]
 pub fn update_reminder(
     tx: &mut Tx,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 68] = [
+const REFUSED: [(&str, &str, &str); 70] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -74,6 +74,8 @@ const REFUSED: [(&str, &str, &str); 68] = [
     ("updateContactField", "type", "a type to which the stored values can be converted"),
     ("updateField", "type", "a type to which the stored values can be converted"),
     ("updateReminder", "due_at", "a moment that has not passed"),
+    ("updateReminder", "recurrence.rule", "a rule of its type"),
+    ("updateReminder", "snoozed_until", "a moment that has not come"),
     ("updateReminder", "timezone", "a name of the time zone database"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),

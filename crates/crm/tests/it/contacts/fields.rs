@@ -149,7 +149,7 @@ testkit::on_both! {
                 assert_eq!(crm.names(&format!("sort=-{key},$name")).await, ["Second", "First", "Friend", "Third"], "{kind}");
             }
         }
-        for words in ["agypten", "日本", "größe", "é"] {
+        for words in ["agypten", "日本", "größe"] {
             assert_eq!(crm.names(&format!("q={}", encoded(words))).await, ["First"], "{words}");
         }
         let path = format!("/contacts/{}", first["id"]);
