@@ -8,6 +8,7 @@ use auth::SealedTable;
 use egress::Connector;
 use jobs::Job;
 use model::Result;
+use operation::ports::Structurer;
 use operation::{Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .raw_route(ApprovalRoute::new(engine.clone()))
         .shared_service(tiers)
         .shared_service(connector)
+        .service(engine.operations().clone())
+        .service(Structurer::new(engine.clone()))
         .service(engine.clone())
         .link_target(RunDirectory)
         .variable_users(AgentVariables)

@@ -1,11 +1,18 @@
 //! Ports: what one group of areas may ask of another. Small traits, implemented by their owner and wired by the
 //! composition.
 
+mod collections;
 mod people;
+mod structured;
 mod variables;
 
+pub use collections::{CollectionDirectory, Collections};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
-pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
+pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
+pub use variables::{
+    KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
+    referenced_variables, with_variables,
+};
 
 use model::{AgentId, Caller, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::Serialize;

@@ -4,6 +4,7 @@
 //! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
 
 mod contact;
+mod enrich;
 mod events;
 mod filters;
 mod find;
@@ -13,6 +14,7 @@ mod model;
 mod notes;
 mod operations;
 mod print;
+mod proposals;
 mod reference;
 mod segments;
 mod system_fields;
@@ -56,6 +58,7 @@ impl Domain for Contacts {
             Box::new(notes::DeleteContactNote),
             Box::new(tags::AddContactTag),
             Box::new(tags::RemoveContactTag),
+            Box::new(enrich::EnrichContact),
         ]
     }
 
