@@ -9,6 +9,7 @@ use crate::meta::Meta;
 use crate::panics::catch_panic;
 use crate::pipeline::{Received, Request};
 use crate::progress::{Pipeline, Progress};
+use crate::registry::Registered;
 use crate::transport::{Response, ResponseBody};
 use model::{Caller, Error, Result};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -62,7 +63,7 @@ impl LocalCalls {
     /// # Errors
     /// When no pipeline is connected.
     pub fn operation(&self, id: &str) -> Result<Option<&'static Meta>> {
-        Ok(self.pipeline()?.registry.by_id(id).map(|registered| registered.meta()))
+        Ok(self.pipeline()?.registry.by_id(id).map(Registered::meta))
     }
 
     /// Runs a call. What the operation refuses is an answer too.

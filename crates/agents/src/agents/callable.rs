@@ -1,8 +1,12 @@
 //! What a model can call: an HTTP request, or a function of a grant.
 
 use super::functions::{Function, functions};
-use super::tool::{Grant, HttpMethod, ToolApproval, ToolKind, ToolSettings};
-use crate::providers::ToolSpec;
+use super::tool::{
+    AgentTool, Grant, HttpMethod, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolSettings,
+};
+use crate::providers::{ToolSpec, estimated_tool_tokens};
+use model::Result;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Something that the model can call.
@@ -37,7 +41,7 @@ impl Callable {
 }
 
 /// What the model can call of a tool.
-pub(super) fn callables(name: &str, kind: ToolKind, settings: ToolSettings) -> Vec<Callable> {
+fn callables(name: &str, kind: ToolKind, settings: ToolSettings) -> Vec<Callable> {
     let settings = Arc::new(settings);
     let callable = |function, called: String, description, parameters| Callable {
         tool: name.to_owned(),
@@ -55,4 +59,53 @@ pub(super) fn callables(name: &str, kind: ToolKind, settings: ToolSettings) -> V
         callable(Some(function), format!("{name}_{}", function.suffix), description, function.parameters())
     };
     functions(kind, access).map(function).collect()
+}
+
+impl ToolRow {
+    /// What the model can call of it.
+    pub(crate) fn callables(&self) -> Result<Vec<Callable>> {
+        Ok(callables(&self.name, self.kind, self.settings()?))
+    }
+
+    pub(crate) fn tool(self) -> Result<AgentTool> {
+        let settings = self.settings()?;
+        let callables = self.callables()?;
+        let specs: Vec<ToolSpec> = callables.iter().map(|callable| callable.spec.clone()).collect();
+        let token_estimate = estimated_tool_tokens(&specs);
+        let is_http = self.kind == ToolKind::Http;
+        let grant = settings.grant;
+        Ok(AgentTool {
+            id: self.name.clone(),
+            object: "agent_tool",
+            agent_id: self.agent_id,
+            name: self.name,
+            kind: self.kind,
+            description: settings.description,
+            parameters: is_http.then_some(settings.parameters),
+            fixed_arguments: Value::Object(settings.fixed_arguments),
+            http: settings.http,
+            reference: grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0),
+            access: grant.map(|grant| grant.access),
+            functions: callables.iter().map(ToolFunction::from).collect(),
+            approval: settings.approval,
+            max_calls_per_run: settings.max_calls_per_run,
+            timeout_seconds: settings.timeout_seconds,
+            repeatable: settings.repeatable,
+            token_estimate,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+impl From<&Callable> for ToolFunction {
+    fn from(callable: &Callable) -> Self {
+        Self {
+            name: callable.spec.name.clone(),
+            description: callable.spec.description.clone(),
+            parameters: callable.spec.parameters.clone(),
+            operation_id: callable.function.map(|function| function.operation),
+            writes: callable.writes(),
+        }
+    }
 }

@@ -147,7 +147,15 @@ static TASKS: [Function; 4] = [
         description: "Lists tasks of the team.",
         path: &[],
         takes: Takes::Query(&[("paginate", "true")]),
-        parameters: || list(&json!({ "status": task_status() })),
+        parameters: || {
+            list(&json!({
+                "q": text("Words to find."),
+                "status": text("One or more statuses, separated by commas, such as `todo,in_progress`."),
+                "assignee": text("`user:` or `agent:` and the id of the assignee, or `none`."),
+                "contact_id": number("The id of the contact whom the tasks are about."),
+                "overdue": json!({ "type": "boolean", "description": "`true`: open tasks past their due date." }),
+            }))
+        },
     },
     Function {
         suffix: "create",
@@ -295,15 +303,34 @@ fn task_status() -> Value {
     json!({ "type": "string", "enum": ["backlog", "todo", "in_progress", "done", "cancelled"] })
 }
 
+fn assignee() -> Value {
+    let kind = json!({ "type": "string", "enum": ["user", "agent"] });
+    json!({
+        "type": "object", "properties": { "type": kind, "id": { "type": "integer" } }, "required": ["type", "id"],
+        "description": "Who is to do it: a member of the team or an agent.",
+    })
+}
+
+fn due() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "date": { "type": "string" }, "datetime": { "type": "string" } },
+        "description": "When it is due: a `date` (2026-12-01) or a `datetime` (RFC 3339).",
+    })
+}
+
 /// What can be written of a task.
 fn task() -> Map<String, Value> {
     Map::from_iter([
         ("title".to_owned(), text("What is to be done.")),
         ("description".to_owned(), text("More about it, in Markdown.")),
         ("status".to_owned(), task_status()),
-        ("priority".to_owned(), text("How urgent it is.")),
-        ("assignee".to_owned(), json!({ "type": "object", "description": "Who is to do it." })),
-        ("due".to_owned(), text("When it is due, as a date or as a time (RFC 3339).")),
+        (
+            "priority".to_owned(),
+            json!({ "type": "string", "enum": ["none", "low", "medium", "high", "urgent"] }),
+        ),
+        ("assignee".to_owned(), assignee()),
+        ("due".to_owned(), due()),
         ("labels".to_owned(), json!({ "type": "array", "items": { "type": "string" } })),
         ("contact_id".to_owned(), number("The id of the contact that it is about.")),
     ])

@@ -1,7 +1,5 @@
 //! Tools: how one is called, as stored and as callers see it.
 
-use super::callable::{Callable, callables};
-use crate::providers::{ToolSpec, estimated_tool_tokens};
 use crate::schema::agent_tools;
 use diesel::prelude::*;
 use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
@@ -145,18 +143,6 @@ pub struct ToolFunction {
     pub writes: bool,
 }
 
-impl From<&Callable> for ToolFunction {
-    fn from(callable: &Callable) -> Self {
-        Self {
-            name: callable.spec.name.clone(),
-            description: callable.spec.description.clone(),
-            parameters: callable.spec.parameters.clone(),
-            operation_id: callable.function.map(|function| function.operation),
-            writes: callable.writes(),
-        }
-    }
-}
-
 /// What a tool that calls operations of the service covers, as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
@@ -253,41 +239,6 @@ impl ToolRow {
 
     pub(crate) fn settings(&self) -> Result<ToolSettings> {
         self.settings.parse()
-    }
-
-    /// What the model can call of it.
-    pub(crate) fn callables(&self) -> Result<Vec<Callable>> {
-        Ok(callables(&self.name, self.kind, self.settings()?))
-    }
-
-    pub(crate) fn tool(self) -> Result<AgentTool> {
-        let settings = self.settings()?;
-        let callables = self.callables()?;
-        let specs: Vec<ToolSpec> = callables.iter().map(|callable| callable.spec.clone()).collect();
-        let token_estimate = estimated_tool_tokens(&specs);
-        let is_http = self.kind == ToolKind::Http;
-        let grant = settings.grant;
-        Ok(AgentTool {
-            id: self.name.clone(),
-            object: "agent_tool",
-            agent_id: self.agent_id,
-            name: self.name,
-            kind: self.kind,
-            description: settings.description,
-            parameters: is_http.then_some(settings.parameters),
-            fixed_arguments: Value::Object(settings.fixed_arguments),
-            http: settings.http,
-            reference: grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0),
-            access: grant.map(|grant| grant.access),
-            functions: callables.iter().map(ToolFunction::from).collect(),
-            approval: settings.approval,
-            max_calls_per_run: settings.max_calls_per_run,
-            timeout_seconds: settings.timeout_seconds,
-            repeatable: settings.repeatable,
-            token_estimate,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
     }
 }
 

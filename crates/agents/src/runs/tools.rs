@@ -5,7 +5,7 @@ use super::guard::GuardFinding;
 use super::prompt_variables::text as as_text;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
-use super::{call_key, http_tool, queries, spans};
+use super::{call_key, http_tool, local_tool, queries, spans};
 use crate::agents::header_place;
 use model::{Code, Error, JsonText, Result};
 use operation::http_span;
@@ -59,7 +59,7 @@ impl RunEngine {
                     } else if work.row.livemode {
                         self.keeping_lease(work, self.call_tool(work, &step, tool, arguments)).await
                     } else {
-                        tool.simulated()
+                        simulated(tool)
                     };
                     step = finished(step, &output);
                     found.extend(work.plan.guards.look_at_result(&mut step));
@@ -202,6 +202,14 @@ fn without(value: Value, secrets: &[&String]) -> Value {
             Value::Object(fields.into_iter().map(|(name, value)| (name, without(value, secrets))).collect())
         }
         other => other,
+    }
+}
+
+/// What a call that changes something answers under a test key: nothing is done.
+fn simulated(tool: &PlannedTool) -> ToolOutput {
+    match tool.callable.function {
+        Some(function) => local_tool::simulated(function),
+        None => http_tool::simulated(tool.settings()),
     }
 }
 

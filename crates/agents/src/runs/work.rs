@@ -6,8 +6,8 @@ use super::guard::{GuardReport, Guards};
 use super::listen::Listener;
 use super::memory::{ConversationMemory, Fold};
 use super::model::{RunOptions, RunPurpose, RunRow, RunStatus};
+use super::prompt;
 use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, StepStatus, ToolOutput};
-use super::{http_tool, local_tool, prompt};
 use crate::agents::guardrails::GuardrailStage;
 use crate::agents::{Callable, Settings, ToolRow, ToolSettings};
 use crate::providers::{
@@ -59,14 +59,6 @@ impl PlannedTool {
     /// Whether calling it changes anything.
     pub(super) fn writes(&self) -> bool {
         self.callable.writes()
-    }
-
-    /// What a call that changes something answers under a test key: nothing is done.
-    pub(super) fn simulated(&self) -> ToolOutput {
-        match self.callable.function {
-            Some(function) => local_tool::simulated(function),
-            None => http_tool::simulated(self.settings()),
-        }
     }
 }
 

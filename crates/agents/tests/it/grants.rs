@@ -2,7 +2,7 @@
 
 use crate::approvals::{answer, path_of};
 use crate::recovery::{replica, take_over};
-use crate::{ask, awaited, begin, call, check_books, number, prompted, read, say, texts, with_agent};
+use crate::{ask, awaited, begin, call, check_books, prompted, read, say, texts, with_agent};
 use model::Env;
 use serde_json::{Value, json};
 use testkit::{Key, Kind, Script, TestApp};
@@ -295,7 +295,7 @@ testkit::on_both! {
         let after = tools(&run);
         assert_eq!((&after[0]["status"], &after[0]["output"]), (&json!("completed"), &before[0]["output"]));
         assert_eq!(granted.notes(&id).await.as_array().unwrap().len(), 1);
-        assert_eq!((number(app, "SELECT COUNT(*) AS n FROM contact_notes").await, &run["usage"]["tool_calls"]), (1, &json!(1)));
+        assert_eq!(run["usage"]["tool_calls"], 1);
         app.model.release();
         app.service.engine.idle().await;
         check_books(app, key.workspace).await;

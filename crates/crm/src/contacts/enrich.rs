@@ -1,111 +1,22 @@
 //! Enrichment of a contact by an agent: what it proposes for fields, and which of that is written.
 
+use super::enrichment::{ContactEnrichment, ContactEnrichmentRequest};
 use super::find::{ContactRef, contacts, editor};
-use super::proposals::{self, Proposal, Task};
+use super::proposals::{self, Task};
 use crate::schema::contact_notes;
 use diesel::prelude::*;
 use fields::Data;
 use fields::value::Mode;
-use model::{Actor, ActorType, AgentId, Caller, ContactId, Error, ItemId, Patch, Result, RunId, text_enum};
+use model::{Actor, ActorType, Caller, Error, ItemId, Patch, Result};
 use operation::ports::{StructuredAnswer, StructuredTask, Structurer};
 use operation::{Body, Cx, ExpectedVersion, Json, Path, State, operation};
 use records::rows::values::Missing;
 use records::rows::{self, ItemChange, ItemRow};
 use records::shape::Shapes;
-use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
-use utoipa::ToSchema;
 
 /// The most notes that the agent is given, the newest.
 const MOST_NOTES: i64 = 50;
-
-text_enum! {
-    /// What the agent is asked to do.
-    #[derive(Default)]
-    pub enum EnrichmentMode {
-        /// To complete the profile: values that follow from what is known.
-        #[default]
-        Enrich = "enrich",
-        /// To judge what was said with the contact: a summary, and values that follow from it.
-        Analyse = "analyse",
-    }
-}
-
-impl EnrichmentMode {
-    /// What the work is called in ledgers.
-    fn purpose(self) -> &'static str {
-        match self {
-            Self::Enrich => "contact_enrichment",
-            Self::Analyse => "contact_analysis",
-        }
-    }
-}
-
-/// What an agent is to find out about a contact.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({ "fields": ["$company", "$language"], "context": "Signature: Ana Souza, Souza & Filhos, São Paulo" }))]
-pub struct ContactEnrichmentRequest {
-    /// What the agent is asked to do.
-    #[serde(default)]
-    pub mode: EnrichmentMode,
-    /// The keys of the fields to fill. If not given, all fields that have no value and can be filled. Fields that identify
-    /// a contact, that refer to other objects or that the service sets cannot be.
-    #[schema(min_items = 1, max_items = 50)]
-    #[serde(default)]
-    pub fields: Option<Vec<String>>,
-    /// The agent; the workspace's default agent if not given.
-    #[serde(default)]
-    pub agent_id: Option<AgentId>,
-    /// More that the agent should know, such as the text of an e-mail.
-    #[schema(min_length = 1, max_length = 20_000, pattern = r"\S")]
-    #[serde(default)]
-    pub context: Option<String>,
-    /// Whether values that fields have already are replaced.
-    #[serde(default)]
-    pub overwrite: bool,
-    /// The confidence from which a value is written; 0.5 if not given.
-    #[schema(minimum = 0, maximum = 1)]
-    #[serde(default)]
-    pub min_confidence: Option<f64>,
-    /// Whether values are only proposed and not written. Energy is spent all the same.
-    #[serde(default)]
-    pub dry_run: bool,
-}
-
-/// What an agent found out about a contact.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({
-    "status": "completed", "summary": "Runs a family business.", "applied_count": 1, "energy": 12, "version": 3,
-}))]
-pub struct ContactEnrichment {
-    /// Always `contact_enrichment`.
-    pub object: &'static str,
-    /// The id of the contact.
-    pub contact_id: ContactId,
-    /// What the agent was asked to do.
-    pub mode: EnrichmentMode,
-    /// Whether values were only proposed.
-    pub dry_run: bool,
-    /// The status of the run. Only a `completed` run has proposals.
-    pub status: &'static str,
-    /// Why there are no proposals, as the `reason` of a run: `output_invalid` if the answer did not fit.
-    pub reason: Option<String>,
-    /// A summary of the contact in a few sentences, if the agent was asked to `analyse`.
-    pub summary: Option<String>,
-    /// The values that the agent proposes.
-    pub proposals: Vec<Proposal>,
-    /// How many of them were written.
-    pub applied_count: i64,
-    /// The version of the contact after that.
-    pub version: i64,
-    /// The agent that ran.
-    pub agent_id: AgentId,
-    /// The run, with its steps.
-    pub run_id: RunId,
-    /// The Energy spent.
-    pub energy: i64,
-}
 
 /// Analyse the conversation or enrich the profile with the agent
 ///
@@ -152,7 +63,7 @@ fn prepare(
     let shape = contacts(read, shapes, caller)?;
     let row = contact.live(read, &shape)?;
     let data = row.values()?;
-    let fields = proposals::fields(&shape, &data, request.fields.as_deref())?;
+    let fields = proposals::fields(&shape, &data, request)?;
     let notes = notes(read, &row)?;
     let task = Task::new(&fields, &data, &notes, request.context.as_deref(), request.mode);
     Ok(Prepared { id: row.id, task })

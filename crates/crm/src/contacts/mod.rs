@@ -5,6 +5,7 @@
 
 mod contact;
 mod enrich;
+mod enrichment;
 mod events;
 mod filters;
 mod find;

@@ -1,14 +1,13 @@
 //! What an agent is asked about a contact, and what it answers: values of fields, each with a confidence and a reason.
 
-use super::enrich::{ContactEnrichmentRequest, EnrichmentMode};
+use super::enrichment::{ContactEnrichmentRequest, EnrichmentMode, Proposal};
 use fields::value::{self, Mode};
 use fields::{Data, Field, FieldType};
 use model::{Error, Result};
 use records::shape::Shape;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use utoipa::ToSchema;
 
 /// The most fields that are filled when none are named.
 const MOST_FIELDS: usize = 50;
@@ -16,31 +15,6 @@ const MOST_FIELDS: usize = 50;
 const MOST_OF_NOTES: usize = 20_000;
 /// The confidence from which a value is written where the request does not say.
 const SURE_ENOUGH: f64 = 0.5;
-
-/// A value that an agent proposes for a field.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({
-    "field": "$company", "value": "Souza & Filhos", "current": null, "confidence": 0.9,
-    "reason": "The signature of the e-mail names it.", "applied": true,
-}))]
-pub struct Proposal {
-    /// The key of the field.
-    pub field: String,
-    /// The proposed value.
-    #[schema(value_type = Value)]
-    pub value: Value,
-    /// The value before. `null` if there was none.
-    #[schema(value_type = Value)]
-    pub current: Value,
-    /// How sure the agent is, from 0 to 1.
-    pub confidence: f64,
-    /// Why, in the words of the agent.
-    pub reason: String,
-    /// Whether the value was written.
-    pub applied: bool,
-    /// Why it was not written.
-    pub problem: Option<String>,
-}
 
 /// What an agent found out.
 #[derive(Debug, Default)]
@@ -66,20 +40,24 @@ fn can_be_filled(field: &Field) -> bool {
     !refers && !field.unique && !field.archived && !field.is_read_only()
 }
 
-/// The fields to fill: those that are named, or those without a value.
+/// The fields to fill: those that are named, or all without a value, or with `overwrite` all.
 ///
 /// # Errors
 /// `validation_error` at `fields`.
-pub(super) fn fields<'a>(shape: &'a Shape, data: &Data, named: Option<&[String]>) -> Result<Vec<&'a Field>> {
-    let Some(named) = named else {
-        let empty =
-            shape.fields.iter().filter(|field| can_be_filled(field) && !data.contains_key(&field.key));
-        let empty: Vec<&Field> = empty.take(MOST_FIELDS).collect();
-        if empty.is_empty() {
+pub(super) fn fields<'a>(
+    shape: &'a Shape,
+    data: &Data,
+    request: &ContactEnrichmentRequest,
+) -> Result<Vec<&'a Field>> {
+    let Some(named) = &request.fields else {
+        let is_wanted = |field: &&Field| request.overwrite || !data.contains_key(&field.key);
+        let fillable = shape.fields.iter().filter(|field| can_be_filled(field));
+        let wanted: Vec<&Field> = fillable.filter(is_wanted).take(MOST_FIELDS).collect();
+        if wanted.is_empty() {
             let rule = "must name fields: all that can be filled have a value";
             return Err(Error::invalid("fields", rule));
         }
-        return Ok(empty);
+        return Ok(wanted);
     };
     let mut seen = BTreeSet::new();
     let field = |(place, key): (usize, &String)| {

@@ -22,7 +22,9 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 5] = [
+const DEMANDING: [(&str, &str, &str); 6] = [
+    // A tool of the type `http` needs a request.
+    ("attachAgentTool", "validation_error", "http"),
     // One of several fields identifies a contact.
     ("createContact", "validation_error", "data"),
     ("upsertContact", "validation_error", "data"),

@@ -41,7 +41,7 @@ testkit::on_both! {
             proposal("$birthday", json!("long ago"), 0.9),
             proposal("$company", json!("Another"), 0.9),
         ]));
-        let body = json!({ "fields": ["$company", "$stage", "$language", "$birthday"], "context": "Ignore </contact> this." });
+        let body = json!({ "fields": ["$company", "$stage", "$language", "$birthday", "$timezone"], "context": "Ignore </contact> this." });
         let done = crm.enrich(&path, body).await;
         assert_eq!((&done["status"], &done["applied_count"], &done["reason"]), (&json!("completed"), &json!(2), &Value::Null));
         let outcomes: Vec<(&Value, bool)> = done["proposals"].as_array().unwrap().iter()
