@@ -18,13 +18,16 @@ use egress::Connector;
 use fields::json_schema;
 use model::{AgentId, Caller, Code, Error, JsonText, Random, Result};
 use operation::ports::{CollectionDirectory, referenced_variables};
-use operation::{Body, Deleted, Json, LocalCalls, OptIn, OptInList, Path, State, operation};
+use operation::{
+    Body, Deleted, Describe, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path, State, operation,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -216,6 +219,41 @@ fn refuse(fields: &[(&str, bool)], rule: &str) -> Result<()> {
     }
 }
 
+/// The services that attaching a tool takes.
+#[derive(Clone)]
+pub struct ToolServices {
+    connector: Arc<Connector>,
+    seal: Arc<Seal>,
+    operations: Arc<LocalCalls>,
+    collections: Arc<CollectionDirectory>,
+}
+
+impl FromInput for ToolServices {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let services = input.services;
+        Ok(Self {
+            connector: services.get()?,
+            seal: services.get()?,
+            operations: services.get()?,
+            collections: services.get()?,
+        })
+    }
+
+    fn describe(_: &mut Describe, _: &'static str) {}
+}
+
+impl ToolServices {
+    fn checks<'a>(&'a self, caller: &'a Caller) -> Checks<'a> {
+        let grants = GrantChecks {
+            operations: &self.operations,
+            collections: &self.collections,
+            workspace: caller.workspace_id(),
+            key: &caller.key,
+        };
+        Checks { connector: &self.connector, seal: &self.seal, grants }
+    }
+}
+
 /// What a tool is checked and sealed with.
 struct Checks<'a> {
     connector: &'a Connector,
@@ -264,17 +302,12 @@ pub fn attach_agent_tool(
     Path(agent_id): Path<AgentId>,
     Path(tool_id): Path<ToolName>,
     Body(new): Body<NewTool>,
-    connector: State<Connector>,
-    seal: State<Seal>,
-    operations: State<LocalCalls>,
-    collections: State<CollectionDirectory>,
+    services: ToolServices,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
     let agent = queries::locked_agent(tx, workspace, agent_id)?;
     let tool_id = tool_id.checked()?;
-    let (operations, collections) = (&operations.0, &collections.0);
-    let grants = GrantChecks { operations, collections, workspace, key: &caller.key };
-    let checks = Checks { connector: &connector.0, seal: &seal.0, grants };
+    let checks = services.checks(caller);
     let kind = new.kind;
     let settings = checks.settings(tx, new, &tool_id)?;
     let tools = queries::tools(tx, agent_id)?;
@@ -284,7 +317,7 @@ pub fn attach_agent_tool(
     }
     if let Some(existing) = existing
         && existing.kind == kind
-        && is_same(&existing.settings()?, &settings, &header_place(workspace, &tool_id), &seal.0)
+        && is_same(&existing.settings()?, &settings, &header_place(workspace, &tool_id), &services.seal)
     {
         return Ok(Json(existing.clone().tool()?));
     }
