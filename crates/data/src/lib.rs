@@ -14,6 +14,7 @@ pub mod schema;
 mod variables;
 
 pub use group::{SEALED, areas, group, import_targets};
+pub use variables::VariableValues;
 
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;

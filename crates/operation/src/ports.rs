@@ -2,12 +2,19 @@
 //! composition.
 
 mod agents;
+mod collections;
 mod people;
+mod structured;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, StartRun};
+pub use collections::{CollectionDirectory, Collections};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
-pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
+pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
+pub use variables::{
+    KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
+    referenced_variables, with_variables,
+};
 
 use model::{AgentId, Caller, ContactId, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::Serialize;

@@ -13,9 +13,12 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::{ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
+use operation::ports::{
+    CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory,
+    WorkspaceVariables,
+};
 use operation::{
-    Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
+    Areas, BoundedRequestLog, Group, Limits, LocalCalls, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
 };
 use prometheus::core::Collector;
@@ -168,6 +171,8 @@ impl Service {
         let settings = BillingSettings { base_url: base_url.clone() };
         let ledger = Ledger::new(settings.recharge_url()).with_spending(spending.clone());
         let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
+        let operations = LocalCalls::default();
+        let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));
         let engine = RunEngine::new(RunEngineParts {
             db: db.clone(),
             tiers: tiers.clone(),
@@ -178,6 +183,8 @@ impl Service {
             base_url: base_url.clone(),
             spending: spending.clone(),
             tracer: traces.tracer.clone(),
+            operations: operations.clone(),
+            variables: variables.clone(),
             runtime,
         })?;
         let receiver = Receiver::new(ReceiverParts {
@@ -206,7 +213,8 @@ impl Service {
         ])?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
-        let services = services.with_shared(seal.clone());
+        let collections = CollectionDirectory::new(data::collections::CollectionNames);
+        let services = services.with_shared(seal.clone()).with(variables).with(collections);
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;
         let requests = RequestMetrics::new(&registry)?;
@@ -231,6 +239,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
+        operations.connect(&pipeline);
         let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
         Ok(Self {

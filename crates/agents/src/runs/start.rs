@@ -76,6 +76,13 @@ impl RunEngine {
             return Err(Error::new(Code::MissingScope, message).param(Scope::RunsExecute.as_str()));
         }
         let request = RequestId::new(self.db().now(), &*self.db().random());
-        Ok(Caller { request, key: Arc::new(key), workspace: found, idempotency_key: None, trace: None })
+        Ok(Caller {
+            request,
+            key: Arc::new(key),
+            workspace: found,
+            idempotency_key: None,
+            trace: None,
+            actor: None,
+        })
     }
 }

@@ -180,6 +180,7 @@ impl Bed {
             workspace: Arc::new(workspace),
             idempotency_key: None,
             trace: None,
+            actor: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }

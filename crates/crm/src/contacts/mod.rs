@@ -10,6 +10,8 @@ mod contact;
 mod counts;
 mod detail;
 mod duplicates;
+mod enrich;
+mod enrichment;
 mod events;
 mod exports;
 mod filters;
@@ -25,6 +27,7 @@ mod model;
 mod notes;
 mod operations;
 mod print;
+mod proposals;
 mod reference;
 mod references;
 pub(crate) mod segments;
@@ -86,6 +89,7 @@ impl Domain for Contacts {
             Box::new(handoff::SetContactAutopilot),
             Box::new(handoff::AssignContact),
             Box::new(handoff::UnassignContact),
+            Box::new(enrich::EnrichContact),
         ]
     }
 

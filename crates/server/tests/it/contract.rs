@@ -25,6 +25,8 @@ const RESTRICTED: [&str; 8] = [
 const DEMANDING: [(&str, &str, &str); 6] = [
     // A task that is there.
     ("bulkUpdateTasks", "validation_error", "rows[0].id"),
+    // A tool of the type `http` needs a request.
+    ("attachAgentTool", "validation_error", "http"),
     // One of several fields identifies a contact.
     ("createContact", "validation_error", "data"),
     ("upsertContact", "validation_error", "data"),

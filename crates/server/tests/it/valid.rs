@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 70] = [
+const REFUSED: [(&str, &str, &str); 76] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -18,6 +18,10 @@ const REFUSED: [(&str, &str, &str); 70] = [
     ("*", "data.name", "a field that the collection requires"),
     ("aggregateItems", "metrics", "functions of the collection's fields"),
     ("aggregateItems", "time_zone", "a name of the time zone database"),
+    ("attachAgentTool", "description", "`http` needs it"),
+    ("attachAgentTool", "http", "`http` needs it"),
+    ("attachAgentTool", "ref", "a collection, for tools on collections only"),
+    ("attachAgentTool", "type", "a type whose operations the service has"),
     ("bulkCreateItems", "rows[0].data.name", "a field that the collection requires"),
     ("bulkDeleteItems", "ids[0]", "a live item of the collection"),
     ("bulkUpdateTasks", "rows[0].id", "a task"),
@@ -57,6 +61,8 @@ const REFUSED: [(&str, &str, &str); 70] = [
     ("createReminder", "recurrence.rule", "a rule of its type"),
     ("createReminder", "timezone", "a name of the time zone database"),
     ("createVariable", "value", "a value of the variable's type"),
+    ("enrichContact", "fields", "needed for a contact whose fields all have values"),
+    ("enrichContact", "fields[0]", "a field of contacts that an agent can fill"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),

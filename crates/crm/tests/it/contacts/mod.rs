@@ -1,5 +1,6 @@
 //! Contacts.
 
+mod enrich;
 mod fields;
 mod handoff;
 mod identities;
@@ -21,8 +22,12 @@ pub struct Crm {
 
 impl Crm {
     pub async fn open(kind: Kind) -> Self {
+        Self::with_energy(kind, 0).await
+    }
+
+    pub async fn with_energy(kind: Kind, energy: i64) -> Self {
         let app = TestApp::new(kind).await;
-        let workspace = app.bare_workspace("scale", 0).await;
+        let workspace = app.bare_workspace("scale", energy).await;
         let key = app.key(workspace, Env::Live, &["*"]).await;
         Self { app, key }
     }
