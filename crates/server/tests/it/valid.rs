@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 76] = [
+const REFUSED: [(&str, &str, &str); 75] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -21,7 +21,6 @@ const REFUSED: [(&str, &str, &str); 76] = [
     ("attachAgentTool", "description", "`http` needs it"),
     ("attachAgentTool", "http", "`http` needs it"),
     ("attachAgentTool", "ref", "a collection, for tools on collections only"),
-    ("attachAgentTool", "type", "a type whose operations the service has"),
     ("bulkCreateItems", "rows[0].data.name", "a field that the collection requires"),
     ("bulkDeleteItems", "ids[0]", "a live item of the collection"),
     ("bulkUpdateTasks", "rows[0].id", "a task"),
