@@ -9,6 +9,7 @@ use egress::Connector;
 use jobs::Job;
 use model::Result;
 use operation::ports::AgentDirectory;
+use operation::ports::Structurer;
 use operation::{Group, Registry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,8 @@ pub fn group(engine: &RunEngine, tiers: Arc<Tiers>, connector: Arc<Connector>) -
         .raw_route(ApprovalRoute::new(engine.clone()))
         .shared_service(tiers)
         .shared_service(connector)
+        .service(engine.operations().clone())
+        .service(Structurer::new(engine.clone()))
         .service(engine.clone())
         .service(AgentDirectory::new(WorkspaceAgents))
         .link_target(RunDirectory)

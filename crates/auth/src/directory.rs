@@ -10,11 +10,15 @@ use crate::{Cache, SecretHash};
 use diesel::prelude::*;
 use model::{PartnerId, Result, Workspace, WorkspaceId};
 use std::sync::Arc;
-use store::Db;
+use store::{Db, Read};
+
+/// How many contacts a workspace has, counted up to a number and one more.
+pub type CountContacts = fn(&mut Read, WorkspaceId, i64) -> Result<i64>;
 
 /// The directory. One per process.
 pub struct Directory {
     db: Db,
+    count_contacts: Option<CountContacts>,
     keys: Cache<SecretHash, StoredKey>,
     workspaces: Cache<WorkspaceId, Workspace>,
     slugs: Cache<String, WorkspaceId>,
@@ -24,7 +28,20 @@ pub struct Directory {
 impl Directory {
     /// A directory of what is in `db`.
     pub fn new(db: Db) -> Self {
-        Self { db, keys: Cache::new(), workspaces: Cache::new(), slugs: Cache::new(), clients: Cache::new() }
+        Self {
+            db,
+            count_contacts: None,
+            keys: Cache::new(),
+            workspaces: Cache::new(),
+            slugs: Cache::new(),
+            clients: Cache::new(),
+        }
+    }
+
+    /// With a count of contacts: a workspace that has more than its plan allows is then cut.
+    #[must_use]
+    pub fn counting_contacts(self, count: CountContacts) -> Self {
+        Self { count_contacts: Some(count), ..self }
     }
 
     /// The key with this secret, whatever its state.
@@ -46,7 +63,18 @@ impl Directory {
     /// # Errors
     /// When the database fails.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
-        let read = self.db.read(move |read| Ok(load_workspaces(read, [id])?.pop()));
+        let count = self.count_contacts;
+        let read = self.db.read(move |read| {
+            let Some(mut workspace) = load_workspaces(read, [id])?.pop() else { return Ok(None) };
+            let limit = workspace.plan.contacts_limit.filter(|_| workspace.blocked_reason.is_none());
+            if let (Some(limit), Some(count)) = (limit, count)
+                && count(read, id, limit)? > limit
+            {
+                let reason = format!("The workspace has more contacts than the {limit} of its plan.");
+                workspace.blocked_reason = Some(reason);
+            }
+            Ok(Some(workspace))
+        });
         self.workspaces.get_or_read(id, self.db.now(), read).await
     }
 

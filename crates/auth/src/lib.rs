@@ -20,7 +20,7 @@ mod subscription;
 pub mod workspaces;
 
 pub use cache::Cache;
-pub use directory::Directory;
+pub use directory::{CountContacts, Directory};
 pub use installation::{InstalledKeys, adopt_key, begin_rotation, end_rotation, installed_keys};
 pub use quota::{Quotas, requests_by_day, requests_by_lineage};
 pub use rate::{RateWindows, Window, ping as ping_redis};

@@ -1,26 +1,50 @@
 //! What this group adds to the service.
 
 use crate::business::Business;
-use crate::contacts::Contacts;
+use crate::contact_fields::ContactFields;
+use crate::contacts::{
+    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
+};
+use crate::reminders::{self, Agents, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
+use operation::ports::AgentRuns;
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
+use transfer::imports::Target;
 
 /// Adds the areas.
 ///
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Contacts>()?.with::<Tasks>()?.with::<Team>()?.with::<Business>()
+    registry
+        .with::<ContactFields>()?
+        .with::<Contacts>()?
+        .with::<Tasks>()?
+        .with::<Reminders>()?
+        .with::<Team>()?
+        .with::<Business>()
+}
+
+/// What imports write contacts with.
+pub fn import_targets() -> Vec<Arc<dyn Target>> {
+    vec![Arc::new(ContactImports)]
 }
 
 /// What the areas need beside their operations.
-pub fn group(shapes: &Arc<Shapes>) -> Group {
+pub fn group(shapes: &Arc<Shapes>, agents: Arc<dyn AgentRuns>) -> Group {
+    let agents = Agents(agents);
     Group::default()
-        .open_work(TaskWork)
+        .jobs(reminders::jobs(&agents))
+        .service(agents)
+        .job(resume_job(shapes))
         .link_target(TaskTargets(shapes.clone()))
+        .link_target(ContactTargets { shapes: shapes.clone() })
+        .open_work(TaskWork)
+        .open_work(AssignedContacts { shapes: shapes.clone() })
+        .contact_references(ContactRecords)
         .file_references(TaskFileReferences)
 }

@@ -42,6 +42,37 @@ diesel::table! {
 }
 
 diesel::table! {
+    reminders (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        livemode -> Bool,
+        title -> Text,
+        note -> Nullable<Text>,
+        status -> Text,
+        due_at -> Timestamp,
+        timezone -> Text,
+        recurrence -> Nullable<Text>,
+        contact_id -> Nullable<BigInt>,
+        assignee_id -> Nullable<BigInt>,
+        action -> Text,
+        cancel_on_reply -> Bool,
+        next_slot_at -> Nullable<Timestamp>,
+        slots_done -> BigInt,
+        snoozed_until -> Nullable<Timestamp>,
+        wake_at -> Nullable<Timestamp>,
+        last_fired_at -> Nullable<Timestamp>,
+        fire_count -> BigInt,
+        last_error -> Nullable<Text>,
+        key_id -> Text,
+        metadata -> Text,
+        version -> BigInt,
+        created_by -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
     contact_segments (id) {
         id -> BigInt,
         workspace_id -> BigInt,
@@ -54,6 +85,30 @@ diesel::table! {
         created_by -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    contact_consents (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        contact_id -> BigInt,
+        state -> Text,
+        source -> Text,
+        proof -> Nullable<Text>,
+        actor -> Text,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    contact_merges (merged_id) {
+        merged_id -> BigInt,
+        workspace_id -> BigInt,
+        survivor_id -> BigInt,
+        external_id -> Nullable<Text>,
+        actor -> Text,
+        created_at -> Timestamp,
     }
 }
 

@@ -14,6 +14,7 @@ pub mod schema;
 mod variables;
 
 pub use group::{SEALED, areas, group, import_targets};
+pub use variables::VariableValues;
 
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;
@@ -107,7 +108,7 @@ pub struct Variables;
 impl Domain for Variables {
     const AREA: &'static str = "Variables";
     const DESCRIPTION: &'static str = "Variables are values that are used in several places, such as a telephone number or an API key. \
-         Texts refer to them as `{{vars.key}}`.";
+         Texts refer to them as `{{vars.key}}`. The area also defines the workspace's own fields of contacts.";
 
     fn operations() -> Operations {
         variables::operations()

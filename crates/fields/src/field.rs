@@ -44,6 +44,8 @@ pub struct Field {
     pub updated_at: Timestamp,
     /// Whether only operations of its own change it, so that bodies that name values may not.
     pub managed: bool,
+    /// Whether callers never see it: queries cannot name it, search ignores it, and lists of changes leave it out.
+    pub hidden: bool,
     /// The form in which a text is kept, for fields that the service defines, or why it is none.
     pub form: Option<TextForm>,
     /// What is compiled of its options.
@@ -95,6 +97,7 @@ impl Field {
             created_at: never,
             updated_at: never,
             managed: false,
+            hidden: false,
             form: None,
             compiled: Compiled::default(),
         }

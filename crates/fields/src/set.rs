@@ -75,7 +75,7 @@ impl FieldSet {
 
     /// The key nearest to one that is no field, for messages.
     pub fn nearest(&self, wrong: &str) -> Option<&str> {
-        let keys = self.fields.iter().map(|field| field.key.as_str());
+        let keys = self.fields.iter().filter(|field| !field.hidden).map(|field| field.key.as_str());
         crate::text::nearest(wrong, keys.chain(SystemColumn::ALL.map(SystemColumn::as_str)))
     }
 

@@ -57,6 +57,7 @@ impl Subject {
     pub fn named(fields: &FieldSet, name: &str) -> Option<Self> {
         fields
             .field(name)
+            .filter(|field| !field.hidden)
             .map(|field| Self::Field(field.id))
             .or_else(|| SystemColumn::parse(name).map(Self::System))
     }

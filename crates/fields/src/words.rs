@@ -109,7 +109,7 @@ impl Clause {
 
 /// The fields that search looks at.
 pub fn searchable(fields: &FieldSet) -> impl Iterator<Item = &Field> {
-    fields.iter().filter(|field| field.kind.is_searchable())
+    fields.iter().filter(|field| field.kind.is_searchable() && !field.hidden)
 }
 
 /// The texts of a field of a record that search looks at: of choices their labels.

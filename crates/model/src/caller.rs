@@ -2,7 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    Cause, Code, Error, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet, Trace, WorkspaceId,
+    Actor, Cause, Code, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet,
+    Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -84,6 +85,8 @@ pub struct Plan {
     pub monthly_quota: Option<i64>,
     /// Test runs per workspace and day; zero forbids them.
     pub test_runs_per_day: i64,
+    /// Contacts of the workspace; `None` is no cap.
+    pub contacts_limit: Option<i64>,
     /// What 1,000 Energy cost, in US dollars' millionths.
     pub usd_micros_per_1000_energy: i64,
 }
@@ -148,17 +151,30 @@ pub struct Caller {
     pub idempotency_key: Option<String>,
     /// The trace that the request came with.
     pub trace: Option<Trace>,
+    /// Who acts where it is not the key itself: an agent in a run that the key asked for.
+    pub actor: Option<Actor>,
 }
 
 impl Caller {
     /// What the events of this request come from.
     pub fn cause(&self) -> Cause {
-        Cause::request(RequestRef {
+        let cause = Cause::request(RequestRef {
             id: self.request.clone(),
             key_id: self.key.id.clone(),
             idempotency_key: self.idempotency_key.clone(),
             trace: self.trace.clone(),
-        })
+        });
+        match &self.actor {
+            None => cause,
+            Some(actor) => Cause { actor: JsonText::of(actor), ..cause },
+        }
+    }
+
+    /// The same request, in which `actor` does what needs these scopes and no others.
+    #[must_use]
+    pub fn acting(&self, actor: Actor, scopes: ScopeSet) -> Self {
+        let key = ApiKey { scopes, ..(*self.key).clone() };
+        Self { key: Arc::new(key), actor: Some(actor), ..self.clone() }
     }
 
     /// The trace that the request belongs to.

@@ -1,7 +1,7 @@
 //! Who did something, and what led to it.
 
 use crate::text_enum;
-use crate::{EventId, JsonText, KeyId, RequestId, Trace};
+use crate::{EventId, JsonText, KeyId, RequestId, RunId, Trace};
 use serde::{Deserialize, Serialize};
 
 /// Who performed an action.
@@ -13,6 +13,10 @@ pub struct Actor {
     pub kind: ActorType,
     /// The id, such as `key_…`.
     pub id: String,
+    /// The run in which an agent did it.
+    #[schema(nullable = false, value_type = Option<String>)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
 }
 
 text_enum! {
@@ -74,8 +78,12 @@ pub struct Cause {
 impl Cause {
     /// Somebody, without a request.
     pub fn actor(kind: ActorType, id: &impl ToString) -> Self {
-        let actor = JsonText::of(&Actor { kind, id: id.to_string() });
-        Self { request: None, actor, chain: None, trace: None }
+        Self::by(&Actor { kind, id: id.to_string(), run_id: None })
+    }
+
+    /// What an actor does without a request.
+    pub fn by(actor: &Actor) -> Self {
+        Self { request: None, actor: JsonText::of(actor), chain: None, trace: None }
     }
 
     /// A request with an API key.

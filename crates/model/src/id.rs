@@ -185,6 +185,10 @@ integer_id! {
     NoteId
 }
 integer_id! {
+    /// What a contact said about broadcasts.
+    ConsentId
+}
+integer_id! {
     /// A saved segment of contacts.
     SegmentId
 }

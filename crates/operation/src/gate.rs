@@ -1,12 +1,13 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
 use crate::gates::Gate;
+use crate::meta::Meta;
 use crate::progress::{Pipeline, Progress};
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use auth::keys::StoredKey;
 use auth::{KeySecret, Window};
-use model::{Caller, Code, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
+use model::{ApiKey, Caller, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
 use std::sync::Arc;
 
 /// Behind the guard: who asks, and for which operation.
@@ -21,7 +22,8 @@ impl Pipeline {
     pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
         progress.gate = Gate::Credential;
         let stored = self.credential(head, progress).await?;
-        progress.key = Some(stored.clone());
+        let key = Arc::new(stored.key.clone());
+        progress.key = Some(key.clone());
 
         progress.gate = Gate::Rate;
         let route = self.registry.find(head.method, head.path);
@@ -55,24 +57,7 @@ impl Pipeline {
 
         progress.gate = Gate::Workspace;
         let workspace = workspace?;
-        progress.workspace = Some(workspace.id);
-
-        progress.gate = Gate::Plan;
-        if let Some(reason) = &workspace.blocked_reason {
-            return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
-        }
-
-        progress.gate = Gate::Scope;
-        if let Some(scope) = operation.meta().scope {
-            stored.key.expect_scope(scope)?;
-            progress.gate = Gate::TestMode;
-            let caller_is_live = stored.key.env == model::Env::Live;
-            if scope.is_test_restricted() && !caller_is_live {
-                let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
-                return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
-            }
-        }
-        let key = Arc::new(stored.key.clone());
+        permitted(operation.meta(), &key, &workspace, progress)?;
         // The `Idempotency-Key` is looked at by its own gate.
         let caller = Caller {
             request: progress.request.clone(),
@@ -80,6 +65,7 @@ impl Pipeline {
             workspace,
             idempotency_key: None,
             trace: progress.context(),
+            actor: None,
         };
         Ok(Passed { caller, place, path })
     }
@@ -222,6 +208,31 @@ impl Pipeline {
         // Others may have taken the last request meanwhile.
         counted.then_some(()).ok_or_else(|| over_quota(quota.unwrap_or_default(), now))
     }
+}
+
+/// Gates 6 to 8: whether a key may use an operation in a workspace now.
+pub(crate) fn permitted(
+    meta: &Meta,
+    key: &ApiKey,
+    workspace: &Workspace,
+    progress: &mut Progress,
+) -> Result<()> {
+    progress.workspace = Some(workspace.id);
+
+    progress.gate = Gate::Plan;
+    if let Some(reason) = &workspace.blocked_reason {
+        return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
+    }
+
+    progress.gate = Gate::Scope;
+    let Some(scope) = meta.scope else { return Ok(()) };
+    key.expect_scope(scope)?;
+    progress.gate = Gate::TestMode;
+    if scope.is_test_restricted() && key.env != Env::Live {
+        let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
+        return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
+    }
+    Ok(())
 }
 
 /// The same for a workspace that does not exist and for one of others.

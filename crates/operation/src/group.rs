@@ -2,7 +2,7 @@
 
 use crate::log::purge_request_logs;
 use crate::metrics::{TableGauge, logs};
-use crate::ports::{FileReferences, LinkTargets, OpenWork, VariableUsers};
+use crate::ports::{ContactReferences, FileReferences, LinkTargets, OpenWork, VariableUsers};
 use crate::{RawRoute, Registry, Services};
 use jobs::{Job, JobError};
 use model::Result;
@@ -33,6 +33,8 @@ pub struct Group {
     pub variable_users: Vec<Arc<dyn VariableUsers>>,
     /// Which of its objects refer to files.
     pub file_references: Vec<Arc<dyn FileReferences>>,
+    /// Which of its objects refer to contacts.
+    pub contact_references: Vec<Arc<dyn ContactReferences>>,
     /// What it counts while it works.
     pub metrics: Vec<Box<dyn Collector>>,
     /// What of its tables is counted for the metrics.
@@ -99,6 +101,13 @@ impl Group {
     #[must_use]
     pub fn file_references(mut self, references: impl FileReferences + 'static) -> Self {
         self.file_references.push(Arc::new(references));
+        self
+    }
+
+    /// Adds objects that refer to contacts.
+    #[must_use]
+    pub fn contact_references(mut self, references: impl ContactReferences + 'static) -> Self {
+        self.contact_references.push(Arc::new(references));
         self
     }
 

@@ -67,7 +67,8 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
         let meta = registered.meta();
         let describe = registered.describe();
         let tag = (registered.area, registered.area_description);
-        if !tags.contains(&tag) {
+        // Where groups share an area, the first describes it.
+        if !tags.iter().any(|(area, _)| *area == registered.area) {
             tags.push(tag);
         }
         for (name, schema) in &describe.schemas {

@@ -127,14 +127,21 @@ impl Pipeline {
         let Admitted {
             passed, mut progress, query, address, idempotency_key, if_match, content_type, ..
         } = admitted;
-        let request = Request { passed, query, address: address.unwrap_or_default(), if_match, content_type };
+        let request = Request {
+            passed,
+            query,
+            address: address.unwrap_or_default(),
+            if_match,
+            content_type,
+            is_counted: true,
+        };
         match catch_panic(self.execute(request, idempotency_key, body, &mut progress)).await {
             Ok(reply) => self.finish(progress, reply, None),
             Err(error) => self.refuse(progress, error),
         }
     }
 
-    async fn execute(
+    pub(crate) async fn execute(
         &self,
         mut request: Request,
         idempotency_key: Option<Result<String>>,
@@ -177,7 +184,9 @@ impl Pipeline {
 
     /// Quota, budget, then the input.
     async fn prepare(&self, request: &Request, body: Received<'_>, progress: &mut Progress) -> Result<Call> {
-        self.quota(request.caller(), progress).await?;
+        if request.is_counted {
+            self.quota(request.caller(), progress).await?;
+        }
         progress.gate = Gate::Body;
         let registered = self
             .registry
@@ -290,7 +299,7 @@ impl Pipeline {
         result
     }
 
-    fn refuse(&self, mut progress: Progress, error: Error) -> Response {
+    pub(crate) fn refuse(&self, mut progress: Progress, error: Error) -> Response {
         progress.code = Some(error.code());
         if let Some(cause) = error.cause() {
             let (trace_id, code) = (progress.trace_id(), error.code().as_str());
@@ -300,7 +309,7 @@ impl Pipeline {
         self.finish(progress, Reply::new(status, body), Some(&error))
     }
 
-    fn finish(&self, mut progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
+    pub(crate) fn finish(&self, mut progress: Progress, reply: Reply, error: Option<&Error>) -> Response {
         let latency = progress.began.elapsed();
         if let Some(metrics) = &self.metrics {
             metrics.count(progress.place, progress.rejected_by(), reply.status, latency);
@@ -363,10 +372,10 @@ impl Pipeline {
     ) -> Chunks {
         let request = progress.request.clone();
         let scope = progress.operation.and_then(|meta| meta.scope);
-        let key = progress.key.as_ref().map(|stored| KeyWatch {
+        let key = progress.key.as_ref().map(|key| KeyWatch {
             db: self.db.clone(),
             directory: self.directory.clone(),
-            key: stored.key.id.clone(),
+            key: key.id.clone(),
             workspace: progress.workspace,
             scope,
         });
@@ -376,18 +385,20 @@ impl Pipeline {
 }
 
 /// An admitted request, as far as running it needs.
-struct Request {
-    passed: Passed,
-    query: Vec<(String, String)>,
+pub(crate) struct Request {
+    pub(crate) passed: Passed,
+    pub(crate) query: Vec<(String, String)>,
     /// Method and path, as far as an idempotency key needs them.
-    address: String,
-    if_match: Option<String>,
-    content_type: Option<String>,
+    pub(crate) address: String,
+    pub(crate) if_match: Option<String>,
+    pub(crate) content_type: Option<String>,
+    /// Whether it is one of the key's requests of the month.
+    pub(crate) is_counted: bool,
 }
 
 /// The body of a request.
 #[derive(Clone, Copy)]
-enum Received<'a> {
+pub(crate) enum Received<'a> {
     /// All of it.
     Whole(&'a [u8]),
     /// It is read while it arrives.

@@ -2,14 +2,21 @@
 //! composition.
 
 mod agents;
+mod collections;
 mod people;
+mod structured;
 mod variables;
 
-pub use agents::{AgentDirectory, LiveAgents};
+pub use agents::{AgentDirectory, AgentRuns, LiveAgents, StartRun};
+pub use collections::{CollectionDirectory, Collections};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
-pub use variables::{VariableReference, VariableUserDirectory, VariableUsers, referenced_variables};
+pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
+pub use variables::{
+    KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
+    referenced_variables, with_variables,
+};
 
-use model::{AgentId, Caller, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, ContactId, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::Serialize;
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -210,6 +217,43 @@ pub trait FileReferences: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>>;
+}
+
+/// What refers to contacts. Each group that keeps such references implements it, so that they follow a contact that is
+/// merged into another.
+pub trait ContactReferences: Send + Sync {
+    /// The tables with the references. Every table that has a column `contact_id` is one of a group's.
+    fn tables(&self) -> &'static [&'static str];
+
+    /// Makes what refers to a contact refer to another one of its workspace.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()>;
+}
+
+/// Everything that refers to contacts. A service that operations ask for.
+#[derive(Clone, Default)]
+pub struct ContactUses(Vec<Arc<dyn ContactReferences>>);
+
+impl ContactUses {
+    /// The references of all groups.
+    pub fn new(references: impl IntoIterator<Item = Arc<dyn ContactReferences>>) -> Self {
+        Self(references.into_iter().collect())
+    }
+
+    /// The tables with the references.
+    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().flat_map(|references| references.tables().iter().copied())
+    }
+
+    /// Makes what refers to a contact refer to another one of its workspace.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
+        self.0.iter().try_for_each(|references| references.replace(tx, workspace, from, to))
+    }
 }
 
 /// Everything that refers to files. A service that operations ask for.

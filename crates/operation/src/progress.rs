@@ -8,9 +8,8 @@ use crate::meta::Meta;
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
-use auth::keys::StoredKey;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
+use model::{ApiKey, Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -47,7 +46,7 @@ pub struct Pipeline {
 pub(crate) struct Progress {
     pub(crate) request: RequestId,
     pub(crate) gate: Gate,
-    pub(crate) key: Option<Arc<StoredKey>>,
+    pub(crate) key: Option<Arc<ApiKey>>,
     pub(crate) window: Option<Window>,
     pub(crate) operation: Option<&'static Meta>,
     /// The operation's place in the registry.
@@ -78,13 +77,19 @@ impl Pipeline {
             .and_then(std::result::Result::ok)
             .filter(|id| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
             .map(str::to_owned);
+        let retiring = self.registry.retiring(head.method, head.path);
+        let progress = self.begin_at(head.method, head.path, trace(head));
+        Progress { client_request_id, retiring, ..progress }
+    }
+
+    /// What is known of a call that did not come with headers.
+    pub(crate) fn begin_at(&self, method: &str, path: &str, trace: Option<Trace>) -> Progress {
         let came_at = self.now();
         let request = RequestId::new(came_at, &*self.db.random());
-        let trace = trace(head);
         let own = || Trace::of_id(request.as_str());
-        let mut span = self.tracer.serve(trace.as_ref(), known_method(head.method), own);
+        let mut span = self.tracer.serve(trace.as_ref(), known_method(method), own);
         if let Some(span) = &mut span {
-            span.set("http.request.method", known_method(head.method));
+            span.set("http.request.method", known_method(method));
         }
         Progress {
             request,
@@ -95,13 +100,13 @@ impl Pipeline {
             place: None,
             workspace: None,
             allow: None,
-            retiring: self.registry.retiring(head.method, head.path),
+            retiring: None,
             code: None,
             began: Instant::now(),
             came_at,
-            method: cut(head.method, 10),
-            path: cut(head.path, 300),
-            client_request_id,
+            method: cut(method, 10),
+            path: cut(path, 300),
+            client_request_id: None,
             trace,
             span,
             original_request: None,
@@ -133,14 +138,14 @@ impl Progress {
             id: self.request.as_str().to_owned(),
             created_at: self.came_at,
             workspace_id: self.workspace,
-            key_id: self.key.as_ref().map(|stored| stored.key.id.clone()),
+            key_id: self.key.as_ref().map(|key| key.id.clone()),
             operation: self.operation.map(|meta| meta.id),
             method: self.method,
             path: self.path,
             status: i64::from(status),
             code: self.code.map(Code::as_str),
             gate,
-            livemode: self.key.as_ref().map(|stored| stored.key.env == model::Env::Live),
+            livemode: self.key.as_ref().map(|key| key.env == model::Env::Live),
             latency_us: i64::try_from(latency.as_micros()).unwrap_or(i64::MAX),
             energy: self.energy,
             replayed: self.original_request.is_some(),

@@ -13,7 +13,7 @@ pub trait Domain {
     /// The area's name in the contract.
     const AREA: &'static str;
 
-    /// What the area is about, in a few sentences for the contract.
+    /// What the area is about, in a few sentences for the contract. Empty where an earlier group has the area, too.
     const DESCRIPTION: &'static str;
 
     /// Its operations, in the contract's order.

@@ -116,7 +116,11 @@ fn lacking(shape: &Shape) -> Result<Vec<(IndexKind, Vec<Part>)>> {
             .split(',')
             .map(|part| {
                 let name = part.strip_prefix('-');
-                let subject = subject(shape, name.unwrap_or(part), "indexes")?;
+                let key = name.unwrap_or(part);
+                let subject = match shape.field(key) {
+                    Some(field) => Subject::Field(field.id),
+                    None => subject(shape, key, "indexes")?,
+                };
                 Ok(Part { subject, desc: name.is_some() })
             })
             .collect::<Result<Vec<_>>>()?;

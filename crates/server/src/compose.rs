@@ -13,9 +13,12 @@ use events::{Deliveries, EventRetention, EventsParts};
 use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
-use operation::ports::{FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory};
+use operation::ports::{
+    CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory,
+    WorkspaceVariables,
+};
 use operation::{
-    Areas, BoundedRequestLog, Group, Limits, Metrics, Pipeline, RawRoute, Registry, RequestLog,
+    Areas, BoundedRequestLog, Group, Limits, LocalCalls, Metrics, Pipeline, RawRoute, Registry, RequestLog,
     RequestMetrics, Services, TableGauge,
 };
 use prometheus::core::Collector;
@@ -51,7 +54,7 @@ fn kinds() -> [&'static Kind; 3] {
 
 /// What imports write the records of all groups with.
 fn import_targets() -> Vec<Arc<dyn Target>> {
-    data::import_targets()
+    data::import_targets().into_iter().chain(crm::import_targets()).collect()
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
@@ -161,13 +164,15 @@ impl Service {
         } = parts;
         let registry = Arc::new(registry()?);
         let contracts = Contracts::new(registry.clone(), VERSION);
-        let directory = Arc::new(Directory::new(db.clone()));
+        let directory = Arc::new(Directory::new(db.clone()).counting_contacts(crm::contacts::count_up_to));
         let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
         let quotas = Arc::new(Quotas::new(db.clone()));
         let rates = Arc::new(rates);
         let settings = BillingSettings { base_url: base_url.clone() };
         let ledger = Ledger::new(settings.recharge_url()).with_spending(spending.clone());
         let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
+        let operations = LocalCalls::default();
+        let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));
         let engine = RunEngine::new(RunEngineParts {
             db: db.clone(),
             tiers: tiers.clone(),
@@ -178,6 +183,8 @@ impl Service {
             base_url: base_url.clone(),
             spending: spending.clone(),
             tracer: traces.tracer.clone(),
+            operations: operations.clone(),
+            variables: variables.clone(),
             runtime,
         })?;
         let receiver = Receiver::new(ReceiverParts {
@@ -201,12 +208,13 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes),
+            crm::group(&shapes, Arc::new(engine.clone())),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
-        let services = services.with_shared(seal.clone());
+        let collections = CollectionDirectory::new(data::collections::CollectionNames);
+        let services = services.with_shared(seal.clone()).with(variables).with(collections);
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;
         let requests = RequestMetrics::new(&registry)?;
@@ -231,6 +239,7 @@ impl Service {
             limits,
         };
         let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
+        operations.connect(&pipeline);
         let raw_routes = raw_routes.into();
         let deliveries = events.deliveries;
         Ok(Self {
@@ -289,7 +298,7 @@ struct Joined {
 fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let mut joined = Joined::default();
     let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
-    let mut file_references = Vec::new();
+    let (mut file_references, mut contact_references) = (Vec::new(), Vec::new());
     for group in groups {
         joined.services = joined.services.and(group.services);
         for job in group.jobs {
@@ -305,11 +314,13 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
         open_work.extend(group.open_work);
         variable_users.extend(group.variable_users);
         file_references.extend(group.file_references);
+        contact_references.extend(group.contact_references);
     }
     let links = LinkDirectory::new(link_targets);
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
     joined.services = joined.services.with(FileUses::new(file_references));
+    joined.services = joined.services.with(ContactUses::new(contact_references));
     Ok(joined)
 }
 

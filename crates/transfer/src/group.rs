@@ -13,7 +13,7 @@ use store::Db;
 use store::logs::Retention;
 
 /// The record engine with its imports and exports, and the files. `shapes` has the kinds of all groups, and `targets` what
-/// each of them adds to imports.
+/// each of them adds to imports and exports.
 pub fn group(
     db: &Db,
     files: &Arc<Files>,
@@ -21,8 +21,8 @@ pub fn group(
     targets: Vec<Arc<dyn Target>>,
     activity: Retention,
 ) -> Group {
+    let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone(), &targets));
     let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
-    let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone()));
     let sweeping = files.clone();
     Group::default()
         .jobs(records::jobs(shapes, activity))

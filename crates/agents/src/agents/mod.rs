@@ -4,7 +4,10 @@
 //! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
 //! that name them, its name is free again.
 
+mod callable;
 mod directory;
+mod functions;
+mod grants;
 pub mod guardrails;
 pub mod lifecycle;
 mod model;
@@ -19,7 +22,10 @@ pub mod usage;
 mod variables;
 pub mod versions;
 
+pub(crate) use callable::Callable;
 pub use directory::WorkspaceAgents;
+pub(crate) use functions::{Function, Takes};
+pub(crate) use grants::scopes;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
@@ -27,7 +33,10 @@ pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
 pub(crate) use tool::header_place;
-pub use tool::{AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings};
+pub use tool::{
+    AgentTool, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
+    ToolSettings,
+};
 pub use tools::ToolName;
 pub(crate) use variables::AgentVariables;
 

@@ -78,7 +78,8 @@ pub struct NewAgent {
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// Instructions for the model, sent before the conversation.
+    /// Instructions for the model, sent before the conversation. `{{vars.key}}` stands for a variable of the workspace that is
+    /// not a secret, with the value that it has when a run begins.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,
@@ -171,7 +172,8 @@ pub struct AgentPatch {
     #[schema(max_length = 1000)]
     #[serde(default)]
     pub description: Option<String>,
-    /// Instructions for the model, sent before the conversation.
+    /// Instructions for the model, sent before the conversation. `{{vars.key}}` stands for a variable of the workspace that is
+    /// not a secret, with the value that it has when a run begins.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,

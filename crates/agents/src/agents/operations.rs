@@ -3,8 +3,10 @@
 use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::queries::{self, Fresh};
 use super::tool::ToolRow;
+use super::variables::refuse_secrets;
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
+use operation::ports::WorkspaceVariables;
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -48,9 +50,11 @@ pub fn create_agent(
     caller: &Caller,
     Body(new): Body<NewAgent>,
     tiers: State<Tiers>,
+    variables: State<WorkspaceVariables>,
 ) -> Result<Created<Agent>> {
     check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
+    refuse_secrets(tx, &variables.0, caller.workspace_id(), &settings.instructions)?;
     let status = match new.status {
         Some(NewAgentStatus::Active) => AgentStatus::Active,
         Some(NewAgentStatus::Draft) | None => AgentStatus::Draft,
@@ -97,6 +101,7 @@ pub fn update_agent(
     Body(patch): Body<AgentPatch>,
     if_match: IfMatch,
     tiers: State<Tiers>,
+    variables: State<WorkspaceVariables>,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
@@ -112,6 +117,9 @@ pub fn update_agent(
     patch.apply(&mut settings)?;
     if name == row.name && settings == before && metadata == row.metadata {
         return Ok(shown(row.agent(&tiers.0)?));
+    }
+    if settings.instructions != before.instructions {
+        refuse_secrets(tx, &variables.0, caller.workspace_id(), &settings.instructions)?;
     }
     if name != row.name {
         queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;

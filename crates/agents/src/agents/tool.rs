@@ -1,9 +1,8 @@
 //! Tools: how one is called, as stored and as callers see it.
 
-use crate::providers::{ToolSpec, estimated_tool_tokens};
 use crate::schema::agent_tools;
 use diesel::prelude::*;
-use model::{AgentId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
+use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -25,6 +24,33 @@ text_enum! {
     pub enum ToolKind {
         /// An HTTP request.
         Http = "http",
+        /// Functions that find and change the workspace's contacts.
+        Contacts = "contacts",
+        /// Functions that list and change the workspace's tasks.
+        Tasks = "tasks",
+        /// Functions that find and change the items of a collection.
+        CollectionItems = "collection_items",
+        /// A function that searches the items of a collection.
+        CollectionSearch = "collection_search",
+    }
+}
+
+impl ToolKind {
+    /// Whether it covers one collection.
+    pub(super) fn covers_collection(self) -> bool {
+        matches!(self, Self::CollectionItems | Self::CollectionSearch)
+    }
+}
+
+text_enum! {
+    /// What the functions of a tool may do.
+    #[derive(Default)]
+    pub enum ToolAccess {
+        /// Only what reads.
+        #[default]
+        Read = "read",
+        /// Also what changes something.
+        ReadWrite = "read_write",
     }
 }
 
@@ -37,7 +63,8 @@ text_enum! {
         Never = "never",
         /// Every call needs approval.
         Always = "always",
-        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`.
+        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for the functions of other
+        /// tools, those that change something.
         OnWrite = "on_write",
     }
 }
@@ -47,31 +74,39 @@ text_enum! {
 #[schema(example = json!({
     "name": "look_up_order", "description": "Looks up an order by its number.",
     "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
-    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71,
+    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "access": null,
 }))]
 pub struct AgentTool {
-    /// The tool's id, which is the name that the model calls it by.
+    /// The tool's id: the name that the model calls an `http` tool by, and the beginning of the names of the functions of
+    /// other tools.
     #[schema(example = "look_up_order")]
     pub id: String,
     /// Always `agent_tool`.
     pub object: &'static str,
     /// The agent's id.
     pub agent_id: AgentId,
-    /// The name that the model calls the tool by. The same as `id`.
+    /// The name of the tool. The same as `id`.
     pub name: String,
     /// The type of tool.
     #[serde(rename = "type")]
     pub kind: ToolKind,
     /// The description that the model receives.
     pub description: String,
-    /// A JSON Schema of the arguments.
-    #[schema(value_type = Object)]
-    pub parameters: Value,
+    /// A JSON Schema of the arguments of an `http` tool. `null` for other tools: their `functions` have one each.
+    #[schema(value_type = Option<Object>)]
+    pub parameters: Option<Value>,
     /// Arguments that are always sent. The model does not see them and cannot change them.
     #[schema(value_type = Object)]
     pub fixed_arguments: Value,
-    /// The HTTP request of the tool.
-    pub http: HttpTool,
+    /// The HTTP request of an `http` tool.
+    pub http: Option<HttpTool>,
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`.
+    #[serde(rename = "ref")]
+    pub reference: Option<i64>,
+    /// What the functions of the tool may do. `null` for an `http` tool.
+    pub access: Option<ToolAccess>,
+    /// What the model can call.
+    pub functions: Vec<ToolFunction>,
     /// Whether calls need approval by a person.
     pub approval: ToolApproval,
     /// The maximum number of calls in one run.
@@ -88,6 +123,39 @@ pub struct AgentTool {
     pub updated_at: Timestamp,
 }
 
+/// Something that the model can call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "look_up_order", "description": "Looks up an order by its number.",
+    "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+}))]
+pub struct ToolFunction {
+    /// The name that the model calls it by.
+    pub name: String,
+    /// The description that the model receives.
+    pub description: String,
+    /// A JSON Schema of the arguments that the model chooses.
+    #[schema(value_type = Object)]
+    pub parameters: Value,
+    /// The id of the operation that it calls. `null` for an HTTP request.
+    pub operation_id: Option<&'static str>,
+    /// Whether it has side effects.
+    pub writes: bool,
+}
+
+/// What a tool that calls operations of the service covers, as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The collection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<CollectionId>,
+    /// The name that the collection had when the tool was attached: the model is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection_name: Option<String>,
+    /// What its functions may do.
+    pub access: ToolAccess,
+}
+
 /// What is stored of a tool beside its name and kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSettings {
@@ -97,10 +165,17 @@ pub struct ToolSettings {
     pub parameters: Value,
     /// Arguments that the model neither sees nor sets.
     pub fixed_arguments: Map<String, Value>,
-    /// The HTTP request of the tool.
-    pub http: HttpTool,
+    /// The HTTP request of an `http` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpTool>,
+    /// What another tool covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
     /// The headers' values, sealed as one JSON object.
     pub sealed_headers: Option<String>,
+    /// The variables that the headers' values refer to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub header_variables: Vec<String>,
     /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
     #[serde(default)]
     pub approval: ToolApproval,
@@ -114,9 +189,8 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
-    /// The schema of the arguments that the model chooses: those that are not fixed.
-    pub(crate) fn open_parameters(&self) -> Value {
-        let mut open = self.parameters.clone();
+    /// A schema of arguments without those that are fixed, which the model does not choose.
+    pub(super) fn open(&self, mut open: Value) -> Value {
         if let Some(properties) = open.get_mut("properties").and_then(Value::as_object_mut) {
             properties.retain(|name, _| !self.fixed_arguments.contains_key(name));
         }
@@ -125,12 +199,6 @@ impl ToolSettings {
                 .retain(|name| !name.as_str().is_some_and(|name| self.fixed_arguments.contains_key(name)));
         }
         open
-    }
-
-    /// What the model is told of it under a name.
-    pub(crate) fn spec(&self, name: &str) -> ToolSpec {
-        let (description, parameters) = (self.description.clone(), self.open_parameters());
-        ToolSpec { name: name.to_owned(), description, parameters }
     }
 }
 
@@ -171,29 +239,6 @@ impl ToolRow {
 
     pub(crate) fn settings(&self) -> Result<ToolSettings> {
         self.settings.parse()
-    }
-
-    pub(crate) fn tool(self) -> Result<AgentTool> {
-        let settings = self.settings()?;
-        let token_estimate = estimated_tool_tokens(&[settings.spec(&self.name)]);
-        Ok(AgentTool {
-            id: self.name.clone(),
-            object: "agent_tool",
-            agent_id: self.agent_id,
-            name: self.name,
-            kind: self.kind,
-            description: settings.description,
-            parameters: settings.parameters,
-            fixed_arguments: Value::Object(settings.fixed_arguments),
-            http: settings.http,
-            approval: settings.approval,
-            max_calls_per_run: settings.max_calls_per_run,
-            timeout_seconds: settings.timeout_seconds,
-            repeatable: settings.repeatable,
-            token_estimate,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
     }
 }
 

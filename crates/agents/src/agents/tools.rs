@@ -5,24 +5,29 @@
 //! are sealed at rest and never shown again.
 
 use super::SkillRef;
+use super::grants::{self, GrantChecks, Wanted};
 use super::model::Agent;
 use super::sealed::SEALED_TOOLS;
 use super::tool::{
-    AgentTool, HttpMethod, HttpTool, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
+    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
 };
 use super::{queries, tool_rules};
 use crate::providers::Tiers;
 use auth::Seal;
 use egress::Connector;
 use fields::json_schema;
-use model::{AgentId, Caller, Code, Error, JsonText, Random, Result, WorkspaceId};
-use operation::{Body, Deleted, Json, OptIn, OptInList, Path, State, operation};
+use model::{AgentId, Caller, Code, Error, JsonText, Random, Result};
+use operation::ports::{CollectionDirectory, referenced_variables};
+use operation::{
+    Body, Deleted, Describe, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path, State, operation,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -69,10 +74,13 @@ pub struct NewTool {
     /// The type of tool.
     #[serde(rename = "type")]
     kind: ToolKind,
-    /// A description for the model: what the tool does and when to use it.
+    /// A description for the model: what the tool does and when to use it. An `http` tool needs one. For other tools, it is
+    /// added to the descriptions of their functions.
+    #[serde(default)]
     #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
-    description: String,
-    /// A JSON Schema of the arguments; an object without properties if not given.
+    description: Option<String>,
+    /// A JSON Schema of the arguments of an `http` tool; an object without properties if not given. Other tools have their
+    /// own.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
@@ -80,8 +88,18 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     fixed_arguments: Option<Map<String, Value>>,
-    /// The HTTP request of the tool.
-    http: NewHttpTool,
+    /// The HTTP request of an `http` tool, which needs one. Other tools have none.
+    #[serde(default)]
+    http: Option<NewHttpTool>,
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`. Other tools have
+    /// none.
+    #[serde(default, rename = "ref")]
+    #[schema(minimum = 1)]
+    reference: Option<i64>,
+    /// What the functions of the tool may do; `read` if not given. An `http` tool has none, and `collection_search` only
+    /// reads. Your key needs the scopes of the operations that the functions call.
+    #[serde(default)]
+    access: Option<ToolAccess>,
     /// Whether calls need approval by a person; `never` if not given.
     #[serde(default)]
     approval: ToolApproval,
@@ -110,50 +128,129 @@ pub struct NewHttpTool {
     /// the query (`GET`, `DELETE`) or in the JSON body.
     #[schema(min_length = 1, max_length = 2048)]
     url: String,
-    /// Headers to send. They are stored encrypted and never returned.
+    /// Headers to send. They are stored encrypted and never returned. A value can refer to variables of the workspace,
+    /// also to secrets: `Bearer {{vars.shop.token}}`.
     #[serde(default)]
     headers: Option<BTreeMap<String, String>>,
 }
 
 impl NewTool {
-    fn settings(self, name: &str, checks: &Checks<'_>) -> Result<ToolSettings> {
+    /// The settings of an `http` tool.
+    fn request(self, name: &str, checks: &Checks<'_>, random: &dyn Random) -> Result<ToolSettings> {
+        let required = |param, rule| Error::invalid(param, rule);
+        let http = self.http.ok_or_else(|| required("http", "is required for an `http` tool"))?;
+        let description =
+            self.description.ok_or_else(|| required("description", "is required for an `http` tool"))?;
+        let refused = [("ref", self.reference.is_some()), ("access", self.access.is_some())];
+        refuse(&refused, "cannot be sent for an `http` tool")?;
         let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
         json_schema::check(&parameters, "parameters")?;
         if parameters.get("type").is_some_and(|kind| kind != "object") {
             return Err(Error::invalid("parameters.type", "must be `object`"));
         }
-        tool_rules::check_url(&self.http.url, checks.connector)?;
+        tool_rules::check_url(&http.url, checks.connector)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &parameters)?;
-        tool_rules::check_places(&self.http.url, &fixed_arguments, &parameters)?;
-        let headers = self.http.headers.unwrap_or_default();
+        tool_rules::check_places(&http.url, &fixed_arguments, &parameters)?;
+        let headers = http.headers.unwrap_or_default();
         tool_rules::check_headers(&headers)?;
+        let header_variables = headers.values().flat_map(|value| referenced_variables(value));
+        let header_variables = header_variables.map(str::to_owned).collect::<BTreeSet<_>>();
         let sealed_headers = if headers.is_empty() {
             None
         } else {
             let text = serde_json::to_string(&headers).map_err(Error::internal)?;
-            Some(checks.seal.seal(
-                &SEALED_TOOLS,
-                &header_place(checks.workspace, name),
-                &text,
-                checks.random,
-            )?)
+            let place = header_place(checks.grants.workspace, name);
+            Some(checks.seal.seal(&SEALED_TOOLS, &place, &text, random)?)
         };
         Ok(ToolSettings {
-            description: self.description,
+            description,
             parameters,
             fixed_arguments,
-            http: HttpTool {
-                method: self.http.method.unwrap_or(HttpMethod::Post),
-                url: self.http.url,
+            http: Some(HttpTool {
+                method: http.method.unwrap_or(HttpMethod::Post),
+                url: http.url,
                 header_names: headers.into_keys().collect(),
-            },
+            }),
             sealed_headers,
+            header_variables: header_variables.into_iter().collect(),
             approval: self.approval,
-            max_calls_per_run: self.max_calls_per_run.unwrap_or(30),
-            timeout_seconds: self.timeout_seconds.unwrap_or(15),
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(MOST_CALLS),
+            timeout_seconds: self.timeout_seconds.unwrap_or(PATIENCE),
             repeatable: self.repeatable.unwrap_or_default(),
+            grant: None,
         })
+    }
+
+    /// The settings of a tool that calls operations of the service.
+    fn grant(self, read: &mut Read, checks: &GrantChecks<'_>) -> Result<ToolSettings> {
+        let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
+        refuse(&refused, "can only be sent for an `http` tool")?;
+        let wanted = Wanted { kind: self.kind, reference: self.reference, access: self.access };
+        let grant = checks.grant(read, &wanted)?;
+        let fixed_arguments = self.fixed_arguments.unwrap_or_default();
+        tool_rules::check_fixed(&fixed_arguments, &Value::Null)?;
+        grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;
+        Ok(ToolSettings {
+            description: self.description.unwrap_or_default(),
+            parameters: json!({}),
+            fixed_arguments,
+            http: None,
+            sealed_headers: None,
+            header_variables: Vec::new(),
+            approval: self.approval,
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(MOST_CALLS),
+            timeout_seconds: self.timeout_seconds.unwrap_or(PATIENCE),
+            repeatable: self.repeatable.unwrap_or_default(),
+            grant: Some(grant),
+        })
+    }
+}
+
+/// How often a tool is called in a run at most if its owner does not say, and for how many seconds.
+const MOST_CALLS: i64 = 30;
+const PATIENCE: i64 = 15;
+
+/// Refuses the first of the fields that was sent.
+fn refuse(fields: &[(&str, bool)], rule: &str) -> Result<()> {
+    match fields.iter().find(|(_, is_sent)| *is_sent) {
+        Some((param, _)) => Err(Error::invalid(*param, rule)),
+        None => Ok(()),
+    }
+}
+
+/// The services that attaching a tool takes.
+#[derive(Clone)]
+pub struct ToolServices {
+    connector: Arc<Connector>,
+    seal: Arc<Seal>,
+    operations: Arc<LocalCalls>,
+    collections: Arc<CollectionDirectory>,
+}
+
+impl FromInput for ToolServices {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let services = input.services;
+        Ok(Self {
+            connector: services.get()?,
+            seal: services.get()?,
+            operations: services.get()?,
+            collections: services.get()?,
+        })
+    }
+
+    fn describe(_: &mut Describe, _: &'static str) {}
+}
+
+impl ToolServices {
+    fn checks<'a>(&'a self, caller: &'a Caller) -> Checks<'a> {
+        let grants = GrantChecks {
+            operations: &self.operations,
+            collections: &self.collections,
+            workspace: caller.workspace_id(),
+            key: &caller.key,
+        };
+        Checks { connector: &self.connector, seal: &self.seal, grants }
     }
 }
 
@@ -161,8 +258,16 @@ impl NewTool {
 struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
-    random: &'a dyn Random,
-    workspace: WorkspaceId,
+    grants: GrantChecks<'a>,
+}
+
+impl Checks<'_> {
+    fn settings(&self, tx: &mut Tx, new: NewTool, name: &str) -> Result<ToolSettings> {
+        match new.kind {
+            ToolKind::Http => new.request(name, self, &*tx.random()),
+            _ => new.grant(tx, &self.grants),
+        }
+    }
 }
 
 /// The tools that the agent may call
@@ -187,8 +292,9 @@ pub fn list_agent_tools(
 /// Give the agent a tool: a function, flow, integration action or remote MCP server
 ///
 /// `toolId` is the name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`. An existing tool of
-/// this name is replaced. The change creates a new version of the agent, unless the tool is the same as before. Only
-/// the type `http` is available at present.
+/// this name is replaced. The change creates a new version of the agent, unless the tool is the same as before. The types
+/// `contacts`, `tasks`, `collection_items` and `collection_search` give the model functions that call operations of this
+/// API in your workspace: `contacts_find` for a tool with the id `contacts`.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,
@@ -196,23 +302,22 @@ pub fn attach_agent_tool(
     Path(agent_id): Path<AgentId>,
     Path(tool_id): Path<ToolName>,
     Body(new): Body<NewTool>,
-    connector: State<Connector>,
-    seal: State<Seal>,
+    services: ToolServices,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
     let agent = queries::locked_agent(tx, workspace, agent_id)?;
     let tool_id = tool_id.checked()?;
-    let random = tx.random();
-    let checks = Checks { connector: &connector.0, seal: &seal.0, random: &*random, workspace };
+    let checks = services.checks(caller);
     let kind = new.kind;
-    let settings = new.settings(&tool_id, &checks)?;
+    let settings = checks.settings(tx, new, &tool_id)?;
     let tools = queries::tools(tx, agent_id)?;
     let existing = tools.iter().find(|tool| tool.name == tool_id);
     if existing.is_none() && tools.len() >= MOST_TOOLS {
         return Err(Error::new(Code::LimitReached, format!("An agent has at most {MOST_TOOLS} tools.")));
     }
     if let Some(existing) = existing
-        && is_same(&existing.settings()?, &settings, &header_place(workspace, &tool_id), &seal.0)
+        && existing.kind == kind
+        && is_same(&existing.settings()?, &settings, &header_place(workspace, &tool_id), &services.seal)
     {
         return Ok(Json(existing.clone().tool()?));
     }
@@ -226,6 +331,7 @@ pub fn attach_agent_tool(
         created_at: existing.map_or(now, |tool| tool.created_at),
         updated_at: now,
     };
+    grants::check_names(&row, &tools)?;
     queries::put_tool(tx, &row)?;
     next_version(tx, caller, &agent)?;
     Ok(Json(row.tool()?))

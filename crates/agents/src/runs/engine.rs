@@ -8,7 +8,8 @@ use crate::providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result, Tracer};
-use operation::ports::EnergyMeter;
+use operation::LocalCalls;
+use operation::ports::{EnergyMeter, WorkspaceVariables};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,10 @@ pub struct RunEngineParts {
     pub base_url: String,
     /// What keys have spent, to be forgotten when a run is settled.
     pub spending: Arc<Spending>,
+    /// The operations of the service, for tools.
+    pub operations: LocalCalls,
+    /// The variables that agents refer to.
+    pub variables: WorkspaceVariables,
     /// Records spans of runs.
     pub tracer: Tracer,
     /// Where runs live: a runtime that goes on when the one that took the request ends.
@@ -95,6 +100,15 @@ impl RunEngine {
 
     pub(super) fn patience(&self) -> Duration {
         Duration::from_millis(self.0.patience_ms.load(Ordering::Relaxed))
+    }
+
+    /// The operations of the service, for tools.
+    pub(crate) fn operations(&self) -> &LocalCalls {
+        &self.0.parts.operations
+    }
+
+    pub(super) fn variables(&self) -> &WorkspaceVariables {
+        &self.0.parts.variables
     }
 
     pub(super) fn db(&self) -> &Db {

@@ -3,8 +3,8 @@
 use super::ending::Ending;
 use super::model::RunRow;
 use super::rows::{ModelOutput, StepKind, StepRow, StepStatus};
-use super::work::Work;
-use super::{call_key, http_tool, prompt};
+use super::work::{PlannedTool, Work};
+use super::{call_key, prompt};
 use crate::providers::{FailedAttempt, Finish, ModelAnswer, ProviderError, ToolCall};
 use model::{Code, JsonText};
 use serde_json::Value;
@@ -194,7 +194,7 @@ fn stale_rounds(work: &Work) -> usize {
         for call in round.iter().filter(|step| step.is_tool()) {
             calls += 1;
             is_new |= results.insert((&call.name, call.output.as_ref().map(JsonText::as_str)));
-            let writes = work.plan.tool(&call.name).is_some_and(|tool| http_tool::writes(&tool.settings));
+            let writes = work.plan.tool(&call.name).is_some_and(PlannedTool::writes);
             if let Some(key) =
                 call.effect_key.as_deref().filter(|_| writes && call.status == StepStatus::Completed)
             {

@@ -1,7 +1,7 @@
 //! HTTP client for `http` tools.
 
 use super::rows::ToolOutput;
-use crate::agents::{HttpMethod, ToolSettings};
+use crate::agents::{HttpMethod, HttpTool, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
 use model::Span;
 use operation::note_http;
@@ -13,36 +13,31 @@ use std::time::Duration;
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// Whether calling the tool changes anything.
-pub(super) fn writes(tool: &ToolSettings) -> bool {
-    tool.http.method != HttpMethod::Get
-}
-
 /// What a writing tool answers under a test key: nothing is sent.
 pub(super) fn simulated(tool: &ToolSettings) -> ToolOutput {
+    let method = tool.http.as_ref().map(|http| http.method);
     let note = "This is a test run: the call was not made.";
-    ToolOutput { ok: true, result: json!({ "simulated": true, "method": tool.http.method, "note": note }) }
+    ToolOutput { ok: true, result: json!({ "simulated": true, "method": method, "note": note }) }
 }
 
-/// Calls the tool. Every failure is an answer to the model, never an error of the run.
+/// Calls the tool with all its arguments. Every failure is an answer to the model, never an error of the run.
 pub(super) async fn call(
     connector: &Connector,
-    tool: &ToolSettings,
+    http: &HttpTool,
     headers: BTreeMap<String, String>,
     mut arguments: Map<String, Value>,
     patience: Duration,
     effect_key: &str,
     span: &mut Span,
 ) -> ToolOutput {
-    arguments.extend(tool.fixed_arguments.clone());
-    let url = match address(&tool.http.url, &mut arguments) {
+    let url = match address(&http.url, &mut arguments) {
         Ok(url) => url,
         Err(why) => return ToolOutput::error(why),
     };
-    let Ok(method) = Method::from_bytes(tool.http.method.as_str().as_bytes()) else {
+    let Ok(method) = Method::from_bytes(http.method.as_str().as_bytes()) else {
         return ToolOutput::error("the tool has an unknown method");
     };
-    let in_query = matches!(tool.http.method, HttpMethod::Get | HttpMethod::Delete);
+    let in_query = matches!(http.method, HttpMethod::Get | HttpMethod::Delete);
     let url = if in_query { with_query(url, &arguments) } else { url };
     let has = |name: &str| headers.keys().any(|header| header.eq_ignore_ascii_case(name));
     let (has_type, has_key) = (has("content-type"), has("idempotency-key"));
@@ -56,7 +51,7 @@ pub(super) async fn call(
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    if writes(tool) && !has_key {
+    if http.method != HttpMethod::Get && !has_key {
         request = request.header("idempotency-key", effect_key);
     }
     if !in_query {

@@ -1,6 +1,7 @@
 //! Types of the API: runs and steps.
 
 use super::action::{Questions, RequiredAction};
+use super::prompt_variables::PromptVariables;
 use crate::agents::ResponseFormat;
 use crate::providers::Tier;
 use crate::schema::runs;
@@ -107,6 +108,10 @@ pub struct NewRun {
     /// What to do when another run of the conversation is executing.
     #[serde(default)]
     pub on_busy: OnBusy,
+    /// What starts the run.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) trigger: RunTrigger,
 }
 
 /// The version of an agent to run.
@@ -166,6 +171,8 @@ text_enum! {
         /// A request to create a run.
         #[default]
         Api = "api",
+        /// A reminder.
+        Reminder = "reminder",
     }
 }
 
@@ -204,6 +211,32 @@ pub(super) struct RunOptions {
     /// The trace that the request came with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) trace: Option<Trace>,
+    /// What the agent's instructions refer to.
+    #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
+    pub(super) variables: PromptVariables,
+    /// What its work is called in ledgers.
+    #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
+    pub(super) purpose: RunPurpose,
+}
+
+text_enum! {
+    /// What the work of a run is called in ledgers.
+    #[derive(Default)]
+    pub(super) enum RunPurpose {
+        /// It answers an input.
+        #[default]
+        Run = "run",
+        /// It fills fields of a contact.
+        ContactEnrichment = "contact_enrichment",
+        /// It judges the conversation with a contact.
+        ContactAnalysis = "contact_analysis",
+    }
+}
+
+impl RunPurpose {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn is_zero(number: &i64) -> bool {

@@ -126,7 +126,7 @@ pub fn get_run(
     let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
     let (settings, _) = agents::version_settings(read, row.workspace_id, row.agent_id, row.agent_version)?;
     let items = trace::energy_items(&row, &steps)?;
-    let steps = trace::shown(&row, &settings, steps);
+    let steps = trace::shown(&row, settings, steps)?;
     let mut run = engine.0.shown(read, row, may_answer)?;
     run.energy.items = Some(items);
     run.steps = Some(steps);

@@ -8,7 +8,7 @@ use super::memory::{self, ConversationMemory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::queries;
 use super::rows::{StepRow, StepStatus, ToolOutput};
-use super::work::{Plan, Work};
+use super::work::{Plan, PlannedTool, Work};
 use crate::agents::Settings;
 use crate::agents::queries as agents;
 use model::{Caller, Code, Error, JsonText, Result};
@@ -97,6 +97,7 @@ impl RunEngine {
             workspace,
             idempotency_key: options.idempotency_key,
             trace: options.trace,
+            actor: None,
         })
     }
 
@@ -122,6 +123,14 @@ impl RunEngine {
             let (prices, folding) = (tiers.get(row.model).prices, tiers.fast.prices);
             for mut step in queries::steps(tx, workspace, &row.id)? {
                 if step.is_held_back() {
+                    work.row.tool_calls += 1;
+                    work.pending.push(step);
+                    continue;
+                }
+                let is_local = |tool: &PlannedTool| tool.callable.function.is_some();
+                let is_open = step.completed_at.is_none() && step.position >= attempt_from;
+                if is_open && work.plan.tool(&step.name).is_some_and(is_local) {
+                    // Its id makes what it did the first time count, so it is made once more.
                     work.row.tool_calls += 1;
                     work.pending.push(step);
                     continue;

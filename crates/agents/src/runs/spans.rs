@@ -37,9 +37,9 @@ pub(super) fn note_run(span: &mut Span, result: &Result<Ended>) {
 pub(super) fn tool(tracer: &Tracer, work: &Work, tool: &PlannedTool) -> Span {
     let mut span = tracer.start(SpanKind::Internal, &work.trace, "execute_tool");
     if span.is_recorded() {
-        span.rename(format!("execute_tool {}", tool.name));
+        span.rename(format!("execute_tool {}", tool.name()));
         span.set("gen_ai.operation.name", "execute_tool");
-        span.set("gen_ai.tool.name", tool.name.clone());
+        span.set("gen_ai.tool.name", tool.name().to_owned());
     }
     span
 }

@@ -5,7 +5,6 @@ use super::engine::RunEngine;
 use super::guard::GuardFinding;
 use super::prompt::{self, Assembled, USEFUL_OUTPUT};
 use super::rows::{StepKind, StepRow, StepStatus, ToolInput, ToolOutput};
-use super::tools::needs_approval;
 use super::trace::ModelInput;
 use super::work::{Asking, Work};
 use super::{call_key, evaluate, queries};
@@ -129,7 +128,7 @@ impl RunEngine {
                 let (name, input) = (call.name.clone(), JsonText::of(&input));
                 let mut step = work.running_step(tx, position, StepKind::Tool, name, input, Some(key));
                 // Written so from the beginning: where this worker dies, it is known that the call was not begun.
-                if work.plan.tool(&step.name).is_some_and(|tool| needs_approval(&tool.settings)) {
+                if work.plan.tool(&step.name).is_some_and(|tool| tool.callable.needs_approval()) {
                     step.status = StepStatus::RequiresAction;
                 }
                 queries::insert_step(tx, &step)?;

@@ -138,7 +138,7 @@ impl RunStream {
             let steps = queries::steps(read, run.workspace_id, &run.id)?;
             let (settings, _) =
                 agents::version_settings(read, run.workspace_id, run.agent_id, run.agent_version)?;
-            Ok(trace::shown(&run, &settings, steps))
+            trace::shown(&run, settings, steps)
         });
         let ended = read
             .await?

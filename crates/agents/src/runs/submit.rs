@@ -1,6 +1,5 @@
 //! Submission of a run: everything that can refuse it, then the row and its first step, in one transaction.
 
-use super::action::Questions;
 use super::conversation;
 use super::ending::Ended;
 use super::engine::{RunEngine, is_superseded};
@@ -8,7 +7,8 @@ use super::finish::outcome;
 use super::guard::{GuardFinding, GuardReport, Guards};
 use super::listen::Listener;
 use super::memory::{self, ConversationMemory};
-use super::model::{NewRun, RunOptions, RunRow, RunStatus, RunTrigger, WantedVersion};
+use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
+use super::prompt_variables::PromptVariables;
 use super::queries;
 use super::step::write_finished;
 use super::stream::RunStream;
@@ -18,7 +18,7 @@ use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use crate::providers::Tier;
 use auth::idempotency::{self, Claim};
-use model::{Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use operation::EventStream;
 use serde_json::json;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl RunEngine {
                     let (work, start) = engine.retry(caller, new, id, claim).await?;
                     (work, Some(start))
                 }
-                (_, claim) => engine.accept(caller, new, claim).await?,
+                (_, claim) => engine.accept(caller, new, claim, RunOptions::default()).await?,
             };
             work.listener = listener;
             // Nobody listens any more where the caller hung up.
@@ -139,7 +139,11 @@ impl RunEngine {
     }
 
     /// The run that an earlier request with the same `Idempotency-Key` has begun.
-    async fn begun_before(&self, caller: &Caller, claim: Option<&Claim>) -> Result<Option<RunRow>> {
+    pub(super) async fn begun_before(
+        &self,
+        caller: &Caller,
+        claim: Option<&Claim>,
+    ) -> Result<Option<RunRow>> {
         let Some(resource) = claim.and_then(|claim| claim.resource.as_deref()) else { return Ok(None) };
         let id = RunId::parse(resource).ok_or_else(|| Error::internal("a claim names no run"))?;
         let workspace = caller.workspace_id();
@@ -147,7 +151,12 @@ impl RunEngine {
     }
 
     /// Waits for a run that another worker drives; if that worker is dead, the run will be resumed.
-    async fn wait_for(&self, row: RunRow, patience: Duration, claim: Option<Claim>) -> Result<Submitted> {
+    pub(super) async fn wait_for(
+        &self,
+        row: RunRow,
+        patience: Duration,
+        claim: Option<Claim>,
+    ) -> Result<Submitted> {
         let deadline = Instant::now() + patience;
         loop {
             let (workspace, id) = (row.workspace_id, row.id.clone());
@@ -180,19 +189,21 @@ impl RunEngine {
         Ok(Submitted::run(Submission { row, still_running: true, stored: true }))
     }
 
-    async fn accept(
+    /// Accepts a run. `base` says of its options what the request does not.
+    pub(super) async fn accept(
         &self,
         caller: Caller,
         new: NewRun,
         claim: Option<Claim>,
+        base: RunOptions,
     ) -> Result<(Work, Option<Start>)> {
-        let accepting = Arc::new((caller, new, claim));
+        let accepting = Arc::new((caller, new, claim, base));
         let mut looked: Option<Arc<Looked>> = None;
         loop {
             let (engine, wanted, so_far) = (self.clone(), accepting.clone(), looked.take());
             let accepted = self.db().write(move |tx| {
-                let (caller, new, claim) = &*wanted;
-                engine.accept_in(tx, caller, new, claim.as_ref(), so_far.as_deref())
+                let (caller, new, claim, base) = &*wanted;
+                engine.accept_in(tx, caller, new, claim.as_ref(), base, so_far.as_deref())
             });
             match accepted.await? {
                 Accepted::Run(work, start) => return Ok((*work, start)),
@@ -211,6 +222,7 @@ impl RunEngine {
         caller: &Caller,
         new: &NewRun,
         claim: Option<&Claim>,
+        base: &RunOptions,
         looked: Option<&Looked>,
     ) -> Result<Accepted> {
         let agent = agent_for(tx, caller, new)?;
@@ -228,7 +240,8 @@ impl RunEngine {
         // A run that waits reads its memory when its turn comes.
         let memory =
             if named && !waits { memory::read(tx, &row, &settings)? } else { ConversationMemory::default() };
-        let options = options(caller, new, &settings);
+        let mut options = options(caller, new, &settings, base);
+        options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
         row.options = JsonText::of(&options);
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
@@ -293,7 +306,7 @@ impl Looked {
 }
 
 impl Ended {
-    fn submitted(self) -> Result<Submitted> {
+    pub(super) fn submitted(self) -> Result<Submitted> {
         let (row, stored) = (outcome(self.row)?, self.stored);
         Ok(Submitted::run(Submission { row, still_running: false, stored }))
     }
@@ -305,23 +318,42 @@ fn naming(param: &str) -> impl Fn(Error) -> Error {
 }
 
 fn agent_for(read: &mut Read, caller: &Caller, new: &NewRun) -> Result<AgentRow> {
-    let agent = match new.agent_id {
-        Some(id) => agents::live_agent(read, caller.workspace_id(), id).map_err(naming("agent_id"))?,
-        None => agents::default_agent(read, caller.workspace_id())?.ok_or_else(|| {
+    if !matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
+        return expect_active(read, caller.workspace_id(), new.agent_id);
+    }
+    let agent = named_agent(read, caller.workspace_id(), new.agent_id)?;
+    if caller.livemode() {
+        return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
+    }
+    Ok(agent)
+}
+
+/// The active agent with this id; without one, the workspace's default agent.
+///
+/// # Errors
+/// `not_found`, `agent_inactive`, `agent_not_configured`.
+pub(super) fn expect_active(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    id: Option<AgentId>,
+) -> Result<AgentRow> {
+    let agent = named_agent(read, workspace, id)?;
+    if agent.status != AgentStatus::Active {
+        return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
+    }
+    Ok(agent)
+}
+
+fn named_agent(read: &mut Read, workspace: WorkspaceId, id: Option<AgentId>) -> Result<AgentRow> {
+    match id {
+        Some(id) => agents::live_agent(read, workspace, id).map_err(naming("agent_id")),
+        None => agents::default_agent(read, workspace)?.ok_or_else(|| {
             Error::new(
                 Code::AgentNotConfigured,
                 "The workspace has no default agent. Create an agent, or send `agent_id`.",
             )
-        })?,
-    };
-    if matches!(new.agent_version, Some(WantedVersion::Draft(_))) {
-        if caller.livemode() {
-            return Err(Error::invalid("agent_version", "can be `draft` only with a test key"));
-        }
-    } else if agent.status != AgentStatus::Active {
-        return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
+        }),
     }
-    Ok(agent)
 }
 
 fn version_for(read: &mut Read, agent: &AgentRow, new: &NewRun) -> Result<(Settings, Vec<ToolRow>)> {
@@ -337,7 +369,7 @@ fn wanted_number(new: &NewRun) -> Option<i64> {
     new.agent_version.and_then(WantedVersion::number)
 }
 
-fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
+fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions) -> RunOptions {
     let format = new.response_format.as_ref().unwrap_or(&settings.response_format);
     RunOptions {
         json: format.schema().is_some(),
@@ -345,13 +377,11 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings) -> RunOptions {
         max_steps: new.max_steps,
         timeout_seconds: new.timeout_seconds,
         background: new.background,
-        attempt_from: None,
         idempotency_key: caller.idempotency_key.clone(),
         trace: caller.trace.clone(),
-        handed_over: 0,
-        questions: Questions::default(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
-        trigger: RunTrigger::default(),
+        trigger: new.trigger.clone(),
+        ..base.clone()
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::engine::RunEngine;
 use super::guard::GuardFinding;
+use super::prompt_variables::text as as_text;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
-use super::{call_key, http_tool, queries, spans};
-use crate::agents::{ToolApproval, ToolSettings, header_place};
-use model::{Error, JsonText, Result};
+use super::{call_key, http_tool, local_tool, queries, spans};
+use crate::agents::header_place;
+use model::{Code, Error, JsonText, Result};
 use operation::http_span;
+use operation::ports::with_variables;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,15 +31,6 @@ pub(super) struct Called {
     pub(super) found: Vec<GuardFinding>,
 }
 
-/// Whether a person must allow calls of a tool.
-pub(super) fn needs_approval(tool: &ToolSettings) -> bool {
-    match tool.approval {
-        ToolApproval::Never => false,
-        ToolApproval::Always => true,
-        ToolApproval::OnWrite => http_tool::writes(tool),
-    }
-}
-
 impl RunEngine {
     /// Calls tools: those that read together, those that write one after the other, and none that a person must allow
     /// first.
@@ -48,7 +41,8 @@ impl RunEngine {
         let mut done: Vec<StepRow> = Vec::with_capacity(steps.len());
         let (mut held_back, mut reading) = (Vec::new(), Vec::new());
         for (place, mut step) in steps.into_iter().enumerate() {
-            let in_batch = names.iter().take(place).filter(|name| **name == step.name).count();
+            let tool = work.plan.tool_of(&step.name);
+            let in_batch = names.iter().take(place).filter(|name| work.plan.tool_of(name) == tool).count();
             let checked = check_call(work, &step, in_batch, &done);
             match checked {
                 Checked::Answer(output) => {
@@ -59,13 +53,13 @@ impl RunEngine {
                 Checked::Call(tool, _) if step.status == StepStatus::RequiresAction => {
                     hold_back(step, tool, &mut held_back);
                 }
-                Checked::Call(tool, arguments) if http_tool::writes(&tool.settings) => {
+                Checked::Call(tool, arguments) if tool.writes() => {
                     let output = if work.working.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
                     } else if work.row.livemode {
                         self.keeping_lease(work, self.call_tool(work, &step, tool, arguments)).await
                     } else {
-                        http_tool::simulated(&tool.settings)
+                        simulated(tool)
                     };
                     step = finished(step, &output);
                     found.extend(work.plan.guards.look_at_result(&mut step));
@@ -109,44 +103,120 @@ impl RunEngine {
         work: &Work,
         step: &StepRow,
         tool: &PlannedTool,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
     ) -> ToolOutput {
         let left = work.time_left(self.db().clock().now());
-        let own = Duration::from_secs(u64::try_from(tool.settings.timeout_seconds).unwrap_or(15));
-        match self.tool_headers(work, tool) {
-            Ok(mut headers) => {
-                let call = spans::tool(self.tracer(), work, tool);
-                let http = &tool.settings.http;
-                let mut sent = http_span(self.tracer(), call.trace(), http.method.as_str(), &http.url);
-                let names_trace = headers.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
-                if !names_trace {
-                    headers.extend(sent.trace().headers());
-                }
-                // Of calls that may be repeated each is an effect of its own.
-                let of_step = tool.settings.repeatable.then(|| step.id.as_str());
-                let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
-                let connector = &self.0.parts.connector;
-                let patience = left.min(own);
-                http_tool::call(connector, &tool.settings, headers, arguments, patience, key, &mut sent).await
-            }
+        let own = Duration::from_secs(u64::try_from(tool.settings().timeout_seconds).unwrap_or(15));
+        let patience = left.min(own);
+        let call = spans::tool(self.tracer(), work, tool);
+        if let Some(function) = tool.callable.function {
+            return self.call_function(work, step, tool, function, arguments, patience, call.trace()).await;
+        }
+        let Some(http) = &tool.settings().http else {
+            return ToolOutput::error("the tool has no HTTP request");
+        };
+        let headers = match self.tool_headers(work, tool).await {
+            Ok(headers) => headers,
+            Err(error) if error.code() == Code::InvalidState => return ToolOutput::error(error.message()),
             Err(error) => {
                 tracing::error!(run_id = %work.row.id, ?error, "a tool's credentials do not open");
-                ToolOutput::error("the tool's credentials cannot be used")
+                return ToolOutput::error("the tool's credentials cannot be used");
             }
+        };
+        let Headers { mut values, secrets } = headers;
+        let mut sent = http_span(self.tracer(), call.trace(), http.method.as_str(), &http.url);
+        let names_trace = values.keys().any(|name| name.eq_ignore_ascii_case("traceparent"));
+        if !names_trace {
+            values.extend(sent.trace().headers());
         }
+        // Of calls that may be repeated each is an effect of its own.
+        let of_step = tool.settings().repeatable.then(|| step.id.as_str());
+        let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
+        let connector = &self.0.parts.connector;
+        arguments.extend(tool.settings().fixed_arguments.clone());
+        let output = http_tool::call(connector, http, values, arguments, patience, key, &mut sent).await;
+        redacted(output, &secrets)
     }
 
-    fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<BTreeMap<String, String>> {
-        let Some(sealed) = &tool.settings.sealed_headers else { return Ok(BTreeMap::new()) };
-        let text = self.0.parts.seal.open(&header_place(work.row.workspace_id, &tool.name), sealed)?;
-        serde_json::from_str(&text).map_err(Error::internal)
+    /// The headers of an `http` tool, with the values of the variables that they refer to.
+    ///
+    /// # Errors
+    /// `invalid_state` for a variable that has no value.
+    async fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<Headers> {
+        let settings = tool.settings();
+        let Some(sealed) = &settings.sealed_headers else { return Ok(Headers::default()) };
+        let workspace = work.row.workspace_id;
+        let text = self.0.parts.seal.open(&header_place(workspace, &tool.callable.tool), sealed)?;
+        let mut headers =
+            Headers { values: serde_json::from_str(&text).map_err(Error::internal)?, secrets: vec![] };
+        if settings.header_variables.is_empty() {
+            return Ok(headers);
+        }
+        let (variables, keys) = (self.variables().clone(), settings.header_variables.clone());
+        let env = work.plan.caller.key.env;
+        let known = self.db().read(move |read| {
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            variables.values(read, workspace, env, &keys)
+        });
+        let known = known.await?;
+        if let Some(key) = settings.header_variables.iter().find(|key| !known.contains_key(*key)) {
+            let message = format!("the variable `{key}`, which a header of the tool needs, has no value");
+            return Err(Error::new(Code::InvalidState, message));
+        }
+        for value in headers.values.values_mut() {
+            *value = with_variables(value, |key| known.get(key).map(|known| as_text(&known.value)));
+        }
+        let secrets = known.values().filter(|known| known.is_secret).map(|known| as_text(&known.value));
+        headers.secrets = secrets.collect();
+        Ok(headers)
+    }
+}
+
+/// What a call sends to be recognized.
+#[derive(Default)]
+struct Headers {
+    values: BTreeMap<String, String>,
+    /// The secrets of the workspace in them.
+    secrets: Vec<String>,
+}
+
+/// The shortest secret that is looked for in results: shorter ones stand in any text.
+const SHORTEST_SECRET: usize = 4;
+
+/// A result without the secrets that the call sent: some servers repeat the headers that they received.
+fn redacted(output: ToolOutput, secrets: &[String]) -> ToolOutput {
+    let secrets: Vec<&String> = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET).collect();
+    if secrets.is_empty() {
+        return output;
+    }
+    ToolOutput { result: without(output.result, &secrets), ..output }
+}
+
+fn without(value: Value, secrets: &[&String]) -> Value {
+    match value {
+        Value::String(text) => {
+            Value::String(secrets.iter().fold(text, |text, secret| text.replace(*secret, "[secret]")))
+        }
+        Value::Array(values) => values.into_iter().map(|value| without(value, secrets)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, without(value, secrets))).collect())
+        }
+        other => other,
+    }
+}
+
+/// What a call that changes something answers under a test key: nothing is done.
+fn simulated(tool: &PlannedTool) -> ToolOutput {
+    match tool.callable.function {
+        Some(function) => local_tool::simulated(function),
+        None => http_tool::simulated(tool.settings()),
     }
 }
 
 /// Keeps a call for a person to decide. Of equal calls that write one is asked about: the others get its result.
 fn hold_back(mut step: StepRow, tool: &PlannedTool, held_back: &mut Vec<StepRow>) {
     let is_equal = |other: &StepRow| other.effect_key.is_some() && other.effect_key == step.effect_key;
-    if http_tool::writes(&tool.settings) && held_back.iter().any(is_equal) {
+    if tool.writes() && held_back.iter().any(is_equal) {
         step.status = StepStatus::Approved;
     }
     held_back.push(step);
@@ -180,7 +250,7 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     if let Some(problem) = tool.arguments.mismatch(&arguments) {
         return Checked::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
     }
-    if http_tool::writes(&tool.settings) && !tool.settings.repeatable {
+    if tool.writes() && !tool.settings().repeatable {
         let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
         let same = earlier.find(|other| {
             other.effect_key.is_some()
@@ -191,8 +261,10 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
             return Checked::Answer(repeated(first));
         }
     }
-    let limit = tool.settings.max_calls_per_run;
-    let before = work.steps.iter().filter(|other| other.is_tool() && other.name == step.name).count();
+    let limit = tool.settings().max_calls_per_run;
+    let is_same_tool =
+        |other: &&StepRow| other.is_tool() && work.plan.tool_of(&other.name) == tool.callable.tool;
+    let before = work.steps.iter().filter(is_same_tool).count();
     // What a person allowed was within the limit when it was asked; others of the same answer may have ended since.
     if step.status != StepStatus::Approved && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
         return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));

@@ -34,6 +34,9 @@ pub(super) struct ModelInput {
     /// Turns of the conversation that were left out to make room.
     #[serde(default, skip_serializing_if = "is_zero")]
     turns_left_out: usize,
+    /// Of the first: variables that the instructions refer to and that have no value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing_variables: Vec<String>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -57,20 +60,23 @@ impl ModelInput {
             warning: warning.map(str::to_owned),
             results_cut: prompt.cut,
             turns_left_out: prompt.left_out,
+            missing_variables: if first { work.plan.missing_variables.clone() } else { Vec::new() },
         }
     }
 }
 
 /// A run's steps as callers see them, with the prompt of each model call: all of it at the first, and what is new at
 /// the others. `settings` are those of the agent's version.
-pub(super) fn shown(row: &RunRow, settings: &Settings, steps: Vec<StepRow>) -> Vec<RunStep> {
+pub(super) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -> Result<Vec<RunStep>> {
     let tier = row.model;
+    row.options()?.variables.resolve(&mut settings);
+    let settings = &settings;
     let mut reader = Reader { row, settings, said: Vec::new(), sent: None };
     let shown = steps.into_iter().map(|mut step| {
         reader.read(&mut step);
         step.step(tier)
     });
-    shown.collect()
+    Ok(shown.collect())
 }
 
 /// Reads a run's steps in their order.
@@ -125,6 +131,9 @@ impl Reader<'_> {
             if count > 0 {
                 shown.insert(field.to_owned(), count.into());
             }
+        }
+        if !input.missing_variables.is_empty() {
+            shown.insert("missing_variables".to_owned(), input.missing_variables.into());
         }
         shown.into()
     }

@@ -5,11 +5,11 @@ use super::ending::Ending;
 use super::guard::{GuardReport, Guards};
 use super::listen::Listener;
 use super::memory::{ConversationMemory, Fold};
-use super::model::{RunOptions, RunRow, RunStatus};
+use super::model::{RunOptions, RunPurpose, RunRow, RunStatus};
 use super::prompt;
 use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, StepStatus, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
-use crate::agents::{Settings, ToolRow, ToolSettings};
+use crate::agents::{Callable, Settings, ToolRow, ToolSettings};
 use crate::providers::{
     FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, ToolSpec, Usage, estimated_tool_tokens,
 };
@@ -29,6 +29,10 @@ pub(super) struct Plan {
     pub(super) tools: Vec<PlannedTool>,
     pub(super) specs: Vec<ToolSpec>,
     pub(super) spec_tokens: i64,
+    /// Variables that the instructions refer to and that have no value.
+    pub(super) missing_variables: Vec<String>,
+    /// What its work is called in ledgers.
+    purpose: RunPurpose,
     /// What the answer must fit.
     pub(super) answer: Option<Schema>,
     pub(super) guards: Arc<Guards>,
@@ -36,11 +40,26 @@ pub(super) struct Plan {
     waited_ms: i64,
 }
 
-/// A tool that the run may call.
+/// Something that the run may call: an `http` tool, or a function of another.
 pub(super) struct PlannedTool {
-    pub(super) name: String,
-    pub(super) settings: ToolSettings,
+    pub(super) callable: Callable,
     pub(super) arguments: Schema,
+}
+
+impl PlannedTool {
+    /// What the model calls it.
+    pub(super) fn name(&self) -> &str {
+        &self.callable.spec.name
+    }
+
+    pub(super) fn settings(&self) -> &ToolSettings {
+        &self.callable.settings
+    }
+
+    /// Whether calling it changes anything.
+    pub(super) fn writes(&self) -> bool {
+        self.callable.writes()
+    }
 }
 
 impl Plan {
@@ -57,22 +76,39 @@ impl Plan {
         let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
+        let missing_variables = options.variables.resolve(&mut settings);
         let mut tools = Vec::with_capacity(rows.len());
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
         for row in rows {
-            let settings = row.settings()?;
-            let spec = settings.spec(&row.name);
-            let arguments = Schema::new(spec.parameters.clone());
-            tools.push(PlannedTool { name: row.name, settings, arguments });
-            specs.push(spec);
+            for callable in row.callables()? {
+                specs.push(callable.spec.clone());
+                let arguments = Schema::new(callable.spec.parameters.clone());
+                tools.push(PlannedTool { callable, arguments });
+            }
         }
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
-        Ok(Self { caller, settings, tools, specs, spec_tokens, answer, guards, waited_ms })
+        Ok(Self {
+            caller,
+            settings,
+            tools,
+            specs,
+            spec_tokens,
+            missing_variables,
+            purpose: options.purpose,
+            answer,
+            guards,
+            waited_ms,
+        })
     }
 
     pub(super) fn tool(&self, name: &str) -> Option<&PlannedTool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// The name of the tool that a called function belongs to; the name itself where there is none.
+    pub(super) fn tool_of<'a>(&'a self, called: &'a str) -> &'a str {
+        self.tool(called).map_or(called, |tool| &tool.callable.tool)
     }
 }
 
@@ -148,7 +184,7 @@ impl Work {
             caller: self.plan.caller.clone(),
             run: self.row.id.clone(),
             agent: self.row.agent_id,
-            operation: "run",
+            operation: self.plan.purpose.as_str(),
             limits: AgentLimits {
                 month: self.plan.settings.energy_limit_monthly,
                 run: self.plan.settings.energy_limit_per_run,

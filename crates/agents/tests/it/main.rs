@@ -10,6 +10,7 @@ mod approval_page;
 mod approvals;
 mod conversations;
 mod energy;
+mod grants;
 mod guardrails;
 mod limits;
 mod memory;
@@ -21,6 +22,7 @@ mod streams;
 mod tool_calls;
 mod tools;
 mod traces;
+mod variables;
 mod versions;
 
 use diesel::prelude::*;

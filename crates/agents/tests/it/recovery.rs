@@ -8,12 +8,12 @@ use chrono::Duration;
 use serde_json::{Value, json};
 use testkit::{OpenAiServer, Script, TestApp, until};
 
-async fn replica(app: &TestApp) -> TestApp {
+pub async fn replica(app: &TestApp) -> TestApp {
     app.replica(RateWindows::local()).await
 }
 
 /// Lets all leases run out and takes over what they covered.
-async fn take_over(app: &TestApp) -> usize {
+pub async fn take_over(app: &TestApp) -> usize {
     app.data.clock.advance(Duration::seconds(31));
     app.service.engine.resume_silent().await.unwrap()
 }

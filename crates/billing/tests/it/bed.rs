@@ -168,6 +168,7 @@ impl Bed {
                 rate_limit_rpm: Some(300),
                 monthly_quota: None,
                 test_runs_per_day: 100,
+                contacts_limit: None,
                 usd_micros_per_1000_energy: PRICE,
             },
             subscription: SubscriptionStatus::Active,
@@ -179,6 +180,7 @@ impl Bed {
             workspace: Arc::new(workspace),
             idempotency_key: None,
             trace: None,
+            actor: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }

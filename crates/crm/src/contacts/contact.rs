@@ -55,12 +55,14 @@ pub struct Contact {
 
 /// Something that identifies a contact. No two contacts share one.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "value": "+5511987654321" }))]
+#[schema(example = json!({ "value": "+5511987654321", "primary": true }))]
 pub struct ContactIdentity {
     /// The kind of identity.
     pub kind: IdentityKind,
     /// The value.
     pub value: String,
+    /// Whether it is the value of the contact's field. Others were taken over from contacts that were merged into it.
+    pub primary: bool,
 }
 
 text_enum! {
@@ -103,6 +105,8 @@ text_enum! {
 pub struct Autopilot {
     /// Whether it does.
     pub enabled: bool,
+    /// When the agent goes on by itself. `null` if it does not, or was not stopped.
+    pub paused_until: Option<Timestamp>,
 }
 
 /// To whom a contact's conversation is assigned.

@@ -1,5 +1,6 @@
 //! The events of contacts.
 
+use super::consent::ContactConsent;
 use super::contact::Contact;
 use super::print::app_url;
 use model::{ContactId, Error, JsonText, Result};
@@ -8,6 +9,7 @@ use records::activity::{Action, Changes};
 use records::print::Printer;
 use records::rows::ItemRow;
 use records::shape::{RecordChange, Shape};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 /// An event of a contact.
@@ -93,4 +95,47 @@ impl ContactChanged<'_> {
 struct StoredContact<'a> {
     shape: &'a Shape,
     row: &'a ItemRow,
+}
+
+/// An event of what a contact said about broadcasts.
+#[derive(Event)]
+#[event(scope = "conversations:read", subject = "contact", id = "contact_id", contact = "contact_id")]
+pub(crate) enum ConsentEvent {
+    /// A contact that got broadcasts wants none.
+    #[event(name = "contact.opted_out")]
+    OptedOut(ConsentChanged),
+    /// A contact that wanted no broadcasts wants them again.
+    #[event(name = "contact.opted_in")]
+    OptedIn(ConsentChanged),
+}
+
+/// What a contact said about broadcasts changed.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ConsentChanged {
+    /// The id of the contact.
+    pub(super) contact_id: ContactId,
+    /// Where the dashboard shows the contact.
+    pub(super) app_url: String,
+    /// What the contact said.
+    pub(super) consent: ContactConsent,
+}
+
+/// The event of contacts that were merged.
+#[derive(Event)]
+#[event(scope = "conversations:read", subject = "contact", id = "contact_id", contact = "contact_id")]
+pub(crate) enum MergeEvent {
+    /// A contact was merged into another, which its id finds from now on.
+    #[event(name = "contact.merged")]
+    Merged(ContactsMerged),
+}
+
+/// A contact was merged into another.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ContactsMerged {
+    /// The id of the contact that remains.
+    pub(super) contact_id: ContactId,
+    /// Where the dashboard shows it.
+    pub(super) app_url: String,
+    /// The id of the contact that was merged into it.
+    pub(super) merged_id: ContactId,
 }

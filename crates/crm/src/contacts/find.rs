@@ -1,9 +1,11 @@
 //! Finding contacts: by id, telephone number, e-mail address or external id.
 
 use super::kind::CONTACTS;
+use super::merges;
 use fields::value::{self, Mode};
-use model::{Caller, Error, ItemId, Result, whole_number};
+use model::{Caller, Error, ItemId, Result, WorkspaceId, whole_number};
 use records::Author;
+use records::count;
 use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::{Shape, Shapes};
@@ -66,7 +68,8 @@ impl utoipa::PartialSchema for ContactRef {
 impl utoipa::ToSchema for ContactRef {}
 
 impl ContactRef {
-    /// The id of the live contact that it names; an id is that of any contact.
+    /// The id of the contact that it names, which need not be live where it is an id. An identity of a contact that was
+    /// merged into another is that of the other.
     ///
     /// # Errors
     /// `not_found`.
@@ -80,27 +83,48 @@ impl ContactRef {
                     _ => None,
                 }
             }
-            By::ExternalId(key) => rows::holder_of_key(read, shape, key)?,
+            By::ExternalId(key) => match rows::holder_of_key(read, shape, key)? {
+                Some(holder) => Some(holder),
+                None => merges::survivor_of_key(read, shape.workspace, key)?,
+            },
             By::Nothing => None,
         };
         found.ok_or_else(|| Error::not_found(CONTACTS.noun))
     }
 
-    /// The live contact that it names.
+    /// The contact that it names, live or in the trash; the one into which that was merged, if it was.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub(super) fn any(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
+        let id = self.id(read, shape)?;
+        let row = rows::find(read, shape, id)?;
+        if let Some(live) = row.as_ref().filter(|row| row.trashed_at.is_none()) {
+            return Ok(live.clone());
+        }
+        let survivor = match merges::survivor_of(read, shape.workspace, id)? {
+            Some(survivor) => rows::find(read, shape, survivor)?,
+            None => row,
+        };
+        survivor.ok_or_else(|| Error::not_found(CONTACTS.noun))
+    }
+
+    /// The live contact that it names, or into which that was merged.
     ///
     /// # Errors
     /// `not_found`.
     pub(super) fn live(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
-        let id = self.id(read, shape)?;
-        rows::live(read, shape, id)
+        let row = Some(self.any(read, shape)?).filter(|row| row.trashed_at.is_none());
+        row.ok_or_else(|| Error::not_found(CONTACTS.noun))
     }
 
-    /// The live contact that it names, which nobody else changes until the transaction ends.
+    /// The live contact that it names, or into which that was merged. Nobody else changes it until the transaction
+    /// ends.
     ///
     /// # Errors
     /// `not_found`.
     pub(super) fn locked(&self, tx: &mut Tx, shape: &Shape) -> Result<ItemRow> {
-        let id = self.id(tx, shape)?;
+        let id = self.live(tx, shape)?.id;
         rows::locked(tx, shape, id)
     }
 }
@@ -111,6 +135,14 @@ impl ContactRef {
 /// When the database fails.
 pub(super) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Result<Arc<Shape>> {
     sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)
+}
+
+/// How many live contacts a workspace has, counted up to `most` and one more.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_up_to(read: &mut Read, workspace: WorkspaceId, most: i64) -> Result<i64> {
+    count::live_up_to(read, CONTACTS.set_of(workspace), most)
 }
 
 /// The contacts of a caller's workspace, for changing them.

@@ -1,9 +1,11 @@
 //! Contacts as a kind of records: their system fields, and what every contact needs.
 
 use super::events::ContactEvent;
+use super::matching::match_keys;
 use super::print::print;
-use super::system_fields::system_fields;
-use crate::schema::contact_notes;
+use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
+use crate::reminders;
+use crate::schema::{contact_consents, contact_merges, contact_notes};
 use diesel::prelude::*;
 use fields::{Data, FieldType, phone};
 use model::{ActorType, Error, ItemId, Result, WorkspaceId};
@@ -18,11 +20,13 @@ pub static CONTACTS: Kind = Kind {
     number: 1,
     noun: "contact",
     set_noun: "contact list",
+    external_key: "external_id",
+    aliases: Some(ALIASES),
     referenced_by: Some(FieldType::Contact),
     fields: system_fields,
     param: |key| format!("data.{key}"),
     title: Some("$name"),
-    indexes: &["$tags", "$assignee", "$segments"],
+    indexes: &["$tags", "$assignee", SEGMENTS, MATCH_KEYS],
     print,
     complete,
     publish,
@@ -41,6 +45,12 @@ fn complete(data: &mut Data, external_key: Option<&str>, author: &Author) -> Res
     if !data.contains_key("$country") {
         let country = data.get("$phone").and_then(Value::as_str).and_then(phone::country_of);
         data.extend(country.map(|country| ("$country".to_owned(), country.into())));
+    }
+    let keys = match_keys(data);
+    if keys.is_empty() {
+        data.shift_remove(MATCH_KEYS);
+    } else {
+        data.insert(MATCH_KEYS.to_owned(), keys.into());
     }
     if !data.contains_key("$created_via") {
         let actor: model::Actor = author.cause.actor.parse()?;
@@ -63,17 +73,26 @@ fn created_via(actor: ActorType) -> &'static str {
 
 fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
     if change.action == Action::Deleted {
-        purge_notes(tx, author.workspace, change.row.id)?;
+        purge(tx, author.workspace, change.row.id)?;
+        reminders::delete_of_contact(tx, author.workspace, change.row.id.into())?;
     }
     tx.emit(author.workspace, &author.cause, author.livemode, &ContactEvent::of(change))?;
     Ok(())
 }
 
-/// Deletes the notes of a contact that is deleted permanently.
-fn purge_notes(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
+/// Deletes what is kept about a contact that is deleted permanently.
+fn purge(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
     diesel::delete(contact_notes::table)
         .filter(contact_notes::contact_id.eq(contact.0))
         .filter(contact_notes::workspace_id.eq(workspace))
+        .execute(tx.connection())?;
+    diesel::delete(contact_consents::table)
+        .filter(contact_consents::contact_id.eq(contact.0))
+        .filter(contact_consents::workspace_id.eq(workspace))
+        .execute(tx.connection())?;
+    diesel::delete(contact_merges::table)
+        .filter(contact_merges::survivor_id.eq(contact.0))
+        .filter(contact_merges::workspace_id.eq(workspace))
         .execute(tx.connection())?;
     Ok(())
 }

@@ -5,17 +5,24 @@ use super::filters::{ExactFilters, Warning};
 use super::find::contacts;
 use super::segments;
 use auth::Seal;
-use fields::Filter;
+use fields::filter::{Condition, Test};
+use fields::sort::Sort;
 use fields::words::Words;
+use fields::{Filter, Subject};
 use model::{Caller, Error, Result, SegmentId};
 use operation::{Cursors, Describe, FromInput, Input, Query, RawCursorList, State, With, operation};
 use records::indexes;
 use records::print::Printer;
-use records::query::{PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind};
+use records::query::{
+    ParsedQuery, PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind,
+};
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use store::{CursorPage, Read};
 use utoipa::{IntoParams, ToSchema};
+
+/// What the filters of contacts are called beside those of all records, where a link has them.
+const OWN: &str = "contacts";
 
 /// Which contacts, as the query string says.
 #[derive(Debug, Clone)]
@@ -77,7 +84,45 @@ pub(super) struct ContactSelection {
     bound_to: String,
 }
 
+impl ContactSelection {
+    /// Those of the contacts that also pass a test of a field.
+    ///
+    /// # Errors
+    /// When the field is missing.
+    pub(super) fn also(&self, shape: &Shape, key: &str, test: Test) -> Result<RecordQuery> {
+        let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
+        let condition = Condition { subject: Subject::Field(field.id), family: field.family(), test };
+        let filter = Filter::All(vec![self.query.filter.clone(), Filter::One(condition)]);
+        Ok(RecordQuery::new(filter, Sort::of(&[]), self.query.trashed))
+    }
+}
+
 impl ContactFilters {
+    /// What an earlier request asked for, as [`Self::into_pairs`] gave it.
+    ///
+    /// # Errors
+    /// When it was damaged.
+    pub(super) fn of(pairs: Vec<(String, String)>) -> Result<Self> {
+        let own = pairs.iter().find(|(name, _)| name == OWN);
+        let own = own.map_or(Ok(OwnFilters::default()), |(_, text)| serde_json::from_str(text));
+        Ok(Self { params: QueryParams::of(pairs), own: own.map_err(Error::internal)? })
+    }
+
+    /// Names and values that stand for it.
+    pub(super) fn into_pairs(self) -> Vec<(String, String)> {
+        let own = serde_json::to_string(&self.own).unwrap_or_default();
+        self.params.into_pairs().into_iter().chain([(OWN.to_owned(), own)]).collect()
+    }
+
+    /// The query, for readers that say nothing of what was ignored.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub(super) fn parsed(&self, read: &mut Read, shape: &Shape) -> Result<ParsedQuery> {
+        let ContactSelection { query, bound_to, .. } = self.read(read, shape)?;
+        Ok(ParsedQuery { query, bound_to, visible: None, is_sorted: true })
+    }
+
     /// Reads what the query string says.
     ///
     /// # Errors

@@ -3,22 +3,42 @@
 //! A telephone number, an e-mail address, a user name, a chat user id and an external id each identify one contact. They
 //! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
 
+mod activity;
+mod consent;
+mod consents;
 mod contact;
+mod counts;
+mod detail;
+mod duplicates;
+mod enrich;
+mod enrichment;
 mod events;
+mod exports;
 mod filters;
 mod find;
+mod handoff;
+mod imports;
 mod kind;
 mod list;
+mod matching;
+mod merge;
+mod merges;
 mod model;
 mod notes;
 mod operations;
 mod print;
+mod proposals;
 mod reference;
-mod segments;
+mod references;
+pub(crate) mod segments;
 mod system_fields;
 mod tags;
 
+pub use find::count_up_to;
+pub(crate) use handoff::resume_job;
+pub use imports::ContactImports;
 pub use kind::CONTACTS;
+pub(crate) use references::{AssignedContacts, ContactRecords, ContactTargets};
 
 use operation::{Domain, EventType, Operations};
 
@@ -34,6 +54,9 @@ impl Domain for Contacts {
         vec![
             Box::new(list::ListContacts),
             Box::new(operations::CreateContact),
+            Box::new(counts::GetContactCounts),
+            Box::new(exports::ExportContacts),
+            Box::new(imports::ImportContacts),
             Box::new(operations::UpsertContact),
             Box::new(operations::BulkUpsertContacts),
             Box::new(tags::ListContactTags),
@@ -46,6 +69,7 @@ impl Domain for Contacts {
             Box::new(reference::ListContactFilterOperators),
             Box::new(reference::ListPipelineStages),
             Box::new(reference::ListContactSources),
+            Box::new(imports::GetContactImportTemplate),
             Box::new(reference::NormalizePhone),
             Box::new(operations::GetContact),
             Box::new(operations::UpdateContact),
@@ -56,6 +80,16 @@ impl Domain for Contacts {
             Box::new(notes::DeleteContactNote),
             Box::new(tags::AddContactTag),
             Box::new(tags::RemoveContactTag),
+            Box::new(activity::ListContactActivity),
+            Box::new(activity::ListContactFiles),
+            Box::new(duplicates::ListContactDuplicates),
+            Box::new(merge::MergeContact),
+            Box::new(consents::OptOutContact),
+            Box::new(consents::OptInContact),
+            Box::new(handoff::SetContactAutopilot),
+            Box::new(handoff::AssignContact),
+            Box::new(handoff::UnassignContact),
+            Box::new(enrich::EnrichContact),
         ]
     }
 
@@ -63,6 +97,10 @@ impl Domain for Contacts {
         let mut all = EventType::of::<events::ContactEvent<'_>>();
         all.extend(EventType::of::<notes::NoteEvent>());
         all.extend(EventType::of::<segments::SegmentEvent>());
+        all.extend(EventType::of::<events::ConsentEvent>());
+        all.extend(EventType::of::<events::MergeEvent>());
+        all.extend(EventType::of::<handoff::Handoff>());
+        all.extend(EventType::of::<imports::ContactImportEvent>());
         all
     }
 }

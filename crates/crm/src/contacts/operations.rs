@@ -1,11 +1,13 @@
 //! Creating, reading, changing and deleting contacts.
 
 use super::contact::{Contact, ContactStatus};
+use super::detail::{self, ContactDetail};
 use super::find::{ContactRef, contacts, editor};
 use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
     OnContactMatch, UpsertedContact,
 };
+use super::print::printed;
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
@@ -14,7 +16,6 @@ use operation::{
 };
 use records::bulk::{self, BulkReport, Row};
 use records::links;
-use records::print::Printer;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
 use records::rows::{self, Draft, Editor, ItemChange, ItemRow, Written};
@@ -25,13 +26,7 @@ use store::{Read, Tx};
 pub(super) type ContactAnswer = With<RawJson<Contact>>;
 
 /// How contacts are matched: by whatever identifies them.
-const MATCH_ON: &str = "identity";
-
-pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
-    let mut out = String::with_capacity(row.data.as_str().len() + 768);
-    Printer::whole(shape).print(row, &mut out)?;
-    Ok(out)
-}
+pub(super) const MATCH_ON: &str = "identity";
 
 /// The answer that shows a contact.
 ///
@@ -101,7 +96,8 @@ pub fn create_contact(
 /// One contact
 ///
 /// The path names the contact by its id, or by `phone:`, `email:` or `external:` and its telephone number, e-mail
-/// address or external id: `GET /contacts/phone:+5511987654321`.
+/// address or external id: `GET /contacts/phone:+5511987654321`. The id of a contact that was merged into another finds
+/// the other, in every operation but deletion.
 #[operation(get "/contacts/{contactId}", scope = "contacts:read")]
 pub fn get_contact(
     read: &mut Read,
@@ -109,11 +105,13 @@ pub fn get_contact(
     Path(contact_id): Path<ContactRef>,
     Query(query): Query<ContactQuery>,
     shapes: State<Shapes>,
-) -> Result<ContactAnswer> {
+) -> Result<With<RawJson<ContactDetail>>> {
     let shape = contacts(read, &shapes.0, caller)?;
-    let id = contact_id.id(read, &shape)?;
-    let row = rows::find(read, &shape, id)?.filter(|row| query.trashed || row.trashed_at.is_none());
-    shown(&shape, &row.ok_or_else(|| Error::not_found("contact"))?)
+    let row = contact_id.any(read, &shape)?;
+    if row.trashed_at.is_some() && !query.trashed {
+        return Err(Error::not_found("contact"));
+    }
+    detail::answer(read, &shape, &row)
 }
 
 /// Change a contact
@@ -131,7 +129,7 @@ pub fn update_contact(
 ) -> Result<ContactAnswer> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let editor = editor(tx, &shapes.0, caller)?;
-    let id = contact_id.id(tx, &editor.shape)?;
+    let id = contact_id.live(tx, &editor.shape)?.id;
     let given = with_tags(patch.data, patch.tags);
     let change = ItemChange {
         data: &given,

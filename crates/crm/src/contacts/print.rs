@@ -1,20 +1,56 @@
 //! Contacts as JSON.
 
 use super::contact::IdentityKind;
-use super::system_fields::SEGMENTS;
+use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, MATCH_KEYS, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::Data;
-use model::{JsonText, Timestamp};
+use model::{JsonText, Result, Timestamp};
+use records::print::Printer;
 use records::rows::ItemRow;
 use records::shape::Shape;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// System fields that a contact shows beside `data`, or not at all.
-const BESIDE: [&str; 6] = ["$tags", "$status", "$assignee", "$autopilot", "$opted_out", SEGMENTS];
+const BESIDE: [&str; 11] = [
+    "$tags",
+    "$status",
+    "$assignee",
+    "$autopilot",
+    "$opted_out",
+    PAUSED_UNTIL,
+    SEGMENTS,
+    MATCH_KEYS,
+    ALIASES,
+    AUTOPILOT_CONFIG,
+    ROUTING_CONFIG,
+];
+
+/// A contact as JSON.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
+    let mut out = String::with_capacity(row.data.as_str().len() + 768);
+    Printer::whole(shape).print(row, &mut out)?;
+    Ok(out)
+}
 
 /// Where the dashboard shows a contact.
 pub(super) fn app_url(shape: &Shape, row: &ItemRow) -> String {
     format!("{}/app/contacts/{}", shape.base_url, row.id)
+}
+
+/// What identifies a contact: its own values, and those that it took over from others.
+fn identities(values: &Data) -> Vec<Value> {
+    let mut all = Vec::new();
+    for (kind, key) in IdentityKind::FIELDS {
+        let own = values.get(key).filter(|value| value.is_string());
+        all.extend(own.map(|value| json!({ "kind": kind, "value": value, "primary": true })));
+        let aliases = values.get(ALIASES).and_then(|aliases| aliases.get(key)).and_then(Value::as_array);
+        let others = aliases.into_iter().flatten().filter(|alias| Some(*alias) != own);
+        all.extend(others.map(|value| json!({ "kind": kind, "value": value, "primary": false })));
+    }
+    all
 }
 
 /// Prints a contact as JSON, with `data` for its values.
@@ -24,10 +60,7 @@ pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) 
     let values = parsed(row.data.as_str());
     let some = (data != row.data.as_str()).then(|| parsed(data));
     let text = |key: &str| values.get(key).and_then(Value::as_str);
-    let identities: Vec<Value> = IdentityKind::FIELDS
-        .into_iter()
-        .filter_map(|(kind, key)| Some(json!({ "kind": kind, "value": text(key)? })))
-        .collect();
+    let identities = identities(&values);
     let assignee = values.get("$assignee").and_then(Value::as_array).and_then(|ids| ids.first());
     let is_set = |key: &str, default| values.get(key).and_then(Value::as_bool).unwrap_or(default);
     let shown: Vec<(&String, &Value)> =
@@ -54,7 +87,7 @@ pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) 
         values.get("$tags").unwrap_or(&json!([])),
         Value::from(identities),
         json!(text("$status").unwrap_or("active")),
-        json!({ "enabled": is_set("$autopilot", true) }),
+        json!({ "enabled": is_set("$autopilot", true), "paused_until": text(PAUSED_UNTIL) }),
         assignee.map_or(Value::Null, |id| json!({ "type": "user", "id": id })),
         is_set("$opted_out", false),
         json!(app_url(shape, row)),

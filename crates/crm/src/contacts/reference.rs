@@ -84,7 +84,8 @@ pub struct ContactSource {
 #[operation(get "/contacts/system-fields", scope = any_key)]
 pub fn list_contact_system_fields() -> Result<Rows<ContactSystemField>> {
     let labelled = |choice: &Choice| KeyAndLabel { key: choice.key.clone(), label: choice.label.clone() };
-    let fields = system_fields().into_iter().map(|field| ContactSystemField {
+    let visible = system_fields().into_iter().filter(|field| !field.hidden);
+    let fields = visible.map(|field| ContactSystemField {
         object: "contact_system_field",
         choices: field.options.choices().iter().map(labelled).collect(),
         read_only: field.is_read_only(),

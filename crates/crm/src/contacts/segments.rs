@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use fields::filter::{Condition, Node};
 use fields::{Data, Filter, Subject, text};
 use model::{
-    Actor, Caller, Code, ContactId, Error, ItemId, JsonText, Patch, Result, SegmentId, Timestamp,
+    Actor, Caller, Code, ContactId, Error, FieldId, ItemId, JsonText, Patch, Result, SegmentId, Timestamp,
     WorkspaceId, text_enum,
 };
 use operation::{
@@ -19,7 +19,7 @@ use records::query::{Planner, Query};
 use records::rows::{self, Editor};
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store::{Read, Tx, each};
 use utoipa::ToSchema;
@@ -204,7 +204,7 @@ impl SegmentRow {
                 .param("segment_id")
             });
         }
-        let subject = Subject::named(shape, SEGMENTS);
+        let subject = shape.field(SEGMENTS).map(|field| Subject::Field(field.id));
         let condition =
             subject.and_then(|subject| Condition::exact(shape, subject, &self.id.to_string(), false));
         condition.map(Filter::One).ok_or_else(|| Error::internal("a system field is missing"))
@@ -229,6 +229,28 @@ pub(super) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(F
     let row = find(read, shape.workspace, id).map_err(|error| error.param("segment_id"))?;
     let now = read.now();
     Ok((row.filter(shape, now)?, row.version))
+}
+
+/// The segments whose filters name a field, as errors list them.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result<Vec<Value>> {
+    let rows: Vec<SegmentRow> = contact_segments::table
+        .filter(contact_segments::workspace_id.eq(shape.workspace))
+        .filter(contact_segments::filter.is_not_null())
+        .order(contact_segments::id)
+        .select(SegmentRow::as_select())
+        .load(read.connection())?;
+    let mut users = Vec::new();
+    for row in rows {
+        let node = row.node()?;
+        let mut compared = node.iter().flat_map(Node::comparisons);
+        if compared.any(|comparison| comparison.subject == Subject::Field(field)) {
+            users.push(json!({ "object": "segment", "id": row.id, "name": row.name }));
+        }
+    }
+    Ok(users)
 }
 
 /// Saved segments

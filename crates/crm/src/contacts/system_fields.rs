@@ -4,8 +4,23 @@ use fields::{Choice, Field, FieldOptions, FieldType, phone};
 use model::{OptionId, Result};
 use serde_json::Value;
 
-/// The system field with the ids of the static segments that contain a contact.
+/// The hidden field with the ids of the static segments that contain a contact.
 pub(super) const SEGMENTS: &str = "$segments";
+
+/// The hidden field with the texts that a contact has in common with others who may be the same person.
+pub(super) const MATCH_KEYS: &str = "$match_keys";
+
+/// The hidden field with identities that a contact took over from contacts that were merged into it, by field.
+pub(super) const ALIASES: &str = "$aliases";
+
+/// When the autopilot goes on by itself.
+pub(super) const PAUSED_UNTIL: &str = "$paused_until";
+
+/// The hidden field with who switched the autopilot when, and how often it was switched.
+pub(super) const AUTOPILOT_CONFIG: &str = "$autopilot_config";
+
+/// The hidden field with who assigned the conversation when.
+pub(super) const ROUTING_CONFIG: &str = "$routing_config";
 
 /// Key and label of where a contact can come from.
 pub(super) const SOURCES: &[(&str, &str)] = &[
@@ -40,6 +55,7 @@ pub(super) fn system_fields() -> Vec<Field> {
     let unique = |field| Field { unique: true, ..field };
     let formed = |field, form| Field { form: Some(form), ..field };
     let managed = |field, default: Option<Value>| Field { managed: true, default, ..field };
+    let hidden = |field| Field { managed: true, hidden: true, ..field };
     vec![
         built_in(1, "$name", "Name", FieldType::Text, text(200)),
         unique(built_in(2, "$phone", "Phone", FieldType::Phone, plain())),
@@ -63,8 +79,12 @@ pub(super) fn system_fields() -> Vec<Field> {
         managed(built_in(17, "$assignee", "Assignee", FieldType::User, plain()), None),
         managed(built_in(18, "$autopilot", "Autopilot", FieldType::Boolean, plain()), Some(true.into())),
         managed(built_in(19, "$opted_out", "Opted out", FieldType::Boolean, plain()), Some(false.into())),
-        // The ids of the static segments that contain the contact.
-        managed(built_in(20, SEGMENTS, "Segments", FieldType::Tags, plain()), None),
+        hidden(built_in(20, SEGMENTS, "Segments", FieldType::Tags, plain())),
+        hidden(built_in(21, MATCH_KEYS, "Match keys", FieldType::Tags, plain())),
+        hidden(built_in(22, ALIASES, "Aliases", FieldType::Json, plain())),
+        managed(built_in(23, PAUSED_UNTIL, "Autopilot paused until", FieldType::Datetime, plain()), None),
+        hidden(built_in(24, AUTOPILOT_CONFIG, "Autopilot", FieldType::Json, plain())),
+        hidden(built_in(25, ROUTING_CONFIG, "Routing", FieldType::Json, plain())),
     ]
 }
 

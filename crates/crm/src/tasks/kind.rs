@@ -18,6 +18,8 @@ pub static TASKS: Kind = Kind {
     number: 2,
     noun: "task",
     set_noun: "task list",
+    external_key: "external_key",
+    aliases: None,
     referenced_by: None,
     fields: task_fields,
     param: |key| key.to_owned(),

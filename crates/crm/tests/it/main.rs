@@ -8,6 +8,7 @@
 
 mod business;
 mod contacts;
+mod reminders;
 mod tasks;
 mod team;
 

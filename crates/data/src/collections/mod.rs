@@ -16,6 +16,7 @@ mod jobs;
 mod lifecycle;
 mod model;
 mod operations;
+mod ports;
 mod purge;
 mod queries;
 mod rank;
@@ -27,6 +28,7 @@ pub use create::create;
 pub(crate) use events::CollectionEvent;
 pub use jobs::jobs;
 pub use model::{Collection, CollectionStatus, NewCollection, SettingsPatch};
+pub use ports::CollectionNames;
 
 use operation::Operations;
 

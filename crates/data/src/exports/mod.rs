@@ -2,8 +2,6 @@
 
 mod operations;
 
-pub use operations::ExportLink;
-
 use ::operation::Operations;
 
 /// Operations of the area Items.

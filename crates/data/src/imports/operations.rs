@@ -30,6 +30,12 @@ pub async fn import_items(
         cx.caller.key.expect_scope(Scope::CollectionsWrite)?;
     }
     let (content, file) = (settings.content.take(), settings.file_id.take());
+    if content.is_some() == file.is_some() {
+        return Err(match file {
+            Some(_) => Error::invalid("content", "cannot be combined with `file_id`"),
+            None => Error::invalid("file_id", "is required without `content`"),
+        });
+    }
     let workspace = cx.caller.workspace_id();
     let (checked, known) = (settings.clone(), shapes.clone());
     // Before the text is stored, so that a mistake costs nothing.
@@ -42,16 +48,14 @@ pub async fn import_items(
         .await?;
     let author = Author::of(&cx.caller);
     let origin = match (file, content) {
-        (Some(file), None) => Origin::File(file),
-        (None, Some(text)) => {
+        (Some(file), _) => Origin::File(file),
+        (None, text) => {
             let name = "import.txt".to_owned();
             let (workspace, uploaded_by) = (author.workspace, author.cause.actor.clone());
             let new = NewFile { name, most_bytes: MOST_BYTES, workspace, uploaded_by };
-            let bytes = futures::stream::iter([Ok::<_, Error>(Bytes::from(text))]);
+            let bytes = futures::stream::iter([Ok::<_, Error>(Bytes::from(text.unwrap_or_default()))]);
             Origin::Content(Box::new(store.put(&cx.db, new, bytes).await?))
         }
-        (Some(_), Some(_)) => return Err(Error::invalid("content", "cannot be combined with `file_id`")),
-        (None, None) => return Err(Error::invalid("file_id", "is required without `content`")),
     };
     let claim = cx.claim.clone();
     let import = cx.db.write(move |tx| {

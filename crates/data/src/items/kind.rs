@@ -16,6 +16,8 @@ pub static ITEMS: Kind = Kind {
     number: 0,
     noun: "item",
     set_noun: "collection",
+    external_key: "external_key",
+    aliases: None,
     referenced_by: None,
     fields: Vec::new,
     param: |key| format!("data.{key}"),

@@ -2,10 +2,12 @@
 
 mod model;
 mod operations;
+mod ports;
 mod queries;
 mod sealed;
 mod value;
 
+pub use ports::VariableValues;
 pub(crate) use sealed::SEALED;
 
 use ::operation::Operations;

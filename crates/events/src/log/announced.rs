@@ -6,7 +6,6 @@ use operation::EventType;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn announced() -> Vec<EventType> {
-    let contact = || object(&[("contact_id", integer()), ("app_url", text())], &[]);
     let attachment = object(&[("type", text()), ("url", text())], &[("transcript", text())]);
     let received = object(
         &[
@@ -34,11 +33,6 @@ pub(crate) fn announced() -> Vec<EventType> {
     vec![
         of("contact.message.received", "A contact sent a message.", received),
         of("contact.message.sent", "A message was sent to a contact.", sent),
-        of(
-            "conversation.handoff",
-            "A conversation was handed over to a person or back to the agent.",
-            contact(),
-        ),
         reported("conversion.sent", "A conversion was reported to an advertising platform."),
         reported("conversion.discarded", "A conversion was not reported."),
     ]

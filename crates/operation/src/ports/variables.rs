@@ -1,8 +1,58 @@
 //! Variables of a workspace, and who refers to them.
 
-use model::{Result, WorkspaceId};
+use model::{Env, Result, WorkspaceId};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Read;
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownVariable {
+    /// The value: of a secret, the text itself.
+    pub value: Value,
+    /// Whether it is a secret, which is shown to nobody and never stored.
+    pub is_secret: bool,
+}
+
+/// The variables of workspaces. The group that keeps them implements it.
+pub trait Variables: Send + Sync {
+    /// The values that these keys have with keys of an environment. Keys that no variable has are left out.
+    ///
+    /// # Errors
+    /// When the database fails, or a secret cannot be opened.
+    fn values(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        env: Env,
+        keys: &[&str],
+    ) -> Result<BTreeMap<String, KnownVariable>>;
+
+    /// Which of these keys are those of secrets, in any environment.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn secrets(&self, read: &mut Read, workspace: WorkspaceId, keys: &[&str]) -> Result<Vec<String>>;
+}
+
+/// The variables of workspaces. A service that operations ask for.
+#[derive(Clone)]
+pub struct WorkspaceVariables(Arc<dyn Variables>);
+
+impl WorkspaceVariables {
+    /// These variables.
+    pub fn new(variables: impl Variables + 'static) -> Self {
+        Self(Arc::new(variables))
+    }
+}
+
+impl std::ops::Deref for WorkspaceVariables {
+    type Target = dyn Variables;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
 
 /// A place that refers to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +119,57 @@ pub fn referenced_variables(text: &str) -> Vec<&str> {
     keys
 }
 
+/// The text with values in the place of references. `value` gives that of a key. A key without one leaves the text of a
+/// `default` filter, or nothing; other filters are passed over.
+pub fn with_variables(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        out.push_str(before);
+        let inside = behind.split_once("}}").filter(|(inside, _)| !inside.contains("{{"));
+        let reference = inside.and_then(|(inside, after)| {
+            let whole = format!("{{{{{inside}}}}}");
+            let key = referenced_variables(&whole).first().map(|key| (*key).to_owned())?;
+            Some((value(&key).unwrap_or_else(|| default_of(inside).to_owned()), after))
+        });
+        match reference {
+            Some((value, after)) => {
+                out.push_str(&value);
+                rest = after;
+            }
+            None => {
+                out.push_str("{{");
+                rest = behind;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What the filter `default:"…"` of a reference says.
+fn default_of(inside: &str) -> &str {
+    let after = inside.split('|').skip(1).find_map(|filter| filter.trim().strip_prefix("default:"));
+    after.map_or("", |text| text.trim().trim_matches(['"', '\'']))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::referenced_variables;
+    use super::{referenced_variables, with_variables};
+
+    #[test]
+    fn references_are_replaced() {
+        let value = |key: &str| (key == "shop.phone").then(|| "+34 {{vars.x}}".to_owned());
+        for (text, replaced) in [
+            ("Call {{vars.shop.phone}} or {{ $vars.shop.phone }}!", "Call +34 {{vars.x}} or +34 {{vars.x}}!"),
+            ("{{vars.x}}-{{vars.x | default:\"none\"}}-{{ vars.x | upper }}", "-none-"),
+            ("{{ contact.name }} {{vars.}} {{vars.open", "{{ contact.name }} {{vars.}} {{vars.open"),
+            ("{{{{vars.shop.phone}}}}", "{{+34 {{vars.x}}}}"),
+            ("", ""),
+        ] {
+            assert_eq!(with_variables(text, value), replaced, "{text}");
+        }
+    }
 
     #[test]
     fn references_are_found_in_texts() {

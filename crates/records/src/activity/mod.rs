@@ -9,7 +9,7 @@ pub(crate) use stored::{short_actor, short_changes, short_source};
 use crate::schema::item_activity;
 use crate::{Author, Source};
 use diesel::prelude::*;
-use fields::Data;
+use fields::{Data, FieldSet};
 use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -61,8 +61,11 @@ pub fn change(old: Option<&Value>, new: Option<&Value>) -> Value {
 }
 
 /// What changed of an item that was created: all values that it has.
-pub(crate) fn created(data: &Data) -> Changes {
-    data.iter().map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
+pub(crate) fn created(fields: &FieldSet, data: &Data) -> Changes {
+    let hidden: Vec<&str> =
+        fields.iter().filter(|field| field.hidden).map(|field| field.key.as_str()).collect();
+    let seen = data.iter().filter(|(key, _)| !hidden.contains(&key.as_str()));
+    seen.map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
 }
 
 // `NULL` is written as such, so that diesel can keep the statement.
@@ -185,8 +188,21 @@ pub fn of_item(
     item: ItemId,
     page: &OptInPage,
 ) -> Result<Vec<ActivityRow>> {
+    of_items(read, workspace, &[item], page)
+}
+
+/// What was done to some items, the newest first.
+///
+/// # Errors
+/// 400 `validation_error` for a cursor that is none, or the database's.
+pub fn of_items(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    items: &[ItemId],
+    page: &OptInPage,
+) -> Result<Vec<ActivityRow>> {
     let mut query = item_activity::table
-        .filter(item_activity::item_id.eq(item))
+        .filter(item_activity::item_id.eq_any(items))
         .filter(item_activity::workspace_id.eq(workspace))
         .order(item_activity::id.desc())
         .limit(page.fetch())

@@ -29,7 +29,7 @@ pub(crate) fn short_source(source: &JsonText) -> &str {
 pub(super) fn actor(stored: String) -> Result<Actor> {
     match stored.starts_with('{') {
         true => serde_json::from_str(&stored).map_err(Error::internal),
-        false => Ok(Actor { kind: ActorType::ApiKey, id: stored }),
+        false => Ok(Actor { kind: ActorType::ApiKey, id: stored, run_id: None }),
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             (ActorType::ApiKey, "key_1", "key_1"),
             (ActorType::System, "trash", r#"{"type":"system","id":"trash"}"#),
         ] {
-            let shown = Actor { kind, id: id.to_owned() };
+            let shown = Actor { kind, id: id.to_owned(), run_id: None };
             let json = JsonText::of(&shown);
             assert_eq!(short_actor(&json), expected);
             assert_eq!(actor(expected.to_owned()).unwrap(), shown);

@@ -31,7 +31,8 @@ pub(crate) fn of(shape: &Shape) -> Option<&Index> {
 
 /// What a columnar index of this collection would hold: all that it can.
 pub fn parts(shape: &Shape) -> Vec<Part> {
-    let fields = shape.fields.iter().map(|field| Subject::Field(field.id));
+    let visible = shape.fields.iter().filter(|field| !field.hidden);
+    let fields = visible.map(|field| Subject::Field(field.id));
     let all = fields.chain(SystemColumn::ALL.map(Subject::System));
     all.filter(|subject| is_columnar(shape, *subject)).map(|subject| Part { subject, desc: false }).collect()
 }

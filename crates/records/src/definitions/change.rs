@@ -90,7 +90,7 @@ pub async fn run(
             return Ok(CollectionField { conversion: report, ..now(cx, shapes, change).await? });
         }
         if let Some(report) = &report {
-            refuse_losses(&proposal, report)?;
+            refuse_losses(&shape, &proposal, report)?;
         }
         let report = report.filter(|_| proposal.changes_type());
         let (author, patch_of, seen) = (author.clone(), patch_of.clone(), shape.version);
@@ -103,7 +103,7 @@ pub async fn run(
             return follow(cx, shapes, change, made).await;
         }
     }
-    let message = "The collection is being changed by other requests. Retry the request.";
+    let message = "Other requests are changing the fields. Retry the request.";
     Err(Error::new(Code::ServiceUnavailable, message).retry_after(1))
 }
 
@@ -142,9 +142,9 @@ impl Proposal {
 
 /// # Errors
 /// `invalid_state` and `resource_in_use` with what would be lost, unless that was accepted.
-fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
+fn refuse_losses(shape: &Shape, proposal: &Proposal, report: &ConversionReport) -> Result<()> {
     if proposal.newly_required() && proposal.next.default.is_none() && report.lacking() > 0 {
-        return Err(lacking(report.lacking()));
+        return Err(lacking(shape, report.lacking()));
     }
     let unsure = report.sampled && proposal.changes_type();
     if proposal.patch.force || (report.losses() == 0 && !unsure) {
@@ -152,8 +152,9 @@ fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
     }
     if !proposal.changes_type() {
         let message = format!(
-            "{} items use a choice that would be removed. Send `force` to remove it from them.",
-            report.losses()
+            "{} {}s use a choice that would be removed. Send `force` to remove it from them.",
+            report.losses(),
+            shape.kind.noun
         );
         return Err(
             Error::new(Code::ResourceInUse, message).with("details", json!({ "count": report.losses() }))
@@ -166,8 +167,8 @@ fn refuse_losses(proposal: &Proposal, report: &ConversionReport) -> Result<()> {
         )
     } else {
         format!(
-            "Only {} items were checked, and there are more. Send `force` to change the type anyway.",
-            report.items_seen
+            "Only {} {}s were checked, and there are more. Send `force` to change the type anyway.",
+            report.items_seen, shape.kind.noun
         )
     };
     Err(Error::new(Code::InvalidState, message)

@@ -10,7 +10,7 @@ use crate::indexes::uniques;
 
 use crate::schema::collections;
 use crate::shape;
-use crate::shape::{FieldRow, Shapes};
+use crate::shape::{FieldRow, Shape, Shapes};
 use diesel::prelude::*;
 use fields::{FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Result};
@@ -41,7 +41,7 @@ pub fn create(
     let mut definition = define(new, |key| has_key(&shape, key), "")
         .map_err(|mistakes| Error::all_invalid(mistakes).unwrap_or_else(|| Error::internal("no mistakes")))?;
     resolve(tx, shapes, author, &shape, &mut definition, "")?;
-    let fill = filling(tx, &definition, collection)?;
+    let fill = filling(tx, &definition, &shape)?;
     let made = insert(tx, author.workspace, collection, &definition, next_position(&shape))?;
     if shape.primary.is_none() {
         adopt_primary(tx, collection, &made)?;
@@ -59,16 +59,16 @@ pub fn create(
 }
 
 /// What a new field gives to items that are there already: the default of a required one, and what the service sets.
-fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Result<RewritePlan> {
+fn filling(tx: &mut Tx, definition: &Definition, shape: &Shape) -> Result<RewritePlan> {
     let mut plan = RewritePlan::default();
     match (&definition.default, definition.required) {
         (Some(value), true) => {
             plan.steps.push(Step::Fill { key: definition.key.clone(), value: value.clone() });
         }
         (None, true) => {
-            let items = count::all_up_to(tx, collection, count::EXACT)?;
+            let items = count::all_up_to(tx, shape.collection, count::EXACT)?;
             if items > 0 {
-                return Err(lacking(items));
+                return Err(lacking(shape, items));
             }
         }
         _ => {}
@@ -77,9 +77,9 @@ fn filling(tx: &mut Tx, definition: &Definition, collection: CollectionId) -> Re
     Ok(plan)
 }
 
-/// Items have no value where one is required now.
-pub fn lacking(items: i64) -> Error {
-    let message = format!("{items} items have no value. Set a default for them.");
+/// Records have no value where one is required now.
+pub fn lacking(shape: &Shape, items: i64) -> Error {
+    let message = format!("{items} {}s have no value. Set a default for them.", shape.kind.noun);
     Error::new(Code::InvalidState, message).param("required").with("details", json!({ "count": items }))
 }
 

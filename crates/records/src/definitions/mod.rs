@@ -19,6 +19,7 @@ pub use define::{Definition, define, first_primary, insert};
 pub use events::FieldEvent;
 pub use model::{CollectionField, FieldPatch, NewField, read_field};
 pub use resolve::{has_key, mirror, refuse_many, resolve};
+pub use survey::ConversionReport;
 
 use crate::shape::Shape;
 use ::model::{Error, FieldId, Result};

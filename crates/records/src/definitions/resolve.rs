@@ -172,7 +172,7 @@ pub(crate) fn refuse_taken_key(
         .optional()?;
     match holder {
         None => Ok(()),
-        Some(holder) => Err(Error::duplicate(param, "Another field of the collection has this key.", holder)),
+        Some(holder) => Err(Error::duplicate(param, "Another field has this key.", holder)),
     }
 }
 
@@ -183,7 +183,7 @@ pub fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
     if i64::try_from(there).unwrap_or(i64::MAX) + more > MOST_FIELDS {
         return Err(Error::new(
             Code::LimitReached,
-            format!("A collection has at most {MOST_FIELDS} fields."),
+            format!("A {} has at most {MOST_FIELDS} fields.", shape.kind.set_noun),
         ));
     }
     Ok(())

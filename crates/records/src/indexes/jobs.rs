@@ -14,7 +14,7 @@ use crate::count;
 use crate::publish::announce;
 use crate::query::aggregate::{AggregateGroup, Aggregation};
 use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
-use crate::rows::{ItemRow, digest, index_keys};
+use crate::rows::{ItemRow, digests, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::{Job, JobContext, JobError};
@@ -367,18 +367,21 @@ fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Resu
 fn put_unique(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<Vec<(ItemId, ItemId)>> {
     let mut clashes = Vec::new();
     for row in rows {
-        let Some(digest) = digest(shape, index, &row.values()?) else { continue };
-        let new =
-            (item_unique::index_id.eq(index.id), item_unique::h.eq(&digest), item_unique::item_id.eq(row.id));
-        let put = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
-            .values(new)
-            .on_conflict_do_nothing()
-            .execute(connection))?;
-        if put > 0 {
-            continue;
+        for digest in digests(shape, index, &row.values()?) {
+            let new = (
+                item_unique::index_id.eq(index.id),
+                item_unique::h.eq(&digest),
+                item_unique::item_id.eq(row.id),
+            );
+            let put = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
+                .values(new)
+                .on_conflict_do_nothing()
+                .execute(connection))?;
+            if put == 0 {
+                let holder = crate::rows::holder(tx, index.id, &digest)?;
+                clashes.extend(holder.filter(|holder| *holder != row.id).map(|holder| (holder, row.id)));
+            }
         }
-        let holder = crate::rows::holder(tx, index.id, &digest)?;
-        clashes.extend(holder.filter(|holder| *holder != row.id).map(|holder| (holder, row.id)));
         if clashes.len() >= MOST_EXAMPLES {
             break;
         }

@@ -1,7 +1,7 @@
 //! Unique fields and unique keys: the indexes that they stand on.
 
 use super::table;
-use crate::rows::{ItemRow, digest};
+use crate::rows::{ItemRow, digests};
 use crate::schema::{item_unique, items};
 use crate::shape::{Index, IndexKind, IndexOrigin, IndexStatus, Shape};
 use diesel::prelude::*;
@@ -181,19 +181,20 @@ fn fill(tx: &mut Tx, shape: &Shape, index: &Index, param: &str) -> Result<()> {
         for row in &rows {
             let data = row.values()?;
             let record = row.record(&data);
-            let Some(digest) = digest(shape, index, record.data) else { continue };
-            if let Some(first) = holders.get(&digest) {
-                let field = |part: &Part| match part.subject {
-                    Subject::Field(id) => {
-                        shape.field_by_id(id).and_then(|field| record.value(field)).cloned()
-                    }
-                    Subject::System(_) => None,
-                };
-                clashes.push((*first, row.id, index.parts.iter().filter_map(field).collect()));
-                continue;
+            for digest in digests(shape, index, record.data) {
+                if let Some(first) = holders.get(&digest) {
+                    let field = |part: &Part| match part.subject {
+                        Subject::Field(id) => {
+                            shape.field_by_id(id).and_then(|field| record.value(field)).cloned()
+                        }
+                        Subject::System(_) => None,
+                    };
+                    clashes.push((*first, row.id, index.parts.iter().filter_map(field).collect()));
+                    continue;
+                }
+                holders.insert(digest.clone(), row.id);
+                entries.push(Entry { index_id: index.id, h: digest, item_id: row.id });
             }
-            holders.insert(digest.clone(), row.id);
-            entries.push(Entry { index_id: index.id, h: digest, item_id: row.id });
         }
         if clashes.is_empty() {
             insert(tx, entries)?;

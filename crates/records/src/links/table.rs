@@ -157,6 +157,40 @@ pub fn of_item(read: &mut Read, workspace: WorkspaceId, item: ItemId, id: LinkId
     Ok(found.filter(|link| link.item_id == item || link.item() == Some(item)))
 }
 
+/// Makes the free links to an object lead to another of its kind, which has taken its place. A link of an item that has
+/// one to the other already goes.
+///
+/// # Errors
+/// When the database fails.
+pub fn retarget(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    kind: LinkTargetType,
+    from: &str,
+    to: &str,
+) -> Result<()> {
+    let leading_to = |id: &str| {
+        item_links::workspace_id
+            .eq(workspace)
+            .and(item_links::to_kind.eq(kind))
+            .and(item_links::to_id.eq(id.to_owned()))
+    };
+    let linked: Vec<(ItemId, FieldId)> = item_links::table
+        .filter(leading_to(to))
+        .select((item_links::item_id, item_links::field_id))
+        .load(tx.connection())?;
+    for (item, field) in linked {
+        diesel::delete(item_links::table.filter(leading_to(from)))
+            .filter(item_links::item_id.eq(item))
+            .filter(item_links::field_id.eq(field))
+            .execute(tx.connection())?;
+    }
+    diesel::update(item_links::table.filter(leading_to(from)))
+        .set((item_links::to_id.eq(to), item_links::updated_at.eq(tx.now())))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
 /// The free links of an item to objects of a kind that are not in the trash, with a role or with any.
 pub fn free_links(
     read: &mut Read,

@@ -3,7 +3,7 @@
 use super::params::QueryParams;
 use super::planner::Planner;
 use super::scan;
-use super::tally::{Cell, Function, Group, Groups, Level};
+use super::tally::{self, Cell, Function, Group, Groups, Level};
 use super::types::{Query, Report};
 use crate::shape::{IndexKind, IndexStatus, Shape};
 use chrono::{Datelike, Days, NaiveDate};
@@ -128,6 +128,31 @@ pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -
     let (groups, _) = request.run(read, planner, shape, query)?;
     let count = groups.first().and_then(|group| group.values.get("count")).and_then(Value::as_i64);
     Ok(count.unwrap_or_default())
+}
+
+/// How many records a query finds of each combination of values of up to 3 fields, and how they were counted.
+///
+/// # Errors
+/// 400 `query_too_expensive`, or the database's.
+pub fn count_by(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    keys: [&str; tally::MOST_LEVELS],
+) -> Result<(Vec<(Vec<Value>, i64)>, Report)> {
+    let level = |key: &str| {
+        Ok(FieldLevel { name: key.to_owned(), subject: subject(shape, key, "group_by")?, span: None })
+    };
+    let levels = keys.into_iter().map(level).collect::<Result<Vec<_>>>()?;
+    let count = Metric { name: "count".to_owned(), function: Function::Count, subject: None };
+    let request = AggregateRequest { metrics: vec![count], levels };
+    let (groups, report) = request.run(read, planner, shape, query)?;
+    let counted = |mut group: AggregateGroup| {
+        let count = group.values.get("count").and_then(Value::as_i64).unwrap_or_default();
+        (keys.iter().map(|key| group.group.remove(*key).unwrap_or_default()).collect(), count)
+    };
+    Ok((groups.into_iter().map(counted).collect(), report))
 }
 
 /// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.

@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The most groups.
 const MOST_GROUPS: usize = 1_000;
 
+/// The most fields to group by.
+pub(super) const MOST_LEVELS: usize = 3;
+
 /// What is computed of the values of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
@@ -248,9 +251,9 @@ impl<L: Level> Summary for Groups<'_, L> {
         let summed: Vec<Option<usize>> = metrics.iter().map(|one| one.1.map(slot)).collect();
         let cell = |slot: usize, row: usize| columns.get(slot)?.get(rows.code(slot, row))?.as_ref();
         // Few combinations of values make up the groups of a segment.
-        let mut known: HashMap<[usize; 2], usize> = HashMap::new();
+        let mut known: HashMap<[usize; MOST_LEVELS], usize> = HashMap::new();
         for row in rows.fitting() {
-            let mut codes = [0; 2];
+            let mut codes = [0; MOST_LEVELS];
             codes.iter_mut().zip(&levels).for_each(|(code, slot)| *code = rows.code(*slot, row));
             let values: Option<Vec<Option<&Cell>>> =
                 summed.iter().map(|slot| slot.map_or(Some(None), |slot| cell(slot, row).map(Some))).collect();

@@ -75,7 +75,7 @@ impl Writer<'_> {
         let record = row.record(&data);
         keys::reindex(tx, self.shape, None, Some(record))?;
         search::reindex(tx, self.shape, None, Some(record))?;
-        self.publish(tx, &row, Action::Created, &created(&data))?;
+        self.publish(tx, &row, Action::Created, &created(self.shape, &data))?;
         if self.renew_all(tx, others.unwrap_or_default(), Action::Updated)? {
             row = live(tx, self.shape, row.id)?;
         }

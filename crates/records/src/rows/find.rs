@@ -78,6 +78,19 @@ pub fn live_among(read: &mut Read, set: CollectionId, ids: &[i64]) -> Result<Vec
     Ok(found.into_iter().map(|id| id.0).collect())
 }
 
+/// The titles of those of some ids that are live records of a set, in no order.
+///
+/// # Errors
+/// When the database fails.
+pub fn titles(read: &mut Read, shape: &Shape, ids: &[ItemId]) -> Result<Vec<(ItemId, String)>> {
+    Ok(items::table
+        .filter(items::id.eq_any(ids))
+        .filter(items::collection_id.eq(shape.collection))
+        .filter(items::trashed_at.is_null())
+        .select((items::id, items::title))
+        .load(read.connection())?)
+}
+
 /// A live item that nobody else changes until the transaction ends.
 ///
 /// # Errors

@@ -53,6 +53,21 @@ pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     Some(digest.finish().as_ref().to_vec())
 }
 
+/// The digests by which a unique index knows a record: that of its own value, and those of its aliases.
+pub(crate) fn digests(shape: &Shape, index: &Index, data: &Data) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = digest(shape, index, data).into_iter().collect();
+    let aliases = shape.kind.aliases.and_then(|key| data.get(key));
+    if let (Some(aliases), [Part { subject: Subject::Field(id), .. }]) = (aliases, index.parts.as_slice())
+        && let Some(field) = shape.field_by_id(*id)
+    {
+        for alias in aliases.get(&field.key).and_then(Value::as_array).into_iter().flatten() {
+            let alias = Data::from_iter([(field.key.clone(), alias.clone())]);
+            all.extend(digest(shape, index, &alias).filter(|digest| !all.contains(digest)));
+        }
+    }
+    all
+}
+
 // Without `DEFAULT` for what is absent the statement has one shape, and diesel knows it by its type.
 #[derive(Insertable)]
 #[diesel(table_name = item_keys, treat_none_as_default_value = false)]
@@ -128,31 +143,34 @@ fn reindex_unique(
     old: Option<Record<'_>>,
     new: Option<Record<'_>>,
 ) -> Result<()> {
-    let before = old.and_then(|record| digest(shape, index, record.data));
-    let after = new.and_then(|record| digest(shape, index, record.data));
-    if before == after {
-        return Ok(());
+    let of = |record: Option<Record<'_>>| {
+        record.map(|record| digests(shape, index, record.data)).unwrap_or_default()
+    };
+    let (before, after) = (of(old), of(new));
+    if let Some(record) = old {
+        for digest in before.iter().filter(|digest| !after.contains(digest)) {
+            let row = item_unique::table.find((index.id, digest));
+            diesel::delete(row.filter(item_unique::item_id.eq(ItemId(record.id()))))
+                .execute(tx.connection())?;
+        }
     }
-    if let (Some(digest), Some(record)) = (before, old) {
-        let row =
-            item_unique::table.find((index.id, digest)).filter(item_unique::item_id.eq(ItemId(record.id())));
-        diesel::delete(row).execute(tx.connection())?;
+    let Some(record) = new else { return Ok(()) };
+    for digest in after.iter().filter(|digest| !before.contains(digest)) {
+        let row = (
+            item_unique::index_id.eq(index.id),
+            item_unique::h.eq(digest),
+            item_unique::item_id.eq(ItemId(record.id())),
+        );
+        let inserted = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
+            .values(row)
+            .on_conflict_do_nothing()
+            .execute(connection))?;
+        if inserted == 0 {
+            let holder = holder(tx, index.id, digest)?;
+            return Err(duplicate(shape, index, holder));
+        }
     }
-    let (Some(digest), Some(record)) = (after, new) else { return Ok(()) };
-    let row = (
-        item_unique::index_id.eq(index.id),
-        item_unique::h.eq(&digest),
-        item_unique::item_id.eq(ItemId(record.id())),
-    );
-    let inserted = each!(tx.connection(), |connection| diesel::insert_into(item_unique::table)
-        .values(row)
-        .on_conflict_do_nothing()
-        .execute(connection))?;
-    if inserted > 0 {
-        return Ok(());
-    }
-    let holder = holder(tx, index.id, &digest)?;
-    Err(duplicate(shape, index, holder))
+    Ok(())
 }
 
 /// The live item that a unique index knows by `digest`.

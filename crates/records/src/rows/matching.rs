@@ -136,7 +136,7 @@ impl Matcher {
     /// # Errors
     /// `validation_error` for what cannot be matched by.
     pub fn with(shape: &Shape, match_on: &[String], table: Table) -> Result<Self> {
-        if match_on == ["external_key"] {
+        if match_on == [shape.kind.external_key] {
             return Ok(Self { fields: Vec::new(), strategy: Strategy::ExternalKey });
         }
         if match_on == [IDENTITY] && shape.kind.identities().next().is_some() {
@@ -193,7 +193,7 @@ impl Matcher {
         mode: Mode,
     ) -> Result<MatchKey> {
         if let Strategy::ExternalKey = self.strategy {
-            let missing = || needed(shape, "external_key");
+            let missing = || needed(shape, shape.kind.external_key);
             return external_key.map(|key| MatchKey::Key(key.to_owned())).ok_or_else(missing);
         }
         if let Strategy::Identity = self.strategy {
@@ -262,7 +262,7 @@ impl Matcher {
 }
 
 /// The name by which rows are matched by any of their identities.
-const IDENTITY: &str = "identity";
+pub const IDENTITY: &str = "identity";
 
 /// What a row says of its record by any of its identities.
 fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mode) -> Result<MatchKey> {

@@ -21,10 +21,10 @@ pub use editor::Editor;
 
 pub use find::{
     count_comment, expect_version, find, find_locked, find_with_shape, holder_of_key, live, live_among, lock,
-    locked, refuse_locked,
+    locked, refuse_locked, titles,
 };
-pub(crate) use keys::index_keys;
 pub use keys::{digest, holder, holder_of_value, reindex};
+pub(crate) use keys::{digests, index_keys};
 pub use row::ItemRow;
 pub(crate) use row::SystemValues;
 pub use values::{Missing, merge};

@@ -101,15 +101,15 @@ impl<'a> NewItems<'a> {
         let (shape, item, record) = (self.writer.shape, row.id, row.record(data));
         for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
             if index.kind == IndexKind::Unique {
-                let digest = keys::digest(shape, index, data);
-                self.unique.extend(digest.map(|digest| UniqueValue { index: index.id, digest, item }));
+                let digests = keys::digests(shape, index, data).into_iter();
+                self.unique.extend(digests.map(|digest| UniqueValue { index: index.id, digest, item }));
             } else {
                 let keys = keys::index_keys(record, shape, index).into_iter();
                 self.keys.extend(keys.map(|k| Key { index: index.id, k, item }));
             }
         }
         self.terms.extend(search::terms(shape, record).map(|terms| (item, terms.tsvector())));
-        let changed = created(data);
+        let changed = created(shape, data);
         self.entries.push(short_changes(&changed));
         if self.writer.author.emits {
             self.changes.push(changed);

@@ -79,7 +79,7 @@ impl Writer<'_> {
         let mut changed = differences(self.shape, &before, &data);
         changed.extend(links::differences(&references));
         let same_place = draft.position == old.position && draft.external_key == old.external_key;
-        if changed.is_empty() && same_place {
+        if changed.is_empty() && same_place && !differ_unseen(self.shape, &before, &data) {
             return Ok(Written { row: old, changed: false });
         }
         if draft.position != old.position {
@@ -91,7 +91,7 @@ impl Writer<'_> {
         if draft.external_key != old.external_key {
             let as_value = |key: &Option<String>| key.clone().map(Value::from);
             let entry = change(as_value(&old.external_key).as_ref(), as_value(&draft.external_key).as_ref());
-            changed.insert("external_key".to_owned(), entry);
+            changed.insert(self.shape.kind.external_key.to_owned(), entry);
         }
         let now = tx.now();
         values::stamp(self.shape, &mut data, old.created_at, now, &old.created_by);
@@ -317,13 +317,19 @@ pub fn store(tx: &mut Tx, row: &ItemRow) -> Result<()> {
 /// What differs between the values of an item before and after, by field. Times of change are no change.
 pub fn differences(shape: &Shape, before: &Data, after: &Data) -> Changes {
     let mut changed = Changes::new();
-    for field in &shape.fields {
+    for field in shape.fields.iter().filter(|field| !field.hidden) {
         let (old, new) = (before.get(&field.key), after.get(&field.key));
         if old != new && field.kind != FieldType::UpdatedAt {
             changed.insert(field.key.clone(), change(old, new));
         }
     }
     changed
+}
+
+/// Whether values differ that callers never see.
+fn differ_unseen(shape: &Shape, before: &Data, after: &Data) -> bool {
+    let mut hidden = shape.fields.iter().filter(|field| field.hidden);
+    hidden.any(|field| before.get(&field.key) != after.get(&field.key))
 }
 
 pub(super) fn sized(data: &Data) -> Result<JsonText> {
@@ -352,5 +358,6 @@ pub(crate) fn store_with_key(tx: &mut Tx, shape: &Shape, row: &ItemRow) -> Resul
 }
 
 pub(super) fn taken_key(shape: &Shape, holder: Option<ItemId>) -> Error {
-    Error::duplicate("external_key", format!("Another {} has this external key.", shape.kind.noun), holder)
+    let (param, noun) = (shape.kind.external_key, shape.kind.noun);
+    Error::duplicate(param, format!("Another {noun} has this `{param}`."), holder)
 }

@@ -54,6 +54,7 @@ impl FieldRow {
             created_at: self.created_at,
             updated_at: self.updated_at,
             managed: false,
+            hidden: false,
             form: None,
             compiled: Compiled::default(),
         })

@@ -60,12 +60,10 @@ impl Shapes {
     }
 
     /// Those of `ids` that are members of the workspace's team.
-    pub(crate) fn members(
-        &self,
-        read: &mut Read,
-        workspace: WorkspaceId,
-        ids: &[MemberId],
-    ) -> Result<Vec<Member>> {
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn members(&self, read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<Member>> {
         self.members.as_ref().map_or(Ok(Vec::new()), |members| members.among(read, workspace, ids))
     }
 
@@ -76,6 +74,12 @@ impl Shapes {
     pub fn kind_of(&self, set: CollectionId) -> Result<&'static Kind> {
         let kind = self.kinds.iter().find(|kind| kind.has(set)).copied();
         kind.ok_or_else(|| Error::internal(format!("nobody declared the kind of records that set {set} has")))
+    }
+
+    /// The workspace's sets of kinds that have a built-in field of a type.
+    pub(crate) fn sets_with(&self, kind: FieldType, workspace: WorkspaceId) -> Vec<CollectionId> {
+        let has = |declared: &&&Kind| (declared.fields)().iter().any(|field| field.kind == kind);
+        self.kinds.iter().filter(has).map(|declared| declared.set_of(workspace)).collect()
     }
 
     /// The set of the records that values of fields of this type name, in a workspace.

@@ -39,6 +39,11 @@ pub struct Kind {
     pub noun: &'static str,
     /// What a set of them is called in messages: `collection`.
     pub set_noun: &'static str,
+    /// What bodies call the caller's own key of a record, which is unique: `external_key`.
+    pub external_key: &'static str,
+    /// The key of the hidden field with further values that identify a record: a JSON object with a list for each unique
+    /// field that has some. No other record can have them, and records are found by them.
+    pub aliases: Option<&'static str>,
     /// The type of the fields, of any kind of records, whose values are ids of such records.
     pub referenced_by: Option<FieldType>,
     /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Where a workspace can add

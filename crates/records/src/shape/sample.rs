@@ -8,6 +8,8 @@ static KIND: Kind = Kind {
     number: 0,
     noun: "item",
     set_noun: "collection",
+    external_key: "external_key",
+    aliases: None,
     referenced_by: None,
     fields: Vec::new,
     param: |key| format!("data.{key}"),

@@ -72,13 +72,13 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<ContactId>
     let shapes = Shapes::new([&CONTACTS]);
     let shape = sets::for_write(tx, &shapes, workspace, &CONTACTS)?;
     let writer = Writer { shapes: &shapes, shape: &shape, author: &author };
-    let mut made = Vec::with_capacity(CONTACTS_MADE);
+    let mut ids = Vec::with_capacity(CONTACTS_MADE);
     for number in 0..CONTACTS_MADE {
         let Value::Object(values) = contact(number) else { continue };
         let data = merge(&shape, None, &values, Missing::Default, Mode::Strict, "")?;
-        made.push(writer.insert(tx, Draft { data, ..Draft::default() })?.id.into());
+        ids.push(writer.insert(tx, Draft { data, ..Draft::default() })?.id.into());
     }
-    Ok(made)
+    Ok(ids)
 }
 
 /// One of a list, whatever the number.

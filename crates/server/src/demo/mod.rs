@@ -1,9 +1,10 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks
-//! and a business profile, and keys that are printed once.
+//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
+//! reminders, a business profile, and keys that are printed once.
 
 mod contacts;
 mod people;
 mod products;
+mod reminders;
 mod tasks;
 
 use crate::Config;
@@ -14,7 +15,7 @@ use auth::keys::{self, NewKey};
 use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
-use model::{Code, CollectionId, Env, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, KeyId, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use store::{Db, Tx};
@@ -85,19 +86,21 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
     let contacts = contacts::make(tx, workspace)?;
     let team = people::make(tx, workspace)?;
     tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;
-    let live = make_key(tx, workspace, Env::Live)?;
-    let test = make_key(tx, workspace, Env::Test)?;
-    Ok((workspace, live, test))
+    let (live, secret) = make_key(tx, workspace, Env::Live)?;
+    reminders::make(tx, workspace, &live, &contacts)?;
+    let (_, test) = make_key(tx, workspace, Env::Test)?;
+    Ok((workspace, secret, test))
 }
 
-fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<String> {
+fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<(KeyId, String)> {
     let new = NewKey::of_workspace(
         format!("Demo ({})", env.as_str()),
         workspace,
         env,
         Scope::of_workspaces().collect(),
     );
-    Ok(keys::create(tx, new)?.1.reveal().to_owned())
+    let (stored, secret) = keys::create(tx, new)?;
+    Ok((stored.key.id, secret.reveal().to_owned()))
 }
 
 impl Welcome {

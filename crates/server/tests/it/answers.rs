@@ -192,22 +192,50 @@ async fn seed_items(sweep: &Sweep) -> BTreeMap<&'static str, String> {
 /// A contact with everything that a contact can have.
 async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let field = json!({
+        "field_key": "price", "label": "Price group", "type": "select", "description": "d", "default": "a",
+        "options": { "choices": [{ "label": "A", "color": "red" }, { "label": "B" }] },
+    });
+    app.post("/variables/contact-fields", key, field).await.expect(201);
     let contact = json!({
         "data": {
-            "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
+            "price": "b", "$name": "Full", "$phone": "+34612345678", "$email": "full@example.com", "$username": "full",
             "$chat_user_id": "u1", "$avatar_url": "https://example.com/full.png", "$language": "es-ES", "$country": "ES",
             "$timezone": "Europe/Madrid", "$source": "website", "$stage": "new", "$company": "Full", "$birthday": "1990-01-01",
         },
         "tags": ["vip"], "external_id": "full",
     });
     let contact = app.post("/contacts", key, contact).await.expect(201);
+    let path = format!("/contacts/{}", contact["id"]);
+    for name in ["Full", "Fuller"] {
+        let other = json!({ "data": { "$name": name, "$phone": "+34612345679", "$company": "Full", "$birthday": "1990-01-01" } });
+        let other = app.post("/contacts", key, other).await.expect(201);
+        let merge = json!({ "source_id": other["id"] });
+        app.post(&format!("{path}/merge"), key, merge).await.expect(200);
+    }
+    app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" }))
+        .await
+        .expect(200);
+    let pause = json!({ "enabled": false, "paused_until": "2027-01-01T00:00:00Z", "summary": "s" });
+    app.put(&format!("{path}/autopilot"), key, pause).await.expect(200);
+    let members = app.get("/team", key).await.expect(200);
+    app.put(&format!("{path}/assignment"), key, json!({ "assignee_id": members[0]["id"] })).await.expect(200);
     let note = json!({ "body": "Full", "pinned": true });
     let note = app.post(&format!("/contacts/{}/notes", contact["id"]), key, note).await.expect(201);
     let segment = json!({
         "name": "Full", "description": "d", "filter_tree": { "field": "$stage", "op": "eq", "value": "new" },
     });
     let segment = app.post("/contacts/segments", key, segment).await.expect(201);
+    let reminder = json!({
+        "title": "Full", "note": "n", "due_at": app.db().now().plus_seconds(3600), "timezone": "Europe/Madrid",
+        "recurrence": { "type": "cron", "rule": "0 9 * * *", "until": app.db().now().plus_seconds(90 * 86_400), "count": 9 },
+        "contact_id": contact["id"], "assignee": { "type": "user", "id": 1 }, "cancel_on_reply": true, "metadata": { "a": "b" },
+        "action": { "type": "run_agent", "config": { "input": "Hello" } },
+    });
+    let reminder = app.post("/reminders", key, reminder).await.expect(201);
     BTreeMap::from([
+        ("fieldKey", "price".to_owned()),
+        ("reminderId", reminder["id"].to_string()),
         ("contactId", contact["id"].to_string()),
         ("noteId", note["id"].to_string()),
         ("segmentId", segment["id"].to_string()),

@@ -22,11 +22,15 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 5] = [
+const DEMANDING: [(&str, &str, &str); 7] = [
+    // A tool of the type `http` needs a request.
+    ("attachAgentTool", "validation_error", "http"),
     // One of several fields identifies a contact.
     ("createContact", "validation_error", "data"),
     ("upsertContact", "validation_error", "data"),
     ("bulkUpsertContacts", "validation_error", "rows[0].data"),
+    // A date or a recurrence.
+    ("createReminder", "validation_error", "due_at"),
     // A filter or a list of contacts.
     ("createSegment", "validation_error", "filter_tree"),
     // No test reaches the server that it names.

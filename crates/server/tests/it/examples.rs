@@ -23,7 +23,8 @@ const OTHERS: [(&str, &str, &str); 4] = [
 ];
 
 /// What must have been done before an operation, which others before it may have undone: method and path.
-const BEFORE: [(&str, &str, &str); 2] = [
+const BEFORE: [(&str, &str, &str); 3] = [
+    ("enrichContact", "POST", "/agents/{agentId}/activate"),
     ("replayWebhookEndpoint", "POST", "/webhook-endpoints/{endpointId}/enable"),
     ("detachAgentTool", "PUT", "/agents/{agentId}/tools/{toolId}"),
 ];

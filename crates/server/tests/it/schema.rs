@@ -141,3 +141,19 @@ testkit::on_both! {
         }
     }
 }
+
+#[tokio::test]
+async fn whatever_names_a_contact_follows_it_when_it_is_merged() {
+    let app = testkit::TestApp::new(testkit::Kind::Sqlite).await;
+    let uses = app.service.pipeline.services.get::<operation::ports::ContactUses>().unwrap();
+    let mut followed: Vec<&str> = uses.tables().collect();
+    followed.sort_unstable();
+    // What happened does not change.
+    let history = ["events"];
+    let names_a_contact = |columns: &[String]| columns.iter().any(|column| column.starts_with("contact_id "));
+    let tables = expected();
+    let naming =
+        tables.iter().filter(|(_, (columns, _))| names_a_contact(columns)).map(|(name, _)| name.as_str());
+    let naming: Vec<&str> = naming.filter(|name| !history.contains(name)).collect();
+    assert_eq!(naming, followed, "implement `ContactReferences` for tables with a column `contact_id`");
+}

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 60] = [
+const REFUSED: [(&str, &str, &str); 69] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -18,6 +18,9 @@ const REFUSED: [(&str, &str, &str); 60] = [
     ("*", "data.name", "a field that the collection requires"),
     ("aggregateItems", "metrics", "functions of the collection's fields"),
     ("aggregateItems", "time_zone", "a name of the time zone database"),
+    ("attachAgentTool", "description", "`http` needs it"),
+    ("attachAgentTool", "http", "`http` needs it"),
+    ("attachAgentTool", "ref", "a collection, for tools on collections only"),
     ("bulkCreateItems", "rows[0].data.name", "a field that the collection requires"),
     ("bulkDeleteItems", "ids[0]", "a live item of the collection"),
     ("bulkUpdateTasks", "rows[0].id", "a task"),
@@ -47,8 +50,12 @@ const REFUSED: [(&str, &str, &str); 60] = [
     ("createField", "options.target_collection_id", "`relation` needs it"),
     ("createItemLink", "field_key", "a relation field of the collection"),
     ("createItemLink", "to.id", "another item"),
-    ("createSegment", "filter_tree", "a filter of contacts, or else `contact_ids`"),
+    ("createReminder", "due_at", "a moment that has not passed, or else `recurrence`"),
+    ("createReminder", "recurrence.rule", "a rule of its type"),
+    ("createReminder", "timezone", "a name of the time zone database"),
     ("createVariable", "value", "a value of the variable's type"),
+    ("enrichContact", "fields", "needed for a contact whose fields all have values"),
+    ("enrichContact", "fields[0]", "a field of contacts that an agent can fill"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
@@ -63,12 +70,14 @@ const REFUSED: [(&str, &str, &str); 60] = [
     ("setItemPosition", "after", "another item of the collection"),
     ("setItemPosition", "before", "another item of the collection"),
     ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
+    ("updateContactField", "type", "a type to which the stored values can be converted"),
     ("updateField", "type", "a type to which the stored values can be converted"),
-    ("updateSegment", "add_contact_ids", "for static segments only"),
-    ("updateFile", "trashed", "deletion has an operation of its own"),
+    ("updateReminder", "due_at", "a moment that has not passed"),
+    ("updateReminder", "recurrence.rule", "a rule of its type"),
+    ("updateReminder", "snoozed_until", "a moment that has not come"),
+    ("updateReminder", "timezone", "a name of the time zone database"),
     ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
     ("upsertContact", "data", "one of several fields that identify a contact"),
-    ("updateVariable", "value", "a value of the variable's type"),
     ("updateView", "materialized_sort", "the view's stored order"),
 ];
 
@@ -84,7 +93,6 @@ pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
     ids.extend([
         ("fieldId", size["id"].to_string()),
         ("optionId", size["options"]["choices"][0]["id"].to_string()),
-        ("fieldKey", "price".to_owned()),
         ("commentId", first(format!("{item}/comments")).await),
         ("indexId", first(format!("{collection}/indexes")).await),
         ("linkId", first(format!("{item}/links")).await),

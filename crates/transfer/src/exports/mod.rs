@@ -4,11 +4,13 @@
 //! writes them.
 
 mod guard;
+mod link;
 mod print;
 mod stream;
 
 pub use guard::guarded;
 pub(crate) use guard::unguarded;
+pub use link::{ExportLink, ExportQuery};
 pub use stream::Exporter;
 
 use model::{CollectionId, Timestamp, WorkspaceId, string_enum};

@@ -38,10 +38,12 @@ impl<'a> Lines<'a> {
         let named = export.fields.as_deref().or(visible);
         let fields: Vec<&Field> = match named {
             Some(keys) => keys.iter().filter_map(|key| shape.field(key)).collect(),
-            None => shape.fields.iter().collect(),
+            None => shape.fields.iter().filter(|field| !field.hidden).collect(),
         };
         let text = match export.format {
-            ExportFormat::Csv => Text::Csv(Box::new(csv(&fields, begins, export.bom)?)),
+            ExportFormat::Csv => {
+                Text::Csv(Box::new(csv(shape.kind.external_key, &fields, begins, export.bom)?))
+            }
             ExportFormat::Jsonl => Text::Jsonl(Vec::new()),
         };
         let picks = named.is_some() || !shape.leaving.is_empty();
@@ -119,12 +121,12 @@ impl<'a> Lines<'a> {
 }
 
 /// A writer of CSV, which has written the header where the export `begins`.
-fn csv(fields: &[&Field], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
+fn csv(external_key: &str, fields: &[&Field], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
     let start = if begins && bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() };
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(start);
     if begins {
         let keys = fields.iter().map(|field| field.key.as_str());
-        writer.write_record(["id", "external_key"].into_iter().chain(keys)).map_err(Error::internal)?;
+        writer.write_record(["id", external_key].into_iter().chain(keys)).map_err(Error::internal)?;
     }
     Ok(writer)
 }

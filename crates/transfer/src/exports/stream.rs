@@ -2,6 +2,7 @@
 
 use super::print::Lines;
 use super::{Export, ExportFormat};
+use crate::imports::Target;
 use bytes::Bytes;
 use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -10,8 +11,9 @@ use files::{Generator, attachment, guarded};
 use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
 use records::links;
-use records::query::{Budget, Planner, QueryParams};
-use records::shape::{self, Shapes};
+use records::query::{Budget, Planner};
+use records::sets;
+use records::shape::{self, Kind, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,20 +46,28 @@ pub struct Exporter {
     pub db: Db,
     /// The shapes of collections.
     pub shapes: Arc<Shapes>,
+    targets: Arc<[Arc<dyn Target>]>,
     planner: Arc<Planner>,
     snapshots: Arc<Semaphore>,
 }
 
 impl Exporter {
     /// An exporter. What a request may look at bounds no export: it is the receiver who waits.
-    pub fn new(db: Db, shapes: Arc<Shapes>) -> Self {
+    pub fn new(db: Db, shapes: Arc<Shapes>, targets: &[Arc<dyn Target>]) -> Self {
         let planner = Planner::new(db.clone());
         planner.set_budget(Budget {
             rows: usize::MAX,
             bytes: usize::MAX,
             timeout: Duration::from_secs(3600),
         });
-        Self { db, shapes, planner: Arc::new(planner), snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) }
+        let snapshots = Arc::new(Semaphore::new(SNAPSHOTS));
+        Self { db, shapes, targets: targets.into(), planner: Arc::new(planner), snapshots }
+    }
+
+    /// What a kind of records adds to exports.
+    fn target(&self, kind: &Kind) -> Result<&dyn Target> {
+        let target = self.targets.iter().find(|target| target.kind().number == kind.number);
+        target.map(|target| &**target).ok_or_else(|| Error::internal("no target gives exports of a kind"))
     }
 }
 
@@ -209,8 +219,13 @@ impl Reader {
     fn page(&mut self, read: &mut Read) -> Result<Vec<u8>> {
         let export = &self.export;
         let shapes = &self.exporter.shapes;
-        let shape = shape::for_read(read, shapes, export.workspace, export.collection)?;
-        let parsed = QueryParams::of(export.params.clone()).read(read, &shape, false)?;
+        let kind = shapes.kind_of(export.collection)?;
+        let shape = if export.collection.0 > 0 {
+            shape::for_read(read, shapes, export.workspace, export.collection)?
+        } else {
+            sets::for_read(read, shapes, export.workspace, kind)?
+        };
+        let parsed = self.exporter.target(kind)?.query(read, &shape, export.params.clone())?;
         let visible: Option<Vec<String>> = parsed.visible.as_ref().map(|subjects| {
             subjects.iter().filter_map(|subject| subject.name(&shape)).map(str::to_owned).collect()
         });

@@ -3,11 +3,12 @@
 use super::detect::{self, ValueTypes};
 use super::model::{FileSummary, Format, ImportError, ImportSettings, ImportSource};
 use super::plan;
+use super::printed::flattened;
 use super::reader::{Opening, Record, Records};
 use encoding_rs::Encoding;
 use fields::FieldType;
 use model::Result;
-use records::shape::Shape;
+use records::shape::{Kind, Shape};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
@@ -91,7 +92,7 @@ fn read_through(
         }
         rows += 1;
         if rows <= shown {
-            columns.show(&record);
+            columns.show(shape.kind, &record);
         }
     }
     Ok(FileSummary { source, columns: columns.found(), bytes: records.place(), rows })
@@ -138,7 +139,7 @@ impl Columns {
     }
 
     /// Takes a row into account. Each object of JSON Lines may bring new columns.
-    fn show(&mut self, record: &Record) {
+    fn show(&mut self, kind: &Kind, record: &Record) {
         match record {
             Record::Cells(cells) => {
                 for ((_, looks), cell) in self.all.iter_mut().zip(cells) {
@@ -147,7 +148,7 @@ impl Columns {
             }
             Record::Line(line) => {
                 let Ok(object) = serde_json::from_slice(line) else { return };
-                for (name, value) in plan::flattened(object) {
+                for (name, value) in flattened(kind, object) {
                     let Some(looks) = self.looks(name) else { continue };
                     match value {
                         Value::Null => {}
@@ -170,6 +171,22 @@ impl Columns {
 mod tests {
     use super::*;
 
+    static THINGS: Kind = Kind {
+        number: 30,
+        noun: "thing",
+        set_noun: "things",
+        external_key: "external_key",
+        aliases: None,
+        referenced_by: None,
+        fields: Vec::new,
+        param: str::to_owned,
+        title: None,
+        indexes: &[],
+        print: |_, _, data, out| out.push_str(data),
+        complete: |_, _, _| Ok(()),
+        publish: |_, _, _| Ok(()),
+    };
+
     #[test]
     fn columns_have_names_of_their_own() {
         let mut columns = Columns::default();
@@ -185,7 +202,7 @@ mod tests {
             (0..5_000).map(|number| (format!("k{number}"), number.into())).collect();
         let line = serde_json::to_vec(&object).unwrap();
         for _ in 0..2 {
-            columns.show(&Record::Line(line.clone().into()));
+            columns.show(&THINGS, &Record::Line(line.clone().into()));
         }
         assert_eq!(columns.found().len(), MOST_COLUMNS + 1);
         let mut columns = Columns::default();

@@ -14,6 +14,7 @@ use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId
 use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
+use records::query::{ParsedQuery, QueryParams};
 use records::rows::matching::Table;
 use records::shape::{self, Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
@@ -43,10 +44,18 @@ pub(super) struct Payload {
     pub(super) import_id: ImportId,
 }
 
-/// What a kind of records adds to imports.
+/// What a kind of records adds to imports and exports.
 pub trait Target: Send + Sync {
     /// Whose records its imports write.
     fn kind(&self) -> &'static Kind;
+
+    /// Which records an export gives, by what the query string of its request said.
+    ///
+    /// # Errors
+    /// 400 `validation_error` for what no longer fits.
+    fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
+        QueryParams::of(params).read(read, shape, false)
+    }
 
     /// Publishes the event of an import that has ended, in the transaction of its end.
     ///
@@ -204,13 +213,14 @@ impl Importer {
             job.db.write(move |tx| queries::rewind(tx, &id, from)).await?;
         }
         let author = Author::import(row.workspace_id, &row.id, settings.emit_events);
+        let kind = self.target(row.collection_id)?.kind();
         let task = Arc::new(Task::new(row, settings, source.clone(), author));
         let (sender, mut batches) = mpsc::channel::<Batch>(2);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);
             reader::batches(records, ROWS, BYTES, |read| {
-                sender.blocking_send(Batch::of(&source, read)).is_ok()
+                sender.blocking_send(Batch::of(kind, &source, read)).is_ok()
             })
         });
         let mut seen = SeenDigests::new();

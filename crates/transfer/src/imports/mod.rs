@@ -1,7 +1,7 @@
 //! Imports: files of rows that become records, as jobs that go on where they stopped.
 //!
 //! [`start`] stores the request, [`inspect`] and [`detect`] find out what the file is, [`reader`] reads it record by
-//! record, [`plan`] says which column becomes which field, [`begin`] makes what is missing, [`rows`] writes a batch of
+//! record, [`plan`] says which column becomes which field, [`printed`] what a line of JSON says, [`begin`] makes what is missing, [`rows`] writes a batch of
 //! records in one transaction, [`job`] runs it all, and [`report`] writes the file of what was rejected.
 
 mod begin;
@@ -10,6 +10,7 @@ mod inspect;
 mod job;
 mod model;
 mod plan;
+mod printed;
 mod queries;
 mod reader;
 mod report;

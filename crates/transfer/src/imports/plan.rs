@@ -3,22 +3,19 @@
 use super::model::{
     Column, FieldToMake, FileSummary, Format, ImportError, ImportSettings, ImportSource, RowError,
 };
+use super::printed::{flattened, written};
 use super::reader::Record;
 use crate::exports::unguarded;
 use fields::Data;
-use fields::FieldType;
 use fields::field_keys::free_key;
 use fields::numbers;
 use fields::text;
+use fields::{Field, FieldType};
 use model::{Error, FieldError, Result};
 use records::definitions::{has_key, refuse_many};
-use records::shape::Shape;
-use serde_json::value::RawValue;
+use records::rows::matching::IDENTITY;
+use records::shape::{Kind, Shape};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-
-/// The column target that is no field.
-pub(super) const EXTERNAL_KEY: &str = "external_key";
 
 /// The longest external key, in characters.
 const LONGEST_KEY: usize = 200;
@@ -44,11 +41,12 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
         taken.push(key);
     }
     let is_alone = settings.match_on.len() == 1;
+    let has_identities = shape.kind.identities().next().is_some();
     for (place, key) in settings.match_on.iter().enumerate() {
         let param = format!("match_on[{place}]");
         if settings.match_on.iter().take(place).any(|other| other == key) {
             errors.push(FieldError::new(param, "must not repeat an earlier entry"));
-        } else if key == EXTERNAL_KEY {
+        } else if key == shape.kind.external_key || (key == IDENTITY && has_identities) {
             if !is_alone {
                 errors.push(FieldError::new(param, "cannot be combined with fields"));
             }
@@ -72,7 +70,7 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
 }
 
 fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<(), FieldError> {
-    if key == EXTERNAL_KEY {
+    if key == shape.kind.external_key {
         return Ok(());
     }
     match shape.field(key) {
@@ -92,14 +90,15 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
 /// Whether a column of this name finds a field by itself, and which.
 pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
     let name = readable(name);
-    if name == EXTERNAL_KEY {
-        return Some(EXTERNAL_KEY);
+    if name == shape.kind.external_key {
+        return Some(shape.kind.external_key);
     }
     let folded = text::fold(&name);
     let writable = || shape.fields.iter().filter(|field| !field.is_read_only() && !field.archived);
     let found = writable()
         .find(|field| field.key == folded)
-        .or_else(|| writable().find(|field| text::fold(&field.label) == folded));
+        .or_else(|| writable().find(|field| text::fold(&field.label) == folded))
+        .or_else(|| writable().find(|field| field.key.strip_prefix('$') == Some(&folded)));
     found.map(|field| field.key.as_str())
 }
 
@@ -107,8 +106,11 @@ pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
 fn is_known(shape: &Shape, name: &str) -> bool {
     let name = readable(name);
     let folded = text::fold(&name);
-    name == EXTERNAL_KEY
-        || shape.fields.iter().any(|field| field.key == folded || text::fold(&field.label) == folded)
+    let is_called = |field: &Field| {
+        let bare = field.key.strip_prefix('$').unwrap_or(&field.key);
+        [&field.key, bare].contains(&folded.as_str()) || text::fold(&field.label) == folded
+    };
+    name == shape.kind.external_key || shape.fields.iter().any(|field| !field.hidden && is_called(field))
 }
 
 /// What becomes of the columns of a file.
@@ -148,7 +150,7 @@ pub(super) fn columns(
         let message = format!("No column matches a field. The file has: {}.", names.join(", "));
         return Err(ImportError::new("no_column_mapped", message));
     }
-    check_match(settings, &columns)?;
+    check_match(shape, settings, &columns)?;
     Ok(columns)
 }
 
@@ -181,8 +183,9 @@ fn readable(name: &str) -> String {
 }
 
 /// Whether the file says what items are found by.
-fn check_match(settings: &ImportSettings, columns: &[Column]) -> Result<(), ImportError> {
-    for key in &settings.match_on {
+fn check_match(shape: &Shape, settings: &ImportSettings, columns: &[Column]) -> Result<(), ImportError> {
+    let named = settings.match_on.iter().filter(|key| *key != IDENTITY || shape.field(key).is_some());
+    for key in named {
         let Some(column) = columns.iter().find(|column| column.field_key.as_deref() == Some(key.as_str()))
         else {
             let message = format!("No column is mapped to `{key}`, which is in `match_on`.");
@@ -229,15 +232,15 @@ impl RowProblem {
 ///
 /// # Errors
 /// What is wrong with it whatever the collection holds.
-pub(super) fn said(source: &ImportSource, record: &Record) -> Result<RowValues, RowProblem> {
+pub(super) fn said(kind: &Kind, source: &ImportSource, record: &Record) -> Result<RowValues, RowProblem> {
     match record {
-        Record::Cells(cells) => cells_say(source, cells),
-        Record::Line(line) => line_says(source, line),
+        Record::Cells(cells) => cells_say(kind, source, cells),
+        Record::Line(line) => line_says(kind, source, line),
         Record::TooLong => Err(RowProblem::row("too_long", "The line has more than 2 MiB.")),
     }
 }
 
-fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValues, RowProblem> {
+fn cells_say(kind: &Kind, source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValues, RowProblem> {
     if cells.len() != source.columns.len() {
         let message =
             format!("The row has {} values, but there are {} columns.", cells.len(), source.columns.len());
@@ -254,7 +257,7 @@ fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValu
             return Err(nul(&column.name));
         }
         let cell = unguarded(cell);
-        if key == EXTERNAL_KEY {
+        if key == kind.external_key {
             said.external_key = Some(external_key(&column.name, cell)?);
         } else {
             said.data.insert(key.clone(), cell.into());
@@ -263,22 +266,22 @@ fn cells_say(source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValu
     Ok(said)
 }
 
-fn line_says(source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem> {
+fn line_says(kind: &Kind, source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem> {
     if let Some(mistake) = numbers::lossy(line, "") {
-        return Err(lossy(source, line, &mistake));
+        return Err(lossy(kind, source, line, &mistake));
     }
     let object: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
         let place = error.column();
         RowProblem::row("invalid_json", format!("The line is not a JSON object: see column {place}."))
     })?;
     let mut said = RowValues::default();
-    for (name, value) in flattened(object) {
+    for (name, value) in flattened(kind, object) {
         let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
         let Some(key) = &column.field_key else { continue };
         if has_nul(&value) {
             return Err(nul(&column.name));
         }
-        if key != EXTERNAL_KEY {
+        if key != kind.external_key {
             said.data.insert(key.clone(), value);
             continue;
         }
@@ -292,7 +295,7 @@ fn line_says(source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem
 }
 
 /// A number that would not be kept as it was written.
-fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> RowProblem {
+fn lossy(kind: &Kind, source: &ImportSource, line: &[u8], mistake: &FieldError) -> RowProblem {
     let param = mistake.param.strip_prefix("data.").unwrap_or(&mistake.param);
     let stands_in = |column: &&Column| {
         param
@@ -301,38 +304,11 @@ fn lossy(source: &ImportSource, line: &[u8], mistake: &FieldError) -> RowProblem
     };
     let column = source.columns.iter().find(stands_in).map(|column| column.name.clone());
     RowProblem {
-        value: column.as_ref().and_then(|column| written(line).remove(column)).map(|text| cut(&text)),
+        value: column.as_ref().and_then(|column| written(kind, line).remove(column)).map(|text| cut(&text)),
         column,
         code: mistake.code.unwrap_or("too_precise").to_owned(),
         message: format!("`{}` {}", mistake.param, mistake.message),
     }
-}
-
-/// The values of a line by their columns, as they were written: numbers with all digits.
-pub(super) fn written(line: &[u8]) -> BTreeMap<String, String> {
-    type Raw = BTreeMap<String, Box<RawValue>>;
-    let mut object: Raw = serde_json::from_slice(line).unwrap_or_default();
-    let is_item = object.get("object").is_some_and(|raw| raw.get() == "\"item\"");
-    let data =
-        object.get("data").filter(|_| is_item).and_then(|data| serde_json::from_str::<Raw>(data.get()).ok());
-    if let Some(mut data) = data {
-        data.extend(object.remove_entry(EXTERNAL_KEY).filter(|(_, raw)| raw.get() != "null"));
-        object = data;
-    }
-    let text = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
-    object.into_iter().filter(|(_, raw)| raw.get() != "null").map(|(name, raw)| (name, text(&raw))).collect()
-}
-
-/// An item as the API shows it says its values below `data`; the rest of it is not for writing.
-pub(super) fn flattened(mut object: Map<String, Value>) -> Map<String, Value> {
-    if object.get("object").and_then(Value::as_str) != Some("item") {
-        return object;
-    }
-    let Some(Value::Object(mut data)) = object.remove("data") else { return object };
-    if let Some(key) = object.remove(EXTERNAL_KEY).filter(|key| !key.is_null()) {
-        data.insert(EXTERNAL_KEY.to_owned(), key);
-    }
-    data
 }
 
 fn external_key(column: &str, text: &str) -> Result<String, RowProblem> {
@@ -385,7 +361,9 @@ pub(super) fn explained(
             column: column.map(|column| column.name.clone()),
             code: code.to_owned(),
             message: message.to_owned(),
-            value: column.and_then(|column| value_at(source, record, &column.name)).map(|text| cut(&text)),
+            value: column
+                .and_then(|column| value_at(shape.kind, source, record, &column.name))
+                .map(|text| cut(&text)),
         }
     };
     if listed.is_empty() {
@@ -402,13 +380,13 @@ pub(super) fn explained(
 }
 
 /// What stands in a column of a record.
-fn value_at(source: &ImportSource, record: &Record, name: &str) -> Option<String> {
+fn value_at(kind: &Kind, source: &ImportSource, record: &Record, name: &str) -> Option<String> {
     match record {
         Record::Cells(cells) => {
             let place = source.columns.iter().position(|column| column.name == name)?;
             cells.get(place).map(str::to_owned)
         }
-        Record::Line(line) => written(line).remove(name),
+        Record::Line(line) => written(kind, line).remove(name),
         Record::TooLong => None,
     }
 }

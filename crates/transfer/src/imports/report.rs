@@ -1,23 +1,24 @@
 //! What could not be taken: kept with the row's own values, and written as a file to be corrected and imported.
 
 use super::model::{ImportSource, RowError};
-use super::plan::written;
+use super::printed::written;
 use super::queries::{self, Rejected};
 use super::reader::Record;
 use bytes::Bytes;
 use futures::Stream;
 use model::{Error, ImportId, JsonText, Result};
+use records::shape::Kind;
 use store::Db;
 
 /// How many rejected records are read at a time.
 const PAGE: i64 = 500;
 
 /// A record's values, in the order of the columns.
-pub(super) fn kept(source: &ImportSource, record: &Record) -> JsonText {
+pub(super) fn kept(kind: &Kind, source: &ImportSource, record: &Record) -> JsonText {
     match record {
         Record::Cells(cells) => JsonText::of(&cells.iter().collect::<Vec<_>>()),
         Record::Line(line) => {
-            let mut values = written(line);
+            let mut values = written(kind, line);
             let cells = source.columns.iter().map(|column| values.remove(&column.name).unwrap_or_default());
             JsonText::of(&cells.collect::<Vec<_>>())
         }

@@ -13,7 +13,7 @@ use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Resu
 use records::Author;
 use records::rows::matching::{Match, MatchKey, Matcher, OnMatch, Table};
 use records::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
-use records::shape::{self, IndexKind, Shape, Shapes};
+use records::shape::{self, IndexKind, Kind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,9 +53,9 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Takes records apart.
-    pub(super) fn of(source: &ImportSource, read: reader::ReadBatch) -> Self {
+    pub(super) fn of(kind: &Kind, source: &ImportSource, read: reader::ReadBatch) -> Self {
         let said = |record| {
-            let said = plan::said(source, &record);
+            let said = plan::said(kind, source, &record);
             (record, said)
         };
         Self { from: read.from, records: read.records.into_iter().map(said).collect(), to: read.to }
@@ -313,7 +313,7 @@ impl<'a> Stretch<'a> {
         self.rejected.push(Rejected {
             import_id: self.task.id.clone(),
             row_number: number,
-            record: super::report::kept(&self.task.source, record),
+            record: super::report::kept(self.writer.shape.kind, &self.task.source, record),
             errors: JsonText::of(&errors),
         });
         let OnError::AbortAt(RejectedRows(most)) = self.task.settings.on_error else { return false };

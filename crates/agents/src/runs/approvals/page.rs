@@ -72,13 +72,17 @@ impl View {
 
 impl CallView {
     fn new(step: &StepRow, tools: &[ToolRow]) -> Result<Self> {
-        let settings = tools.iter().find(|tool| tool.name == step.name).map(ToolRow::settings).transpose()?;
+        let mut callables = Vec::new();
+        for tool in tools {
+            callables.extend(tool.callables()?);
+        }
+        let called = callables.into_iter().find(|callable| callable.spec.name == step.name);
         let arguments = step.tool_input().map(|input| input.arguments).unwrap_or_default();
         Ok(Self {
             step_id: step.id.to_string(),
             tool: step.name.clone(),
-            description: settings.as_ref().map(|settings| settings.description.clone()),
-            http: settings.map(|settings| settings.http),
+            http: called.as_ref().and_then(|called| called.settings.http.clone()),
+            description: called.map(|called| called.spec.description),
             arguments: visible(&serde_json::to_string_pretty(&arguments).map_err(Error::internal)?),
         })
     }

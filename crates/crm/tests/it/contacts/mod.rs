@@ -1,7 +1,12 @@
 //! Contacts.
 
+mod enrich;
+mod fields;
+mod handoff;
 mod identities;
+mod imports;
 mod list;
+mod merge;
 mod notes;
 mod segments;
 
@@ -17,8 +22,12 @@ pub struct Crm {
 
 impl Crm {
     pub async fn open(kind: Kind) -> Self {
+        Self::with_energy(kind, 0).await
+    }
+
+    pub async fn with_energy(kind: Kind, energy: i64) -> Self {
         let app = TestApp::new(kind).await;
-        let workspace = app.bare_workspace("scale", 0).await;
+        let workspace = app.bare_workspace("scale", energy).await;
         let key = app.key(workspace, Env::Live, &["*"]).await;
         Self { app, key }
     }
@@ -64,7 +73,7 @@ testkit::on_both! {
         }));
         assert_eq!(contact["tags"], json!(["vip", "newsletter"]));
         assert_eq!(contact["status"], "active");
-        assert_eq!(contact["autopilot"], json!({ "enabled": true }));
+        assert_eq!(contact["autopilot"], json!({ "enabled": true, "paused_until": null }));
         assert_eq!(contact["opted_out"], false);
         assert_eq!(contact["app_url"], format!("https://svc.example/app/contacts/{}", contact["id"]));
         let path = format!("/contacts/{}", contact["id"]);

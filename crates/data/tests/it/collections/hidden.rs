@@ -13,6 +13,8 @@ static NOTES: RecordKind = RecordKind {
     number: 30,
     noun: "note",
     set_noun: "notebook",
+    external_key: "external_key",
+    aliases: None,
     referenced_by: None,
     fields: Vec::new,
     title: None,

@@ -134,7 +134,7 @@ testkit::on_both! {
         let gone = library.author("Gone").await;
         library.trash(authors, gone).await.expect(200);
         for (body, param) in [
-            (json!({ "to": { "type": "contact", "id": 1 } }), "to.type"),
+            (json!({ "to": { "type": "contact", "id": "ana" } }), "to.id"),
             (json!({ "to": { "type": "task", "id": 1 } }), "to.type"),
             (json!({ "to": { "type": "conversation", "id": 1 } }), "to.type"),
             (json!({ "to": { "type": "planet", "id": 1 } }), "to.type"),
@@ -156,6 +156,7 @@ testkit::on_both! {
             json!({ "to": to(gone) }),
             json!({ "to": to(gone), "field_key": "authors" }),
             json!({ "to": to(i64::MAX) }),
+            json!({ "to": { "type": "contact", "id": 999 } }),
             json!({ "to": { "type": "file", "id": 999 } }),
             json!({ "to": { "type": "run", "id": "run_01" } }),
             json!({ "to": { "type": "run", "id": "'; --" } }),
@@ -281,6 +282,6 @@ testkit::on_both! {
         let kinds = library.app.get("/item-links/kinds", &library.key).await.expect(200);
         let available = |kind: &&Value| kind["available"] == true;
         let available: Vec<_> = kinds.as_array().unwrap().iter().filter(available).map(|kind| kind["type"].clone()).collect();
-        assert_eq!(available, ["item", "file", "run"]);
+        assert_eq!(available, ["item", "contact", "file", "run"]);
     }
 }

@@ -36,6 +36,7 @@ pages! {
     files: "docs/files.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",
+    reminders: "docs/reminders.md",
     runs: "docs/runs.md",
     security: "docs/security.md",
     stripe: "docs/stripe.md",

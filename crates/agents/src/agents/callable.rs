@@ -1,0 +1,111 @@
+//! What a model can call: an HTTP request, or a function of a grant.
+
+use super::functions::{Function, functions};
+use super::tool::{
+    AgentTool, Grant, HttpMethod, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolSettings,
+};
+use crate::providers::{ToolSpec, estimated_tool_tokens};
+use model::Result;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Something that the model can call.
+#[derive(Debug, Clone)]
+pub(crate) struct Callable {
+    /// The name of the tool that it belongs to.
+    pub(crate) tool: String,
+    pub(crate) settings: Arc<ToolSettings>,
+    /// `None` for an HTTP request.
+    pub(crate) function: Option<&'static Function>,
+    /// What the model is told of it.
+    pub(crate) spec: ToolSpec,
+}
+
+impl Callable {
+    /// Whether calling it changes anything.
+    pub(crate) fn writes(&self) -> bool {
+        match (self.function, &self.settings.http) {
+            (Some(function), _) => function.writes,
+            (None, http) => http.as_ref().is_none_or(|http| http.method != HttpMethod::Get),
+        }
+    }
+
+    /// Whether a person must allow calls of it.
+    pub(crate) fn needs_approval(&self) -> bool {
+        match self.settings.approval {
+            ToolApproval::Never => false,
+            ToolApproval::Always => true,
+            ToolApproval::OnWrite => self.writes(),
+        }
+    }
+}
+
+/// What the model can call of a tool.
+fn callables(name: &str, kind: ToolKind, settings: ToolSettings) -> Vec<Callable> {
+    let settings = Arc::new(settings);
+    let callable = |function, called: String, description, parameters| Callable {
+        tool: name.to_owned(),
+        settings: settings.clone(),
+        function,
+        spec: ToolSpec { name: called, description, parameters: settings.open(parameters) },
+    };
+    if kind == ToolKind::Http {
+        let (description, parameters) = (settings.description.clone(), settings.parameters.clone());
+        return vec![callable(None, name.to_owned(), description, parameters)];
+    }
+    let Grant { access, collection_name, .. } = settings.grant.clone().unwrap_or_default();
+    let function = |function: &'static Function| {
+        let description = function.description(&settings.description, collection_name.as_deref());
+        callable(Some(function), format!("{name}_{}", function.suffix), description, function.parameters())
+    };
+    functions(kind, access).map(function).collect()
+}
+
+impl ToolRow {
+    /// What the model can call of it.
+    pub(crate) fn callables(&self) -> Result<Vec<Callable>> {
+        Ok(callables(&self.name, self.kind, self.settings()?))
+    }
+
+    pub(crate) fn tool(self) -> Result<AgentTool> {
+        let settings = self.settings()?;
+        let callables = self.callables()?;
+        let specs: Vec<ToolSpec> = callables.iter().map(|callable| callable.spec.clone()).collect();
+        let token_estimate = estimated_tool_tokens(&specs);
+        let is_http = self.kind == ToolKind::Http;
+        let grant = settings.grant;
+        Ok(AgentTool {
+            id: self.name.clone(),
+            object: "agent_tool",
+            agent_id: self.agent_id,
+            name: self.name,
+            kind: self.kind,
+            description: settings.description,
+            parameters: is_http.then_some(settings.parameters),
+            fixed_arguments: Value::Object(settings.fixed_arguments),
+            http: settings.http,
+            reference: grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0),
+            access: grant.map(|grant| grant.access),
+            functions: callables.iter().map(ToolFunction::from).collect(),
+            approval: settings.approval,
+            max_calls_per_run: settings.max_calls_per_run,
+            timeout_seconds: settings.timeout_seconds,
+            repeatable: settings.repeatable,
+            token_estimate,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+impl From<&Callable> for ToolFunction {
+    fn from(callable: &Callable) -> Self {
+        Self {
+            name: callable.spec.name.clone(),
+            description: callable.spec.description.clone(),
+            parameters: callable.spec.parameters.clone(),
+            operation_id: callable.function.map(|function| function.operation),
+            writes: callable.writes(),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Validation of tools that call operations of the service.
+
+use super::functions::{Function, LONGEST_SUFFIX, functions};
+use super::tool::{Grant, ToolAccess, ToolKind, ToolRow};
+use fields::json_schema::Schema;
+use model::{ApiKey, CollectionId, Error, Result, ScopeSet, WorkspaceId};
+use operation::LocalCalls;
+use operation::ports::CollectionDirectory;
+use serde_json::{Map, Value};
+use store::Read;
+
+/// What a request says of a grant.
+pub(super) struct Wanted {
+    pub(super) kind: ToolKind,
+    pub(super) reference: Option<i64>,
+    pub(super) access: Option<ToolAccess>,
+}
+
+/// What grants are checked with.
+pub(super) struct GrantChecks<'a> {
+    pub(super) operations: &'a LocalCalls,
+    pub(super) collections: &'a CollectionDirectory,
+    pub(super) workspace: WorkspaceId,
+    /// The key that attaches the tool. It gives an agent no more than it has itself.
+    pub(super) key: &'a ApiKey,
+}
+
+impl GrantChecks<'_> {
+    /// The grant that is asked for.
+    ///
+    /// # Errors
+    /// `validation_error`, `missing_scope`, and `not_found` for a collection that the workspace does not have.
+    pub(super) fn grant(&self, read: &mut Read, wanted: &Wanted) -> Result<Grant> {
+        let access = wanted.access.unwrap_or_default();
+        if wanted.kind == ToolKind::CollectionSearch && access == ToolAccess::ReadWrite {
+            return Err(Error::invalid("access", "must be `read` for a tool that only searches"));
+        }
+        for function in functions(wanted.kind, access) {
+            self.check(wanted.kind, function)?;
+        }
+        let grant = Grant { access, ..Grant::default() };
+        if !wanted.kind.covers_collection() {
+            let rule = "can only be sent for `collection_items` and `collection_search`";
+            return wanted.reference.map_or(Ok(grant), |_| Err(Error::invalid("ref", rule)));
+        }
+        let id =
+            wanted.reference.ok_or_else(|| Error::invalid("ref", "is required: the id of a collection"))?;
+        let collection = CollectionId(id);
+        let name = self.collections.name(read, self.workspace, collection)?;
+        let name = name.ok_or_else(|| Error::not_found("collection").param("ref"))?;
+        Ok(Grant { collection: Some(collection), collection_name: Some(name), ..grant })
+    }
+
+    fn check(&self, kind: ToolKind, function: &Function) -> Result<()> {
+        let Some(meta) = self.operations.operation(function.operation)? else {
+            let rule = format!(
+                "cannot be `{}`: the service does not have the operation `{}` yet",
+                kind.as_str(),
+                function.operation
+            );
+            return Err(Error::invalid("type", rule));
+        };
+        meta.scope.map_or(Ok(()), |scope| self.key.expect_scope(scope))
+    }
+}
+
+/// The scopes that operations need, and no others.
+pub(crate) fn scopes(operations: &LocalCalls, used: impl Iterator<Item = &'static str>) -> Result<ScopeSet> {
+    let scope = |id| Ok(operations.operation(id)?.and_then(|meta| meta.scope));
+    used.filter_map(|id| scope(id).transpose()).collect()
+}
+
+/// Checks that fixed arguments are those of functions, and fit what those take.
+pub(super) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: ToolAccess) -> Result<()> {
+    for (name, value) in fixed {
+        let param = format!("fixed_arguments.{name}");
+        let mut of_any = false;
+        for function in functions(kind, access) {
+            let parameters = function.parameters();
+            let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
+            of_any = true;
+            if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
+                let rule = format!("is not what the function `{}` takes: {problem}", function.suffix);
+                return Err(Error::invalid(param, rule));
+            }
+        }
+        if !of_any {
+            return Err(Error::invalid(param, "is not an argument of any function of the tool"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the functions of a tool have names that models take and no other function has.
+pub(super) fn check_names(tool: &ToolRow, others: &[ToolRow]) -> Result<()> {
+    if tool.kind != ToolKind::Http && tool.name.len() > 64 - LONGEST_SUFFIX {
+        let rule = format!("must have at most {} characters for this type of tool", 64 - LONGEST_SUFFIX);
+        return Err(Error::invalid("toolId", rule));
+    }
+    let names = |tool: &ToolRow| -> Result<Vec<String>> {
+        Ok(tool.callables()?.into_iter().map(|callable| callable.spec.name).collect())
+    };
+    let own = names(tool)?;
+    for other in others.iter().filter(|other| other.name != tool.name) {
+        if let Some(taken) = names(other)?.into_iter().find(|name| own.contains(name)) {
+            let rule =
+                format!("cannot be used: the tool `{}` has the function `{taken}` already", other.name);
+            return Err(Error::invalid("toolId", rule));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Calls of the service's own operations, which tools of other types than `http` give to the model.
+//!
+//! A call goes through the same gates as a request, with the agent as its actor and with the scopes of its tool and no
+//! others. The id of its step makes a repetition receive the first answer, so a call that a crash interrupted is made
+//! again.
+
+use super::engine::RunEngine;
+use super::rows::{StepRow, ToolOutput};
+use super::work::{PlannedTool, Work};
+use crate::agents::{Function, Takes, scopes};
+use model::{Actor, ActorType, Code, Result, Trace};
+use operation::{LocalAnswer, LocalCall};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The most bytes of an answer that are given to the model.
+const LARGEST_RESULT: usize = 64 * 1024;
+
+/// What a function that changes something answers under a test key: nothing is changed.
+pub(super) fn simulated(function: &Function) -> ToolOutput {
+    let note = "This is a test run: nothing was changed.";
+    ToolOutput {
+        ok: true,
+        result: json!({ "simulated": true, "operation": function.operation, "note": note }),
+    }
+}
+
+impl RunEngine {
+    /// Calls the operation of a function. Every failure is an answer to the model, never an error of the run.
+    #[expect(clippy::too_many_arguments, reason = "what a call is made of, from one place")]
+    pub(super) async fn call_function(
+        &self,
+        work: &Work,
+        step: &StepRow,
+        tool: &PlannedTool,
+        function: &'static Function,
+        arguments: Map<String, Value>,
+        patience: Duration,
+        trace: &Trace,
+    ) -> ToolOutput {
+        let answer = async {
+            let call = self.local_call(work, step, tool, function, arguments, trace)?;
+            self.operations().call(call).await
+        };
+        match tokio::time::timeout(patience, answer).await {
+            Ok(Ok(answer)) => output(answer),
+            Ok(Err(error)) => {
+                tracing::error!(run_id = %work.row.id, ?error, "a tool's operation could not be called");
+                ToolOutput::error("the operation cannot be called")
+            }
+            Err(_) if function.writes => {
+                ToolOutput::error("outcome unknown: the operation took longer than the tool's timeout")
+            }
+            Err(_) => ToolOutput::error("the operation took longer than the tool's timeout"),
+        }
+    }
+
+    fn local_call(
+        &self,
+        work: &Work,
+        step: &StepRow,
+        tool: &PlannedTool,
+        function: &'static Function,
+        mut arguments: Map<String, Value>,
+        trace: &Trace,
+    ) -> Result<LocalCall> {
+        let fixed = &tool.settings().fixed_arguments;
+        let parameters = function.parameters();
+        let takes = |name: &String| parameters.get("properties").is_some_and(|all| all.get(name).is_some());
+        arguments.extend(fixed.iter().filter(|(name, _)| takes(name)).map(|(k, v)| (k.clone(), v.clone())));
+        let actor = Actor {
+            kind: ActorType::Agent,
+            id: work.row.agent_id.to_string(),
+            run_id: Some(work.row.id.clone()),
+        };
+        let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
+        let mut caller = work.plan.caller.acting(actor, scopes);
+        caller.trace = Some(trace.clone());
+        let mut path = vec![("workspaceId", work.row.workspace_id.to_string())];
+        let grant = tool.settings().grant.as_ref();
+        path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));
+        for (argument, parameter) in function.path {
+            path.push((*parameter, plain(&arguments.remove(*argument).unwrap_or_default())));
+        }
+        let (mut query, mut body) = (Vec::new(), None);
+        match function.takes {
+            Takes::Query(always) => {
+                query.extend(always.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+                query.extend(arguments.iter().map(|(name, value)| (name.clone(), plain(value))));
+            }
+            Takes::Body => body = Some(Value::Object(arguments)),
+            Takes::Nothing => {}
+        }
+        let idempotency_key = function.writes.then(|| format!("agent:{}", step.id));
+        Ok(LocalCall { caller, operation: function.operation, path, query, body, idempotency_key })
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What the model is told of an answer: its data and how to go on, or what was wrong.
+fn output(answer: LocalAnswer) -> ToolOutput {
+    let LocalAnswer { status, mut body } = answer;
+    let Some(fields) = body.as_object_mut() else { return ToolOutput::error("the operation gave no answer") };
+    if status >= 400 {
+        return refusal(fields.remove("error").unwrap_or_default());
+    }
+    fields.remove("success");
+    ToolOutput { ok: true, result: bounded(body) }
+}
+
+fn refusal(error: Value) -> ToolOutput {
+    let of = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    if of("code") == Code::ValidationError.as_str() {
+        return ToolOutput::bad_arguments(format_args!("were refused: {} ({})", of("message"), of("param")));
+    }
+    let mut shown = Map::new();
+    for field in ["code", "message", "param", "details"] {
+        shown.extend(error.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    ToolOutput { ok: false, result: shown.into() }
+}
+
+/// An answer that is not too large: of a list as many rows as fit, of anything else the beginning of its text.
+fn bounded(mut body: Value) -> Value {
+    let size = body.to_string().len();
+    if size <= LARGEST_RESULT {
+        return body;
+    }
+    let mut left = LARGEST_RESULT;
+    if let Some(rows) = body.get_mut("data").and_then(Value::as_array_mut) {
+        let all = rows.len();
+        let fits = rows.iter().take_while(|row| {
+            let size = row.to_string().len() + 1;
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        let shown = fits.count();
+        rows.truncate(shown);
+        if let (true, Some(fields)) = (shown > 0, body.as_object_mut()) {
+            let note = format!("The answer was too large: these are the first {shown} of {all} rows.");
+            fields.insert("truncated".to_owned(), note.into());
+            // It stands behind rows that are not shown.
+            fields.remove("next_cursor");
+            return body;
+        }
+    }
+    let text = body.to_string();
+    let end = (0..=LARGEST_RESULT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let beginning = text.get(..end.unwrap_or_default()).unwrap_or_default();
+    json!({ "truncated": format!("The answer was too large: it had {size} bytes."), "beginning": beginning })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_answers_are_cut_to_whole_rows() {
+        let rows: Vec<Value> =
+            (0..100).map(|number| json!({ "id": number, "text": "x".repeat(2000) })).collect();
+        let cut = bounded(json!({ "data": rows, "has_more": true, "next_cursor": "c" }));
+        let shown = cut["data"].as_array().unwrap().len();
+        assert!(shown > 20 && cut.to_string().len() <= LARGEST_RESULT + 200, "{shown}");
+        assert!(
+            cut["truncated"].as_str().unwrap().contains("of 100 rows") && cut.get("next_cursor").is_none()
+        );
+        let cut = bounded(json!({ "data": { "text": "é".repeat(LARGEST_RESULT) } }));
+        assert!(
+            cut["beginning"].as_str().unwrap().ends_with('é') && cut.to_string().len() < LARGEST_RESULT + 300
+        );
+        assert_eq!(bounded(json!({ "data": [1] })), json!({ "data": [1] }));
+    }
+
+    #[test]
+    fn refused_arguments_are_the_models_mistake() {
+        let refused = |code: &str| {
+            let error = json!({ "code": code, "message": "It must not.", "param": "data", "type": "x" });
+            output(LocalAnswer { status: 400, body: json!({ "success": false, "error": error }) })
+        };
+        assert!(refused("validation_error").is_bad_arguments());
+        let other = refused("not_found");
+        assert!(!other.ok && !other.is_bad_arguments());
+        assert_eq!(other.result, json!({ "code": "not_found", "message": "It must not.", "param": "data" }));
+    }
+}

@@ -1,0 +1,73 @@
+//! A contact with all that is known about it.
+
+use super::consent::{self, ContactConsent};
+use super::contact::Contact;
+use super::merges;
+use super::print::printed;
+use super::system_fields::{AUTOPILOT_CONFIG, ROUTING_CONFIG};
+use model::{Actor, ContactId, Error, Result, Timestamp};
+use operation::{RawJson, With};
+use records::rows::ItemRow;
+use records::shape::Shape;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::Read;
+use utoipa::ToSchema;
+
+// This type is the contract's; `answer` adds to what `print` prints of a contact.
+/// A contact with all that is known about it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "merged_ids": [1043] }))]
+pub struct ContactDetail {
+    /// The contact.
+    #[serde(flatten)]
+    pub contact: Contact,
+    /// What the contact said about broadcasts, the newest first, at most 100.
+    pub consents: Vec<ContactConsent>,
+    /// The ids of the contacts that were merged into this one. They find it.
+    pub merged_ids: Vec<ContactId>,
+    /// How the autopilot was switched. `null` if it never was.
+    pub autopilot_config: Option<AutopilotConfig>,
+    /// How the conversation was assigned. `null` if it never was.
+    pub routing_config: Option<RoutingConfig>,
+}
+
+/// How the autopilot was switched.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "epoch": 3 }))]
+pub struct AutopilotConfig {
+    /// How often the conversation was handed over. Work of the agent that began at a lower number has no effect.
+    pub epoch: i64,
+    /// Who switched it last.
+    pub changed_by: Actor,
+    /// When it was switched.
+    pub changed_at: Timestamp,
+}
+
+/// How the conversation was assigned.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({}))]
+pub struct RoutingConfig {
+    /// Who assigned it last, or took the assignment off.
+    pub assigned_by: Actor,
+    /// When that was.
+    pub assigned_at: Timestamp,
+}
+
+/// The answer that shows a contact with all that is known about it.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub(super) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
+    let values = row.values()?;
+    let more = json!({
+        "consents": consent::of_contact(read, row.workspace_id, row.id)?,
+        "merged_ids": merges::merged_into(read, row.workspace_id, row.id)?,
+        "autopilot_config": values.get(AUTOPILOT_CONFIG),
+        "routing_config": values.get(ROUTING_CONFIG),
+    });
+    let (contact, more) = (printed(shape, row)?, more.to_string());
+    let both = contact.strip_suffix('}').zip(more.strip_prefix('{'));
+    let (contact, more) = both.ok_or_else(|| Error::internal("a contact is not printed as an object"))?;
+    Ok(With::etag(row.version, RawJson::new(format!("{contact},{more}"))))
+}

@@ -1,0 +1,345 @@
+//! Who answers a contact: the agent (autopilot) or a person, and to whom of the team the conversation is assigned.
+//!
+//! Each time the autopilot is switched, the contact's epoch rises and `conversation.handoff` is published, both in the
+//! transaction that switches it. The agent's work that began in an earlier epoch has no effect.
+
+use super::contact::ContactAssignee;
+use super::detail::{AutopilotConfig, RoutingConfig};
+use super::find::{ContactRef, editor};
+use super::kind::CONTACTS;
+use super::operations::{ContactAnswer, set_managed, shown};
+use super::print::app_url;
+use super::system_fields::{AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG};
+use fields::Data;
+use jobs::{Job, JobContext, JobError};
+use model::{
+    Actor, ActorType, Caller, ContactId, Error, ItemId, MemberId, Result, Timestamp, WorkspaceId, text_enum,
+};
+use operation::{Body, Event, Path, State, operation};
+use records::Author;
+use records::rows::{self, Editor, ItemRow};
+use records::sets;
+use records::shape::Shapes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use store::Tx;
+use utoipa::ToSchema;
+
+/// The job that switches the autopilot on again.
+const RESUME: &str = "crm.contacts.resume";
+
+/// Whether the agent answers a contact.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "enabled": false, "summary": "Wants a refund for order 4711." }))]
+pub struct AutopilotSwitch {
+    /// Whether the agent answers the contact's messages.
+    pub enabled: bool,
+    /// When the agent goes on by itself. Only with `enabled: false`.
+    #[serde(default)]
+    pub paused_until: Option<Timestamp>,
+    /// A note for whoever goes on with the conversation.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
+    pub summary: Option<String>,
+}
+
+/// To whom a conversation is assigned.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "assignee_id": 1, "autopilot": false }))]
+pub struct Assignment {
+    /// The id of the member of the team.
+    pub assignee_id: MemberId,
+    /// Whether the agent answers the contact's messages. Unchanged if not given.
+    #[serde(default)]
+    pub autopilot: Option<bool>,
+    /// A note for the member, which the event `conversation.handoff` has if `autopilot` changes.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
+    pub summary: Option<String>,
+}
+
+text_enum! {
+    /// Who answers a contact.
+    pub enum Handler {
+        /// The agent.
+        Agent = "agent",
+        /// A person.
+        Human = "human",
+    }
+}
+
+impl Handler {
+    fn with_autopilot(enabled: bool) -> Self {
+        if enabled { Self::Agent } else { Self::Human }
+    }
+}
+
+text_enum! {
+    /// Why a conversation was handed over.
+    pub enum HandoffReason {
+        /// A request to the API.
+        Api = "api",
+        /// A person decided so.
+        Operator = "operator",
+        /// The agent decided so.
+        AgentTool = "agent_tool",
+        /// A flow decided so.
+        Flow = "flow",
+        /// The time of a pause was over.
+        PauseEnded = "pause_ended",
+    }
+}
+
+impl HandoffReason {
+    fn of(actor: ActorType) -> Self {
+        match actor {
+            ActorType::Agent => Self::AgentTool,
+            ActorType::Flow => Self::Flow,
+            ActorType::User => Self::Operator,
+            _ => Self::Api,
+        }
+    }
+}
+
+/// A conversation was handed over to a person or back to the agent.
+#[derive(Serialize, ToSchema, Event)]
+#[event(
+    name = "conversation.handoff",
+    scope = "conversations:read",
+    subject = "contact",
+    id = "contact_id",
+    contact = "contact_id"
+)]
+pub(super) struct Handoff {
+    /// The id of the contact.
+    contact_id: ContactId,
+    /// Where the dashboard shows the contact.
+    app_url: String,
+    /// Who answered until now.
+    from: Handler,
+    /// Who answers from now on.
+    to: Handler,
+    /// Why.
+    reason: HandoffReason,
+    /// How often the conversation was handed over, this time included.
+    epoch: i64,
+    /// Who handed it over.
+    actor: Actor,
+    /// The team member to whom the conversation is assigned.
+    assignee: Option<ContactAssignee>,
+    /// A note for whoever goes on.
+    summary: Option<String>,
+}
+
+/// Set autopilot on or off
+///
+/// Turned off, the agent no longer answers the contact; messages still arrive. With `paused_until` it goes on by itself
+/// then. Each switch is one event `conversation.handoff`; a request that changes nothing publishes none.
+#[operation(put "/contacts/{contactId}/autopilot", scope = "handoff:manage")]
+pub fn set_contact_autopilot(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    Body(switch): Body<AutopilotSwitch>,
+    shapes: State<Shapes>,
+) -> Result<ContactAnswer> {
+    if let Some(until) = switch.paused_until {
+        if switch.enabled {
+            return Err(Error::invalid("paused_until", "requires `enabled` to be `false`"));
+        }
+        if until <= tx.now() {
+            return Err(Error::invalid("paused_until", "must be in the future"));
+        }
+    }
+    let editor = editor(tx, &shapes.0, caller)?;
+    let row = contact_id.locked(tx, &editor.shape)?;
+    let reason = HandoffReason::of(caller.cause().actor.parse::<Actor>()?.kind);
+    let change =
+        Switch { enabled: switch.enabled, until: switch.paused_until, reason, summary: switch.summary };
+    let row = change.make(tx, &editor, row, |_| {})?;
+    shown(&editor.shape, &row)
+}
+
+/// Assign the conversation to a team member
+///
+/// With `autopilot: false` the member takes the conversation over from the agent in the same step.
+#[operation(put "/contacts/{contactId}/assignment", scope = "handoff:manage")]
+pub fn assign_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    Body(assignment): Body<Assignment>,
+    shapes: State<Shapes>,
+) -> Result<ContactAnswer> {
+    let member = assignment.assignee_id;
+    if shapes.0.members(tx, caller.workspace_id(), &[member])?.is_empty() {
+        return Err(Error::invalid("assignee_id", "must be the id of a member of the team"));
+    }
+    assign(tx, caller, &contact_id, Some(member), assignment.autopilot, assignment.summary, &shapes.0)
+}
+
+/// Take the assignment off
+///
+/// The conversation is assigned to no one. Whether the agent answers does not change.
+#[operation(delete "/contacts/{contactId}/assignment", scope = "handoff:manage")]
+pub fn unassign_contact(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(contact_id): Path<ContactRef>,
+    shapes: State<Shapes>,
+) -> Result<ContactAnswer> {
+    assign(tx, caller, &contact_id, None, None, None, &shapes.0)
+}
+
+fn assign(
+    tx: &mut Tx,
+    caller: &Caller,
+    contact: &ContactRef,
+    member: Option<MemberId>,
+    autopilot: Option<bool>,
+    summary: Option<String>,
+    shapes: &Shapes,
+) -> Result<ContactAnswer> {
+    let editor = editor(tx, shapes, caller)?;
+    let row = contact.locked(tx, &editor.shape)?;
+    let now = tx.now();
+    let actor: Actor = caller.cause().actor.parse()?;
+    let before = assignee(&row.values()?);
+    let set = |data: &mut Data| {
+        if before == member {
+            return;
+        }
+        match member {
+            Some(member) => data.insert("$assignee".to_owned(), vec![member.0].into()),
+            None => data.shift_remove("$assignee"),
+        };
+        let config = RoutingConfig { assigned_by: actor.clone(), assigned_at: now };
+        data.extend(serde_json::to_value(config).ok().map(|config| (ROUTING_CONFIG.to_owned(), config)));
+    };
+    let row = match autopilot {
+        Some(enabled) => {
+            let reason = HandoffReason::of(actor.kind);
+            Switch { enabled, until: None, reason, summary }.make(tx, &editor, row, set)?
+        }
+        None => set_managed(tx, &editor, row, set)?.row,
+    };
+    shown(&editor.shape, &row)
+}
+
+fn assignee(data: &Data) -> Option<MemberId> {
+    let ids = data.get("$assignee").and_then(Value::as_array);
+    ids.and_then(|ids| ids.first()).and_then(Value::as_i64).map(MemberId)
+}
+
+fn is_on(data: &Data) -> bool {
+    data.get("$autopilot").and_then(Value::as_bool).unwrap_or(true)
+}
+
+/// What the autopilot of a contact is to become.
+struct Switch {
+    enabled: bool,
+    until: Option<Timestamp>,
+    reason: HandoffReason,
+    summary: Option<String>,
+}
+
+impl Switch {
+    /// Switches the autopilot of a live, locked contact, with what else changes of it.
+    fn make(
+        self,
+        tx: &mut Tx,
+        editor: &Editor<'_>,
+        row: ItemRow,
+        and: impl FnOnce(&mut Data),
+    ) -> Result<ItemRow> {
+        let before = row.values()?;
+        let was_on = is_on(&before);
+        let config: Option<AutopilotConfig> =
+            before.get(AUTOPILOT_CONFIG).and_then(|config| serde_json::from_value(config.clone()).ok());
+        let actor: Actor = editor.author.cause.actor.parse()?;
+        let mut config =
+            config.unwrap_or(AutopilotConfig { epoch: 0, changed_by: actor.clone(), changed_at: tx.now() });
+        if was_on != self.enabled {
+            config =
+                AutopilotConfig { epoch: config.epoch + 1, changed_by: actor.clone(), changed_at: tx.now() };
+        }
+        let stored = serde_json::to_value(&config).map_err(Error::internal)?;
+        let written = set_managed(tx, editor, row, |data| {
+            data.insert("$autopilot".to_owned(), self.enabled.into());
+            match self.until {
+                Some(until) => data.insert(PAUSED_UNTIL.to_owned(), until.rfc3339().into()),
+                None => data.shift_remove(PAUSED_UNTIL),
+            };
+            if was_on != self.enabled {
+                data.insert(AUTOPILOT_CONFIG.to_owned(), stored);
+            }
+            and(data);
+        })?;
+        let row = written.row;
+        if let Some(until) = self.until.filter(|_| written.changed) {
+            let resume = Resume { workspace: row.workspace_id, contact: row.id, until };
+            tx.enqueue(row.workspace_id, RESUME, None, &resume, until)?;
+        }
+        if was_on != self.enabled {
+            let assignee = assignee(&row.values()?);
+            let event = Handoff {
+                contact_id: row.id.into(),
+                app_url: app_url(&editor.shape, &row),
+                from: Handler::with_autopilot(was_on),
+                to: Handler::with_autopilot(self.enabled),
+                reason: self.reason,
+                epoch: config.epoch,
+                actor,
+                assignee: assignee.map(|member| ContactAssignee { kind: "user", id: member.0 }),
+                summary: self.summary,
+            };
+            tx.emit(row.workspace_id, &editor.author.cause, true, &event)?;
+        }
+        Ok(row)
+    }
+}
+
+/// A pause that ends.
+#[derive(Debug, Serialize, Deserialize)]
+struct Resume {
+    workspace: WorkspaceId,
+    contact: ItemId,
+    until: Timestamp,
+}
+
+/// The job that switches the autopilot of a contact on again when its pause is over.
+pub(crate) fn resume_job(shapes: &Arc<Shapes>) -> Job {
+    let shapes = shapes.clone();
+    Job::after(
+        RESUME,
+        "a contact's autopilot is paused",
+        "switches it on when the time is over",
+        move |job| resume(job, shapes.clone()),
+    )
+}
+
+async fn resume(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
+    let due: Resume = job.payload.parse().map_err(JobError::give_up)?;
+    job.db.write(move |tx| end_pause(tx, &shapes, &due)).await?;
+    Ok(())
+}
+
+/// Ends a pause, unless the contact is gone or was switched meanwhile.
+fn end_pause(tx: &mut Tx, shapes: &Shapes, due: &Resume) -> Result<()> {
+    let shape = sets::for_write(tx, shapes, due.workspace, &CONTACTS)?;
+    let Some(row) = rows::find_locked(tx, &shape, due.contact)?.filter(|row| row.trashed_at.is_none()) else {
+        return Ok(());
+    };
+    let until = row.values()?.get(PAUSED_UNTIL).and_then(Value::as_str).and_then(Timestamp::parse);
+    if until != Some(due.until) {
+        return Ok(());
+    }
+    let author = Author::system(due.workspace, "autopilot");
+    let editor = Editor::new(shapes, shape, author);
+    let change = Switch { enabled: true, until: None, reason: HandoffReason::PauseEnded, summary: None };
+    change.make(tx, &editor, row, |_| {})?;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Cron expressions of five fields, in a time zone.
+
+use super::clock::{instant, local};
+use chrono::{DateTime, Datelike, Days, Duration, NaiveDate, NaiveTime, Timelike};
+use chrono_tz::Tz;
+use model::Timestamp;
+
+/// The most days that are looked through: February 29 comes again within eight years.
+const MOST_DAYS: u64 = 366 * 8 + 2;
+
+/// A cron expression: which minutes match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cron {
+    minutes: Vec<u32>,
+    hours: Vec<u32>,
+    days: Vec<u32>,
+    months: Vec<u32>,
+    weekdays: Vec<u32>,
+    /// Whether it goes on through all hours, also through one that the clock shows twice.
+    every_hour: bool,
+    /// Whether a day must match both fields of days, because one of them is `*`.
+    both_days: bool,
+}
+
+/// One of the five fields.
+struct Part {
+    name: &'static str,
+    first: u32,
+    last: u32,
+    names: &'static [&'static str],
+}
+
+const PARTS: [Part; 5] = [
+    Part { name: "minute", first: 0, last: 59, names: &[] },
+    Part { name: "hour", first: 0, last: 23, names: &[] },
+    Part { name: "day of the month", first: 1, last: 31, names: &[] },
+    Part {
+        name: "month",
+        first: 1,
+        last: 12,
+        names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    },
+    Part {
+        name: "day of the week",
+        first: 0,
+        last: 7,
+        names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+    },
+];
+
+impl Part {
+    /// The numbers that a field names, in order: `*/15`, `1-5`, `mon,wed`.
+    fn read(&self, text: &str) -> Result<Vec<u32>, String> {
+        let wrong = || format!("has `{text}` as its {}", self.name);
+        let mut numbers = Vec::new();
+        for item in text.split(',') {
+            let (range, step) = match item.split_once('/') {
+                Some((range, step)) => (range, step.parse().ok().filter(|step| *step > 0).ok_or_else(wrong)?),
+                None => (item, 1),
+            };
+            let (first, last) = match range.split_once('-') {
+                _ if range == "*" => (self.first, self.last),
+                Some((first, last)) => self.number(first).zip(self.number(last)).ok_or_else(wrong)?,
+                None => {
+                    let number = self.number(range).ok_or_else(wrong)?;
+                    (number, if item.contains('/') { self.last } else { number })
+                }
+            };
+            if first > last {
+                return Err(wrong());
+            }
+            numbers.extend((first..=last).step_by(step));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    fn number(&self, text: &str) -> Option<u32> {
+        let named = self.names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        let number = match named {
+            Some(place) => u32::try_from(place).ok()? + self.first,
+            None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok()?,
+            None => return None,
+        };
+        (self.first..=self.last).contains(&number).then_some(number)
+    }
+}
+
+impl Cron {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let texts: Vec<&str> = text.split_whitespace().collect();
+        let [minutes, hours, days, months, weekdays] = texts.as_slice() else {
+            return Err(
+                "must have five fields: minute, hour, day of the month, month, day of the week".into()
+            );
+        };
+        let [minute, hour, day, month, weekday] = PARTS;
+        let mut named = weekday.read(weekdays)?;
+        if named.contains(&7) {
+            named.insert(0, 0);
+        }
+        Ok(Self {
+            minutes: minute.read(minutes)?,
+            hours: hour.read(hours)?,
+            days: day.read(days)?,
+            months: month.read(months)?,
+            weekdays: named,
+            every_hour: hours.starts_with('*'),
+            both_days: days.starts_with('*') || weekdays.starts_with('*'),
+        })
+    }
+
+    fn is_on(&self, date: NaiveDate) -> bool {
+        let by_day = self.days.contains(&date.day());
+        let by_weekday = self.weekdays.contains(&date.weekday().num_days_from_sunday());
+        let days = if self.both_days { by_day && by_weekday } else { by_day || by_weekday };
+        days && self.months.contains(&date.month())
+    }
+
+    /// The moments of a day, in order.
+    fn on(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
+        if !self.is_on(date) {
+            return Vec::new();
+        }
+        let mut moments: Vec<Timestamp> =
+            if self.every_hour { self.walked(date, zone) } else { self.fixed(date, zone) };
+        moments.sort_unstable();
+        moments.dedup();
+        moments
+    }
+
+    /// What the clock shows once a day, even where it is put forward over that time or back before it.
+    fn fixed(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
+        let minutes = |hour: &u32| {
+            let hour = *hour;
+            self.minutes.iter().filter_map(move |minute| date.and_hms_opt(hour, *minute, 0))
+        };
+        self.hours.iter().flat_map(minutes).map(|time| instant(zone, time)).collect()
+    }
+
+    /// Each minute of the day whose time matches, however often the clock shows it.
+    fn walked(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
+        let midnight = |date: NaiveDate| instant(zone, date.and_time(NaiveTime::MIN));
+        let end = date.checked_add_days(Days::new(1)).map_or_else(|| midnight(date), midnight);
+        let mut at = midnight(date);
+        let mut moments = Vec::new();
+        while at < end {
+            let time = local(zone, at).time();
+            if self.minutes.contains(&time.minute()) && self.hours.contains(&time.hour()) {
+                moments.push(at);
+            }
+            at = at.plus(Duration::minutes(1));
+        }
+        moments
+    }
+
+    /// The moments from `from` on, in order.
+    pub(super) fn slots(&self, from: Timestamp, zone: Tz) -> impl Iterator<Item = Timestamp> {
+        let first = DateTime::from_timestamp_millis(from.millis()).unwrap_or_default();
+        let first = first.with_timezone(&zone).date_naive();
+        (0..MOST_DAYS)
+            .map_while(move |ahead| first.checked_add_days(Days::new(ahead)))
+            .flat_map(move |date| self.on(date, zone))
+            .filter(move |at| *at >= from)
+    }
+}

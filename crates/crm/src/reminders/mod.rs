@@ -1,0 +1,47 @@
+//! Reminders: what the team, or an agent, is to think of at a moment, once or again and again.
+//!
+//! A reminder that waits has a moment at which it fires (`wake_at`). Firing is one transaction: it locks the row, moves it
+//! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
+//! whenever a server dies. What a firing starts is a job of the same transaction.
+
+mod add;
+mod clock;
+mod cron;
+mod events;
+mod fire;
+mod model;
+mod operations;
+mod queries;
+mod series;
+mod start;
+
+pub use add::{Owner, add};
+pub use fire::fire_due;
+pub(crate) use fire::jobs;
+pub use model::NewReminder;
+pub use operations::Agents;
+pub use queries::{delete_of_contact, move_to_contact};
+
+use operation::{Domain, EventType, Operations};
+
+/// Reminders.
+pub struct Reminders;
+
+impl Domain for Reminders {
+    const AREA: &'static str = "Reminders";
+    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, or \
+         run an agent. They can be snoozed and completed.";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(operations::ListReminders),
+            Box::new(operations::CreateReminder),
+            Box::new(operations::UpdateReminder),
+            Box::new(operations::DeleteReminder),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<events::ReminderFired<'_>>()
+    }
+}

@@ -1,0 +1,262 @@
+//! Operations on reminders.
+
+use super::add::{Owner, add, first, not_past, zone};
+use super::model::{
+    NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
+    ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
+};
+use super::queries::{self, Filter};
+use crate::contacts::CONTACTS;
+use crate::schema::reminders;
+use crate::team::TeamDirectory;
+use diesel::prelude::*;
+use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
+use operation::ports::{AgentRuns, Members};
+use operation::{
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
+    operation,
+};
+use records::shape::Shapes;
+use records::{rows, sets};
+use serde::Deserialize;
+use std::sync::Arc;
+use store::{Read, Tx};
+use utoipa::IntoParams;
+
+/// The agents, as reminders run them.
+#[derive(Clone)]
+pub struct Agents(pub Arc<dyn AgentRuns>);
+
+/// Which reminders to list.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+pub struct ReminderQuery {
+    /// Only reminders with this status.
+    #[serde(default)]
+    status: Option<ReminderStatus>,
+    /// Only reminders about this contact.
+    #[serde(default)]
+    #[param(value_type = Option<i64>)]
+    contact_id: Option<ContactId>,
+}
+
+/// List reminders
+///
+/// Lists the reminders of the workspace, newest first.
+#[operation(get "/reminders", scope = "reminders:read", ceiling = 200)]
+pub fn list_reminders(
+    read: &mut Read,
+    caller: &Caller,
+    Query(query): Query<ReminderQuery>,
+    page: OptIn,
+) -> Result<OptInList<Reminder>> {
+    let filter = Filter { status: query.status, contact: query.contact_id };
+    let rows = queries::list(read, caller.workspace_id(), filter, page.page())?;
+    let reminders = rows.iter().map(ReminderRow::reminder).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(reminders, |reminder| reminder.id.to_string()))
+}
+
+/// Create a reminder
+///
+/// It fires at `due_at`, or at each date of its `recurrence`, exactly once: it publishes `reminder.fired` and does its
+/// `action`. If dates pass while the service is down, it fires once for the last of them.
+#[operation(post "/reminders", scope = "reminders:write")]
+pub fn create_reminder(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewReminder>,
+    shapes: State<Shapes>,
+    agents: State<Agents>,
+) -> Result<With<Created<Reminder>>> {
+    if let Some(action) = &new.action {
+        check_action(tx, caller, &agents.0, action)?;
+    }
+    check_contact(tx, caller, &shapes.0, new.contact_id)?;
+    check_assignee(tx, caller, new.assignee)?;
+    let owner = Owner {
+        workspace: caller.workspace_id(),
+        key: &caller.key.id,
+        livemode: caller.livemode(),
+        actor: &caller.cause().actor,
+    };
+    let reminder = add(tx, &owner, new)?;
+    Ok(With::etag(reminder.version, Created(reminder)))
+}
+
+/// Change, snooze or complete a reminder
+///
+/// `snoozed_until` silences the reminder until then, whatever its dates; it then fires once, and its recurrence
+/// continues as before. Another `due_at`, `recurrence` or `timezone` schedules it anew. `status` completes or cancels it.
+#[operation(patch "/reminders/{reminderId}", scope = "reminders:write")]
+pub fn update_reminder(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(reminder_id): Path<ReminderId>,
+    Body(patch): Body<ReminderPatch>,
+    if_match: IfMatch,
+    shapes: State<Shapes>,
+    agents: State<Agents>,
+) -> Result<With<Json<Reminder>>> {
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
+    // What is checked of other objects is checked before the reminder is locked.
+    if let Some(action) = &patch.action {
+        check_action(tx, caller, &agents.0, action)?;
+    }
+    if let Patch::Set(contact) = patch.contact_id {
+        check_contact(tx, caller, &shapes.0, Some(contact))?;
+    }
+    if let Patch::Set(assignee) = patch.assignee {
+        check_assignee(tx, caller, Some(assignee))?;
+    }
+    let old = queries::locked(tx, caller.workspace_id(), reminder_id)?;
+    expected.check(old.version)?;
+    let mut row = old.clone();
+    apply(&mut row, caller, patch, tx.now())?;
+    if row != old {
+        queries::store(tx, &mut row)?;
+    }
+    Ok(With::etag(row.version, Json(row.reminder()?)))
+}
+
+/// Delete a reminder
+///
+/// Deletes the reminder permanently. It does not fire any more.
+#[operation(delete "/reminders/{reminderId}", scope = "reminders:write")]
+pub fn delete_reminder(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(reminder_id): Path<ReminderId>,
+    if_match: IfMatch,
+) -> Result<Deleted<Reminder>> {
+    let row = queries::locked(tx, caller.workspace_id(), reminder_id)?;
+    ExpectedVersion::from(if_match).check(row.version)?;
+    diesel::delete(reminders::table.find(row.id)).execute(tx.connection())?;
+    Ok(Deleted::of("reminder", reminder_id))
+}
+
+fn apply(row: &mut ReminderRow, caller: &Caller, patch: ReminderPatch, now: Timestamp) -> Result<()> {
+    if let Some(title) = &patch.title {
+        title.trim().clone_into(&mut row.title);
+    }
+    patch.note.clone().apply(&mut row.note);
+    patch.contact_id.clone().apply(&mut row.contact_id);
+    match patch.assignee {
+        Patch::Keep => {}
+        Patch::Clear => row.assignee_id = None,
+        Patch::Set(assignee) => row.assignee_id = Some(assignee.id),
+    }
+    if let Some(action) = &patch.action {
+        row.action = JsonText::of(action);
+        row.key_id = caller.key.id.clone();
+        row.livemode = caller.livemode();
+    }
+    row.cancel_on_reply = patch.cancel_on_reply.unwrap_or(row.cancel_on_reply);
+    if let Some(metadata) = &patch.metadata {
+        row.metadata = JsonText::of(metadata);
+    }
+    reschedule(row, &patch, now)?;
+    snooze(row, &patch.snoozed_until, now)?;
+    if let Some(status) = patch.status {
+        row.status = match status {
+            NewReminderStatus::Completed => ReminderStatus::Completed,
+            NewReminderStatus::Cancelled => ReminderStatus::Cancelled,
+        };
+        row.next_slot_at = None;
+        row.snoozed_until = None;
+        row.wake_at = None;
+    }
+    Ok(())
+}
+
+/// Schedules a reminder anew, where its dates change.
+fn reschedule(row: &mut ReminderRow, patch: &ReminderPatch, now: Timestamp) -> Result<()> {
+    let mut recurrence = row.recurrence()?;
+    patch.recurrence.clone().apply(&mut recurrence);
+    if let Some(name) = &patch.timezone {
+        zone(name)?.name().clone_into(&mut row.timezone);
+    }
+    let is_new = !matches!(patch.recurrence, Patch::Keep)
+        || patch.due_at.is_some()
+        || (patch.timezone.is_some() && recurrence.is_some() && row.wake_at.is_some());
+    if !is_new {
+        return Ok(());
+    }
+    row.due_at = match patch.due_at {
+        Some(due_at) => not_past(due_at, now)?,
+        None if row.due_at > now => row.due_at,
+        None if recurrence.is_some() => now,
+        None => return Err(Error::invalid("due_at", "is required, because the last one has passed")),
+    };
+    row.next_slot_at = Some(first(recurrence.as_ref(), row.zone()?, row.due_at)?);
+    row.recurrence = recurrence.as_ref().map(JsonText::of);
+    row.slots_done = 0;
+    row.snoozed_until = None;
+    row.wake_at = row.next_slot_at;
+    row.status = ReminderStatus::Scheduled;
+    Ok(())
+}
+
+fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Result<()> {
+    match until {
+        Patch::Keep => {}
+        Patch::Clear if row.snoozed_until.is_none() => {}
+        Patch::Clear => {
+            row.snoozed_until = None;
+            row.wake_at = row.next_slot_at;
+            if row.wake_at.is_none() {
+                row.status = ReminderStatus::Fired;
+            }
+        }
+        Patch::Set(until) if *until <= now => {
+            return Err(Error::invalid("snoozed_until", "must be in the future"));
+        }
+        Patch::Set(until) => {
+            if matches!(row.status, ReminderStatus::Completed | ReminderStatus::Cancelled) {
+                let message = "The reminder was completed or cancelled. Send a `due_at` to schedule it anew.";
+                return Err(Error::new(Code::InvalidState, message)
+                    .param("snoozed_until")
+                    .with("details", serde_json::json!({ "status": row.status })));
+            }
+            row.snoozed_until = Some(*until);
+            row.wake_at = Some(*until);
+            row.status = ReminderStatus::Scheduled;
+        }
+    }
+    Ok(())
+}
+
+/// Makes sure that there is such a contact. It is kept until the transaction ends, so that whoever merges or deletes it
+/// finds the reminder.
+fn check_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: Option<ContactId>) -> Result<()> {
+    let Some(id) = contact else { return Ok(()) };
+    let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
+    rows::locked(tx, &shape, ItemId(id.0)).map_err(|error| error.param("contact_id"))?;
+    Ok(())
+}
+
+fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAssignee>) -> Result<()> {
+    let Some(ReminderAssignee { id, .. }) = assignee else { return Ok(()) };
+    if TeamDirectory.among(read, caller.workspace_id(), &[id])?.is_empty() {
+        return Err(Error::not_found("team member").param("assignee.id"));
+    }
+    Ok(())
+}
+
+fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &ReminderAction) -> Result<()> {
+    match action.kind {
+        ReminderActionType::Notify if action.config != ReminderActionConfig::default() => {
+            Err(Error::invalid("action.config", "is for `run_agent`"))
+        }
+        ReminderActionType::Notify => Ok(()),
+        ReminderActionType::RunAgent => {
+            caller.key.expect_scope(Scope::RunsExecute)?;
+            let agent = action.config.agent_id;
+            agents.0.expect_active(read, caller.workspace_id(), agent).map_err(|error| {
+                if error.code() == Code::NotFound { error.param("action.config.agent_id") } else { error }
+            })
+        }
+        ReminderActionType::SendMessage | ReminderActionType::StartFlow => {
+            let rule = format!("cannot be `{}`, which is not available yet", action.kind.as_str());
+            Err(Error::invalid("action.type", rule))
+        }
+    }
+}

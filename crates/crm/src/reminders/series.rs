@@ -1,0 +1,368 @@
+//! The moments at which something recurs: by a rule of RFC 5545 or a cron expression, in a time zone.
+//!
+//! Rules are evaluated in local time, as a calendar shows it, and what comes out is then looked up in the time zone. A time
+//! that the clock skips when it is put forward is as much later; one that it shows twice counts once. So a reminder for
+//! half past two comes on every day, and only once.
+
+use super::clock::{instant, local};
+use super::cron::Cron;
+use super::model::{Recurrence, RecurrenceType};
+use chrono::{DateTime, Datelike, Month, NaiveDateTime, NaiveTime, TimeZone, Timelike};
+use chrono_tz::Tz;
+use model::Timestamp;
+use rrule::{Frequency, NWeekday, RRule, RRuleSet, Unvalidated};
+
+/// The shortest time between two moments, in seconds.
+const SHORTEST_SECONDS: i64 = 5 * 60;
+/// How many moments are looked at for that: more than a day of the shortest steps has.
+const LOOKED_AT: usize = 300;
+
+/// When something recurs.
+#[derive(Debug, Clone)]
+pub(super) struct Series {
+    pattern: Pattern,
+    zone: Tz,
+}
+
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// A rule that can be evaluated from any of its moments on, because it says what would follow from the first.
+    Rule {
+        rule: RRule<Unvalidated>,
+        daily: bool,
+    },
+    Cron(Cron),
+}
+
+/// What is left of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Advanced {
+    /// The last of the moments that are over.
+    pub(super) last: Timestamp,
+    /// How many are over, of the whole series.
+    pub(super) done: i64,
+    /// The next one; `None` where the series has ended.
+    pub(super) next: Option<Timestamp>,
+}
+
+impl Series {
+    /// Reads a recurrence that begins at `start`.
+    ///
+    /// # Errors
+    /// Why its rule cannot be used.
+    pub(super) fn new(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
+        match recurrence.kind {
+            RecurrenceType::Cron => Ok(Self { pattern: Pattern::Cron(Cron::parse(&recurrence.rule)?), zone }),
+            RecurrenceType::Rrule => Self::of_rule(&recurrence.rule, zone, start),
+        }
+    }
+
+    fn of_rule(text: &str, zone: Tz, start: Timestamp) -> Result<Self, String> {
+        let text = text.trim();
+        let text = text.strip_prefix("RRULE:").unwrap_or(text);
+        let unusable = || "must be a recurrence rule such as `FREQ=WEEKLY;BYDAY=MO,TH`".to_owned();
+        let rule: RRule<Unvalidated> = text.parse().map_err(|_| unusable())?;
+        if rule.get_interval() == 0 {
+            return Err(unusable());
+        }
+        if rule.get_count().is_some() || rule.get_until().is_some() {
+            return Err("must not have `COUNT` or `UNTIL`: send `count` or `until` beside it".into());
+        }
+        let daily = !matches!(rule.get_freq(), Frequency::Hourly | Frequency::Minutely | Frequency::Secondly);
+        // Steps of hours and minutes go on whatever the clock shows, unless they are restricted to times that it shows.
+        let zone = if daily || is_restricted(&rule) { zone } else { Tz::UTC };
+        let start = local(zone, start);
+        let rule = if daily { explicit(rule, start) } else { rule };
+        rule.clone().validate(floating(start)).map_err(|_| unusable())?;
+        Ok(Self { pattern: Pattern::Rule { rule, daily }, zone })
+    }
+
+    /// Refuses a series that comes too often.
+    ///
+    /// # Errors
+    /// Says so.
+    pub(super) fn refuse_dense(&self, start: Timestamp) -> Result<(), String> {
+        // Clocks that are put forward bring times closer together, which is not the rule's fault.
+        let calm = Self { pattern: self.pattern.clone(), zone: Tz::UTC };
+        let slots: Vec<Timestamp> = calm.slots(start).take(LOOKED_AT).collect();
+        let mut pairs = slots.iter().zip(slots.iter().skip(1));
+        if pairs.any(|(one, next)| next.millis() - one.millis() < SHORTEST_SECONDS * 1000) {
+            return Err("must leave at least 5 minutes between two dates".into());
+        }
+        Ok(())
+    }
+
+    /// The moments from `from` on, in order. It is the start of the series or one of its moments.
+    pub(super) fn slots(&self, from: Timestamp) -> Box<dyn Iterator<Item = Timestamp> + '_> {
+        let (rule, daily) = match &self.pattern {
+            Pattern::Cron(cron) => return Box::new(cron.slots(from, self.zone)),
+            Pattern::Rule { rule, daily } => (rule, *daily),
+        };
+        let begins = local(self.zone, from);
+        let begins = if daily { begins.date().and_time(NaiveTime::MIN) } else { begins };
+        let begins = floating(begins);
+        // It was valid at the start of the series, and says nothing that another start could change.
+        let Ok(rule) = rule.clone().validate(begins) else { return Box::new(std::iter::empty()) };
+        let zone = self.zone;
+        let mut last = None;
+        let slots = RRuleSet::new(begins).rrule(rule).limit().into_iter();
+        let slots = slots.map(move |at| instant(zone, at.naive_utc())).filter(move |at| *at >= from);
+        // Two times may become one when the clock is put forward.
+        Box::new(slots.filter(move |at| last.replace(*at).is_none_or(|last| last < *at)))
+    }
+
+    /// The first moment from `from` on that the recurrence has.
+    pub(super) fn first(&self, recurrence: &Recurrence, from: Timestamp) -> Option<Timestamp> {
+        let first = self.slots(from).next()?;
+        recurrence.until.is_none_or(|until| first <= until).then_some(first)
+    }
+
+    /// What is left when `slot`, before which `done` moments were over, and all later ones until `now` are over too.
+    pub(super) fn advance(
+        &self,
+        recurrence: &Recurrence,
+        slot: Timestamp,
+        done: i64,
+        now: Timestamp,
+    ) -> Advanced {
+        let mut advanced = Advanced { last: slot, done: done + 1, next: None };
+        for at in self.slots(slot).skip_while(|at| *at <= slot) {
+            let ended = recurrence.count.is_some_and(|count| advanced.done >= count)
+                || recurrence.until.is_some_and(|until| at > until);
+            if ended {
+                break;
+            }
+            if at > now {
+                advanced.next = Some(at);
+                break;
+            }
+            advanced.last = at;
+            advanced.done += 1;
+        }
+        advanced
+    }
+}
+
+/// A rule of days, weeks, months or years with what follows from its start (RFC 5545, 3.3.10): its time, and its days.
+fn explicit(rule: RRule<Unvalidated>, start: NaiveDateTime) -> RRule<Unvalidated> {
+    let of = |number: u32| u8::try_from(number).unwrap_or_default();
+    let day = i8::try_from(start.day()).unwrap_or_default();
+    let names_days = !(rule.get_by_week_no().is_empty()
+        && rule.get_by_year_day().is_empty()
+        && rule.get_by_month_day().is_empty()
+        && rule.get_by_weekday().is_empty());
+    let rule = match rule.get_freq() {
+        _ if names_days => rule,
+        Frequency::Yearly => {
+            let month = Month::try_from(of(start.month())).unwrap_or(Month::January);
+            let rule = if rule.get_by_month().is_empty() { rule.by_month(&[month]) } else { rule };
+            rule.by_month_day(vec![day])
+        }
+        Frequency::Monthly => rule.by_month_day(vec![day]),
+        Frequency::Weekly => rule.by_weekday(vec![NWeekday::Every(start.weekday())]),
+        _ => rule,
+    };
+    let rule = if rule.get_by_hour().is_empty() { rule.by_hour(vec![of(start.hour())]) } else { rule };
+    let rule = if rule.get_by_minute().is_empty() { rule.by_minute(vec![of(start.minute())]) } else { rule };
+    if rule.get_by_second().is_empty() { rule.by_second(vec![of(start.second())]) } else { rule }
+}
+
+/// Whether a rule names times or days, and not only steps.
+fn is_restricted(rule: &RRule<Unvalidated>) -> bool {
+    !(rule.get_by_hour().is_empty()
+        && rule.get_by_minute().is_empty()
+        && rule.get_by_weekday().is_empty()
+        && rule.get_by_month().is_empty()
+        && rule.get_by_month_day().is_empty()
+        && rule.get_by_year_day().is_empty()
+        && rule.get_by_week_no().is_empty())
+}
+
+/// A local time as if it were one of UTC.
+fn floating(time: NaiveDateTime) -> DateTime<rrule::Tz> {
+    rrule::Tz::UTC.from_utc_datetime(&time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn recurrence(kind: RecurrenceType, rule: &str) -> Recurrence {
+        Recurrence { kind, rule: rule.to_owned(), until: None, count: None }
+    }
+
+    fn series(rule: &str, zone: &str, start: &str) -> Result<(Series, Recurrence), String> {
+        let kind = if rule.contains('=') { RecurrenceType::Rrule } else { RecurrenceType::Cron };
+        let recurrence = recurrence(kind, rule);
+        let series = Series::new(&recurrence, zone.parse().unwrap(), at(start))?;
+        series.refuse_dense(at(start))?;
+        Ok((series, recurrence))
+    }
+
+    /// The first moments, each found from the one before, as firing does it.
+    fn moments(rule: &str, zone: &str, start: &str, count: usize) -> Vec<String> {
+        let (series, recurrence) = series(rule, zone, start).unwrap();
+        let mut found: Vec<Timestamp> = series.first(&recurrence, at(start)).into_iter().collect();
+        while let (true, Some(last)) = (found.len() < count, found.last().copied()) {
+            let Some(next) = series.advance(&recurrence, last, 0, last).next else { break };
+            found.push(next);
+        }
+        let at_once: Vec<Timestamp> = series.slots(at(start)).take(count).collect();
+        assert_eq!(found, at_once, "{rule}: it does not matter from where it is evaluated");
+        found.iter().map(|at| at.rfc3339().replace(":00.000Z", "Z")).collect()
+    }
+
+    #[test]
+    fn rules_and_expressions_give_their_dates() {
+        for (rule, zone, start, dates) in [
+            (
+                "FREQ=DAILY;INTERVAL=2",
+                "UTC",
+                "2026-01-30T09:30:00Z",
+                vec!["2026-01-30T09:30Z", "2026-02-01T09:30Z", "2026-02-03T09:30Z"],
+            ),
+            (
+                "RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE",
+                "UTC",
+                "2026-11-20T08:00:00Z",
+                vec!["2026-11-30T08:00Z", "2026-12-02T08:00Z", "2026-12-14T08:00Z", "2026-12-16T08:00Z"],
+            ),
+            (
+                "FREQ=MONTHLY",
+                "UTC",
+                "2026-01-31T10:00:00Z",
+                vec!["2026-01-31T10:00Z", "2026-03-31T10:00Z", "2026-05-31T10:00Z"],
+            ),
+            (
+                "FREQ=MONTHLY;BYDAY=-1FR",
+                "America/Sao_Paulo",
+                "2026-11-01T12:00:00Z",
+                vec!["2026-11-27T12:00Z", "2026-12-25T12:00Z"],
+            ),
+            (
+                "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9,18",
+                "UTC",
+                "2026-01-31T18:00:00Z",
+                vec!["2026-01-31T18:00Z", "2026-02-28T09:00Z", "2026-02-28T18:00Z", "2026-03-31T09:00Z"],
+            ),
+            ("FREQ=YEARLY", "UTC", "2024-02-29T00:00:00Z", vec!["2024-02-29T00:00Z", "2028-02-29T00:00Z"]),
+            (
+                "0 9 * * 1-5",
+                "Europe/Madrid",
+                "2026-11-20T08:30:00Z",
+                vec!["2026-11-23T08:00Z", "2026-11-24T08:00Z"],
+            ),
+            (
+                "30 8 1,15 * MON",
+                "UTC",
+                "2026-11-29T00:00:00Z",
+                vec!["2026-11-30T08:30Z", "2026-12-01T08:30Z"],
+            ),
+            (
+                "*/20 8-9 * dec sun",
+                "UTC",
+                "2026-12-06T09:10:00Z",
+                vec!["2026-12-06T09:20Z", "2026-12-06T09:40Z", "2026-12-13T08:00Z"],
+            ),
+            ("0 0 29 2 *", "UTC", "2096-03-01T00:00:00Z", vec!["2104-02-29T00:00Z"]),
+        ] {
+            assert_eq!(moments(rule, zone, start, dates.len()), dates, "{rule}");
+        }
+    }
+
+    #[test]
+    fn clocks_that_are_put_forward_and_back_change_nothing() {
+        // Madrid: forward on 2026-03-29 at 02:00, back on 2026-10-25 at 03:00.
+        for rule in ["FREQ=DAILY", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30", "30 2 * * *"] {
+            assert_eq!(
+                moments(rule, "Europe/Madrid", "2026-03-28T01:30:00Z", 4),
+                ["2026-03-28T01:30Z", "2026-03-29T01:30Z", "2026-03-30T00:30Z", "2026-03-31T00:30Z"],
+                "{rule}"
+            );
+            assert_eq!(
+                moments(rule, "Europe/Madrid", "2026-10-24T00:30:00Z", 3),
+                ["2026-10-24T00:30Z", "2026-10-25T00:30Z", "2026-10-26T01:30Z"],
+                "{rule}"
+            );
+        }
+        // Steps go on at their pace through the hour that is left out and the one that comes twice.
+        for rule in ["FREQ=MINUTELY;INTERVAL=30", "*/30 * * * *"] {
+            for start in ["2026-03-29T00:30:00Z", "2026-10-25T00:00:00Z"] {
+                let found = moments(rule, "Europe/Madrid", start, 6);
+                let found: Vec<i64> =
+                    found.iter().map(|text| at(&text.replace('Z', ":00Z")).seconds()).collect();
+                assert!(found.windows(2).all(|pair| pair[1] - pair[0] == 1800), "{rule} {start}: {found:?}");
+            }
+        }
+        // What is said of hours counts once in the hour that comes twice.
+        assert_eq!(
+            moments("FREQ=HOURLY;BYHOUR=1,2,3", "Europe/Madrid", "2026-10-24T23:00:00Z", 4),
+            ["2026-10-24T23:00Z", "2026-10-25T00:00Z", "2026-10-25T02:00Z", "2026-10-26T00:00Z"]
+        );
+        // Midnight does not exist on this day in Beirut.
+        assert_eq!(
+            moments("0 0 * * *", "Asia/Beirut", "2026-03-27T22:00:00Z", 3),
+            ["2026-03-27T22:00Z", "2026-03-28T22:00Z", "2026-03-29T21:00Z"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        for rule in [
+            "FREQ=SOMETIMES",
+            "nothing=",
+            "FREQ=DAILY;COUNT=3",
+            "FREQ=DAILY;UNTIL=20270101T000000Z",
+            "FREQ=SECONDLY",
+            "FREQ=MINUTELY;INTERVAL=4",
+            "FREQ=DAILY;BYHOUR=9;BYMINUTE=0,4",
+            "FREQ=DAILY;BYHOUR=25",
+            "FREQ=DAILY;INTERVAL=0",
+            "* * * * *",
+            "*/4 * * * *",
+            "0 9 * *",
+            "60 9 * * *",
+            "0 9-7 * * *",
+            "0 9 * * funday",
+            "0 9 */0 * *",
+            "0 +9 * * *",
+            "",
+        ] {
+            assert!(series(rule, "UTC", "2026-01-01T00:00:00Z").is_err(), "{rule}");
+        }
+        // What never comes is found out by looking for its first date.
+        for rule in ["0 0 30 2 *", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"] {
+            let (series, recurrence) = series(rule, "UTC", "2026-01-01T00:00:00Z").unwrap();
+            assert_eq!(series.first(&recurrence, at("2026-01-01T00:00:00Z")), None, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_series_ends_by_count_and_by_date() {
+        let start = "2026-01-01T09:00:00Z";
+        let (series, plain) = series("FREQ=DAILY", "UTC", start).unwrap();
+        let slot = at(start);
+        let later = at("2026-01-04T12:00:00Z");
+        let next = Some(at("2026-01-05T09:00:00Z"));
+        assert_eq!(
+            series.advance(&plain, slot, 0, later),
+            Advanced { last: at("2026-01-04T09:00:00Z"), done: 4, next }
+        );
+        let three = Recurrence { count: Some(3), ..plain.clone() };
+        assert_eq!(
+            series.advance(&three, slot, 0, later),
+            Advanced { last: at("2026-01-03T09:00:00Z"), done: 3, next: None }
+        );
+        assert_eq!(series.advance(&three, slot, 2, slot).next, None);
+        let until = Recurrence { until: Some(at("2026-01-02T09:00:00Z")), ..plain };
+        assert_eq!(
+            series.advance(&until, slot, 0, later),
+            Advanced { last: at("2026-01-02T09:00:00Z"), done: 2, next: None }
+        );
+        assert_eq!(series.first(&until, at("2026-01-02T10:00:00Z")), None);
+    }
+}

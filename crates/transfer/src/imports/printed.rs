@@ -1,0 +1,59 @@
+//! Lines of JSON: plain objects of values, or records as the API prints them, with their values below `data`.
+
+use records::shape::Kind;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+
+/// What a printed record says outside `data` that can be written, with the column that it is: the caller's own key, and
+/// built-in fields without their `$`, such as `tags`.
+fn beside(kind: &Kind) -> impl Iterator<Item = (String, String)> {
+    let own_key = (kind.external_key.to_owned(), kind.external_key.to_owned());
+    let fields = (kind.fields)().into_iter().filter(|field| !field.is_read_only());
+    let bare = fields.filter_map(|field| Some((field.key.strip_prefix('$')?.to_owned(), field.key)));
+    std::iter::once(own_key).chain(bare)
+}
+
+/// The values of a line by their columns. The rest of a printed record is not for writing.
+pub(super) fn flattened(kind: &Kind, mut object: Map<String, Value>) -> Map<String, Value> {
+    if object.get("object").and_then(Value::as_str) != Some(kind.noun) {
+        return object;
+    }
+    let Some(Value::Object(mut data)) = object.remove("data") else { return object };
+    for (name, column) in beside(kind) {
+        let value = object.remove(&name).filter(|value| !value.is_null() && !data.contains_key(&column));
+        data.extend(value.map(|value| (column, value)));
+    }
+    data
+}
+
+/// The values of a line by their columns, as they were written: numbers with all digits.
+pub(super) fn written(kind: &Kind, line: &[u8]) -> BTreeMap<String, String> {
+    #[derive(Deserialize, Default)]
+    struct Printed {
+        object: Option<String>,
+        data: Option<BTreeMap<String, Box<RawValue>>>,
+        #[serde(flatten)]
+        rest: HashMap<String, Value>,
+    }
+    let text = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
+    let texts = |object: BTreeMap<String, Box<RawValue>>| {
+        let filled = object.into_iter().filter(|(_, raw)| raw.get() != "null");
+        filled.map(|(name, raw)| (name, text(&raw))).collect::<BTreeMap<_, _>>()
+    };
+    let printed: Printed = serde_json::from_slice(line).unwrap_or_default();
+    let Some(data) = printed.data.filter(|_| printed.object.as_deref() == Some(kind.noun)) else {
+        return texts(serde_json::from_slice(line).unwrap_or_default());
+    };
+    let mut values = texts(data);
+    for (name, column) in beside(kind) {
+        let shown = match printed.rest.get(&name) {
+            None | Some(Value::Null) => continue,
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        values.entry(column).or_insert(shown);
+    }
+    values
+}
