@@ -105,7 +105,7 @@ text_enum! {
 pub struct Autopilot {
     /// Whether it does.
     pub enabled: bool,
-    /// When the agent goes on by itself. `null` if it does not, or was not stopped.
+    /// When the agent will answer again. `null` if no time was set.
     pub paused_until: Option<Timestamp>,
 }
 

@@ -11,7 +11,7 @@ use model::{Actor, ActorType, Caller, Error, ItemId, Patch, Result};
 use operation::ports::{StructuredAnswer, StructuredTask, Structurer};
 use operation::{Body, Cx, ExpectedVersion, Json, Path, State, operation};
 use records::rows::values::Missing;
-use records::rows::{self, ItemChange, ItemRow};
+use records::rows::{ItemChange, ItemRow};
 use records::shape::Shapes;
 use store::{Read, Tx};
 
@@ -92,7 +92,9 @@ fn apply(
     let actor =
         Actor { kind: ActorType::Agent, id: answer.agent.to_string(), run_id: Some(answer.run.clone()) };
     let editor = editor(tx, shapes, &caller.acting(actor, caller.key.scopes))?;
-    let mut row = rows::locked(tx, &editor.shape, id)?;
+    // It may have been merged into another while the agent was asked.
+    let Ok(contact) = id.to_string().parse::<ContactRef>();
+    let mut row = contact.locked(tx, &editor.shape)?;
     let before = row.values()?;
     let found = match &answer.data {
         Some(data) => proposals::read(&editor.shape, &before, data, request)?,
@@ -113,7 +115,7 @@ fn apply(
     }
     Ok(ContactEnrichment {
         object: "contact_enrichment",
-        contact_id: id.into(),
+        contact_id: row.id.into(),
         mode: request.mode,
         dry_run: request.dry_run,
         status: answer.status,

@@ -36,10 +36,10 @@ const RESUME: &str = "crm.contacts.resume";
 pub struct AutopilotSwitch {
     /// Whether the agent answers the contact's messages.
     pub enabled: bool,
-    /// When the agent goes on by itself. Only with `enabled: false`.
+    /// When the agent will answer again. Only with `enabled: false`.
     #[serde(default)]
     pub paused_until: Option<Timestamp>,
-    /// A note for whoever goes on with the conversation.
+    /// A note for the person who takes the conversation over.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 2_000, pattern = r"\S")]
     pub summary: Option<String>,
@@ -130,13 +130,13 @@ pub(super) struct Handoff {
     actor: Actor,
     /// The team member to whom the conversation is assigned.
     assignee: Option<ContactAssignee>,
-    /// A note for whoever goes on.
+    /// A note for the person who takes over.
     summary: Option<String>,
 }
 
 /// Set autopilot on or off
 ///
-/// Turned off, the agent no longer answers the contact; messages still arrive. With `paused_until` it goes on by itself
+/// Turned off, the agent no longer answers the contact; messages still arrive. With `paused_until` it is turned on again
 /// then. Each switch is one event `conversation.handoff`; a request that changes nothing publishes none.
 #[operation(put "/contacts/{contactId}/autopilot", scope = "handoff:manage")]
 pub fn set_contact_autopilot(

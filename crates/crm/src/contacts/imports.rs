@@ -108,7 +108,7 @@ impl ContactImportRequest {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "status": "completed", "settings": { "format": "auto", "mapping": {}, "match_on": ["identity"], "on_match": "update" },
-    "total": {}, "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
+    "total": {}, "errors": [], "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
 }))]
 pub struct ContactImport {
     /// The id of the import.
@@ -232,18 +232,14 @@ pub async fn import_contacts(
     }
     let mut settings = request.settings();
     let (content, file) = (settings.content.take(), settings.file_id.take());
-    if content.is_some() == file.is_some() {
-        return Err(match file {
-            Some(_) => Error::invalid("content", "cannot be combined with `file_id`"),
-            None => Error::invalid("file_id", "is required without `content`"),
-        });
-    }
+    let has_content = content.is_some();
     let (checked, known, caller) = (settings.clone(), shapes.clone(), cx.caller.clone());
     // Before the text is stored, so that a mistake costs nothing.
     cx.db
         .read(move |read| {
             let shape = contacts(read, &known, &caller)?;
             imports::check(&shape, &checked)?;
+            imports::check_origin(has_content, file)?;
             file.map(|file| imports::importable(read, shape.workspace, file)).transpose()
         })
         .await?;

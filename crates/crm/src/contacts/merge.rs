@@ -77,7 +77,6 @@ string_enum! {
 /// not kept still identifies the contact. Tags and segments are united. A contact that is blocked, opted out or answered by
 /// a person in one of the two is so afterwards.
 #[operation(post "/contacts/{contactId}/merge", scope = "contacts:write")]
-#[expect(clippy::too_many_arguments, reason = "an operation names each thing that it takes")]
 pub fn merge_contact(
     tx: &mut Tx,
     caller: &Caller,

@@ -13,7 +13,7 @@ pub(super) const MATCH_KEYS: &str = "$match_keys";
 /// The hidden field with identities that a contact took over from contacts that were merged into it, by field.
 pub(super) const ALIASES: &str = "$aliases";
 
-/// When the autopilot goes on by itself.
+/// When the autopilot is switched on again.
 pub(super) const PAUSED_UNTIL: &str = "$paused_until";
 
 /// The hidden field with who switched the autopilot when, and how often it was switched.

@@ -42,7 +42,7 @@ pub fn create_task(
 
 /// One task
 ///
-/// Returns a live task.
+/// Returns a task that is not in the trash.
 #[operation(get "/workspaces/{workspaceId}/tasks/{taskId}", scope = "tasks:read")]
 pub fn get_task(
     read: &mut Read,

@@ -30,19 +30,15 @@ pub async fn import_items(
         cx.caller.key.expect_scope(Scope::CollectionsWrite)?;
     }
     let (content, file) = (settings.content.take(), settings.file_id.take());
-    if content.is_some() == file.is_some() {
-        return Err(match file {
-            Some(_) => Error::invalid("content", "cannot be combined with `file_id`"),
-            None => Error::invalid("file_id", "is required without `content`"),
-        });
-    }
     let workspace = cx.caller.workspace_id();
+    let has_content = content.is_some();
     let (checked, known) = (settings.clone(), shapes.clone());
     // Before the text is stored, so that a mistake costs nothing.
     cx.db
         .read(move |read| {
             let shape = shape::for_read(read, &known, workspace, collection_id)?;
             imports::check(&shape, &checked)?;
+            imports::check_origin(has_content, file)?;
             file.map(|file| imports::importable(read, workspace, file)).transpose()
         })
         .await?;

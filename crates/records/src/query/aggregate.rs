@@ -130,6 +130,9 @@ pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -
     Ok(count.unwrap_or_default())
 }
 
+/// The values that the records of a group have in common, and how many they are.
+pub type CountedGroup = (Vec<Value>, i64);
+
 /// How many records a query finds of each combination of values of up to 3 fields, and how they were counted.
 ///
 /// # Errors
@@ -140,7 +143,7 @@ pub fn count_by(
     shape: &Shape,
     query: &Query,
     keys: [&str; tally::MOST_LEVELS],
-) -> Result<(Vec<(Vec<Value>, i64)>, Report)> {
+) -> Result<(Vec<CountedGroup>, Report)> {
     let level = |key: &str| {
         Ok(FieldLevel { name: key.to_owned(), subject: subject(shape, key, "group_by")?, span: None })
     };

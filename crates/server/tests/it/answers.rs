@@ -207,11 +207,13 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     });
     let contact = app.post("/contacts", key, contact).await.expect(201);
     let path = format!("/contacts/{}", contact["id"]);
-    for name in ["Full", "Fuller"] {
-        let other = json!({ "data": { "$name": name, "$phone": "+34612345679", "$company": "Full", "$birthday": "1990-01-01" } });
+    for (name, phone) in [("Full", "+34612345679"), ("Fuller", "+34612345670")] {
+        let other = json!({ "data": { "$name": name, "$phone": phone, "$company": "Full", "$birthday": "1990-01-01" } });
         let other = app.post("/contacts", key, other).await.expect(201);
-        let merge = json!({ "source_id": other["id"] });
-        app.post(&format!("{path}/merge"), key, merge).await.expect(200);
+        if name == "Full" {
+            let merge = json!({ "source_id": other["id"] });
+            app.post(&format!("{path}/merge"), key, merge).await.expect(200);
+        }
     }
     app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" }))
         .await

@@ -22,7 +22,7 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 7] = [
+const DEMANDING: [(&str, &str, &str); 8] = [
     // A tool of the type `http` needs a request.
     ("attachAgentTool", "validation_error", "http"),
     // One of several fields identifies a contact.
@@ -33,6 +33,8 @@ const DEMANDING: [(&str, &str, &str); 7] = [
     ("createReminder", "validation_error", "due_at"),
     // A filter or a list of contacts.
     ("createSegment", "validation_error", "filter_tree"),
+    // A file or its content.
+    ("importContacts", "validation_error", "file_id"),
     // No test reaches the server that it names.
     ("importFileFromUrl", "fetch_failed", "url"),
 ];

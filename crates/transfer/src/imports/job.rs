@@ -346,6 +346,18 @@ pub enum Origin {
     Content(Box<Stored>),
 }
 
+/// Checks that a request names either a file or its content.
+///
+/// # Errors
+/// `validation_error`.
+pub fn check_origin(has_content: bool, file: Option<FileId>) -> Result<()> {
+    match file {
+        Some(_) if has_content => Err(Error::invalid("content", "cannot be combined with `file_id`")),
+        None if !has_content => Err(Error::invalid("file_id", "is required without `content`")),
+        _ => Ok(()),
+    }
+}
+
 /// Stores an import, and asks for it to be run.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ mod reader;
 mod report;
 mod rows;
 
-pub use job::{Importer, Origin, Target, importable, job, start};
+pub use job::{Importer, Origin, Target, check_origin, importable, job, start};
 pub use model::FieldToMake;
 pub use model::OnError;
 pub use model::RejectedRows;

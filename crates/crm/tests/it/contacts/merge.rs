@@ -173,7 +173,7 @@ testkit::on_both! {
         let (variant, mailbox, same) = (json!(["same_phone_variant"]), json!(["same_email_variant", "similar_name"]), json!(["same_name"]));
         assert_eq!(found, [(&phone["id"], &variant), (&mail["id"], &mailbox), (&name["id"], &same)]);
         let page = crm.app.get(&format!("{path}?paginate=true&limit=1&starting_after={}", phone["id"]), &crm.key).await;
-        assert_eq!(page.body["data"][0]["id"], mail["id"]);
+        assert_eq!(page.expect(200)[0]["id"], mail["id"]);
         assert_eq!(page.body["data"][0]["contact"]["name"], "A. Souza");
         merge(&crm, &ana["id"], json!({ "source_id": mail["id"] })).await.expect(200);
         let patch = json!({ "data": { "$name": "Carla" } });

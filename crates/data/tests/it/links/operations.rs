@@ -135,7 +135,7 @@ testkit::on_both! {
         library.trash(authors, gone).await.expect(200);
         for (body, param) in [
             (json!({ "to": { "type": "contact", "id": "ana" } }), "to.id"),
-            (json!({ "to": { "type": "task", "id": 1 } }), "to.type"),
+            (json!({ "to": { "type": "task", "id": "x" } }), "to.id"),
             (json!({ "to": { "type": "conversation", "id": 1 } }), "to.type"),
             (json!({ "to": { "type": "planet", "id": 1 } }), "to.type"),
             (json!({ "to": { "type": "item", "id": "run_x" } }), "to.id"),
@@ -157,6 +157,7 @@ testkit::on_both! {
             json!({ "to": to(gone), "field_key": "authors" }),
             json!({ "to": to(i64::MAX) }),
             json!({ "to": { "type": "contact", "id": 999 } }),
+            json!({ "to": { "type": "task", "id": 999 } }),
             json!({ "to": { "type": "file", "id": 999 } }),
             json!({ "to": { "type": "run", "id": "run_01" } }),
             json!({ "to": { "type": "run", "id": "'; --" } }),
@@ -237,7 +238,7 @@ testkit::on_both! {
             (json!({ "field_key": "authors", "links": named(&[people[0], people[0]]) }), "links[1].to"),
             (json!({ "field_key": "authors", "links": named(&[people[0], book]) }), "links[1].to.id"),
             (json!({ "type": "file", "links": named(&people) }), "links[0].to.type"),
-            (json!({ "type": "task", "links": [{ "to": { "type": "task", "id": 1 } }] }), "links[0].to.type"),
+            (json!({ "type": "conversation", "links": [{ "to": { "type": "conversation", "id": 1 } }] }), "links[0].to.type"),
         ] {
             assert_eq!(put(body.clone()).await.expect_error(400, "validation_error").as_deref(), Some(param), "{body}");
         }
@@ -282,6 +283,6 @@ testkit::on_both! {
         let kinds = library.app.get("/item-links/kinds", &library.key).await.expect(200);
         let available = |kind: &&Value| kind["available"] == true;
         let available: Vec<_> = kinds.as_array().unwrap().iter().filter(available).map(|kind| kind["type"].clone()).collect();
-        assert_eq!(available, ["item", "contact", "file", "run"]);
+        assert_eq!(available, ["item", "contact", "task", "file", "run"]);
     }
 }
