@@ -8,7 +8,7 @@ use super::system_fields::MATCH_KEYS;
 use fields::filter::{Condition, Test};
 use fields::sort::Sort;
 use fields::{Filter, Part, Subject, SystemColumn};
-use model::{Caller, Error, ItemId, Result};
+use model::{Caller, ContactId, Error, ItemId, Result};
 use operation::{OptIn, OptInList, Path, State, operation};
 use records::query::{Planner, Query};
 use records::rows::ItemRow;
@@ -29,8 +29,7 @@ const PAGE: usize = 200;
 #[schema(example = json!({ "score": 0.8, "reasons": ["same_phone_variant"] }))]
 pub struct ContactDuplicate {
     /// The id of the other contact.
-    #[schema(value_type = i64)]
-    pub id: ItemId,
+    pub id: ContactId,
     /// Always `contact_duplicate`.
     pub object: &'static str,
     /// How likely both are the same person, from 0.5 to 1.
@@ -71,7 +70,7 @@ pub fn list_contact_duplicates(
         if score >= LEAST_SCORE {
             let shown = RawValue::from_string(printed(&shape, &other)?).map_err(Error::internal)?;
             let object = "contact_duplicate";
-            duplicates.push(ContactDuplicate { id: other.id, object, score, reasons, contact: shown });
+            duplicates.push(ContactDuplicate { id: other.id.into(), object, score, reasons, contact: shown });
         }
     }
     Ok(page.answer(duplicates, |duplicate| duplicate.id.to_string()))

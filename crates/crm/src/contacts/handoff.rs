@@ -174,11 +174,8 @@ pub fn assign_contact(
     Body(assignment): Body<Assignment>,
     shapes: State<Shapes>,
 ) -> Result<ContactAnswer> {
-    let member = assignment.assignee_id;
-    if shapes.0.members(tx, caller.workspace_id(), &[member])?.is_empty() {
-        return Err(Error::invalid("assignee_id", "must be the id of a member of the team"));
-    }
-    assign(tx, caller, &contact_id, Some(member), assignment.autopilot, assignment.summary, &shapes.0)
+    let Assignment { assignee_id, autopilot, summary } = assignment;
+    assign(tx, caller, &contact_id, Some(assignee_id), autopilot, summary, &shapes.0)
 }
 
 /// Take the assignment off
@@ -205,6 +202,11 @@ fn assign(
 ) -> Result<ContactAnswer> {
     let editor = editor(tx, shapes, caller)?;
     let row = contact.locked(tx, &editor.shape)?;
+    if let Some(member) = member
+        && shapes.members(tx, row.workspace_id, &[member])?.is_empty()
+    {
+        return Err(Error::invalid("assignee_id", "must be the id of a member of the team"));
+    }
     let now = tx.now();
     let actor: Actor = caller.cause().actor.parse()?;
     let before = assignee(&row.values()?);

@@ -97,10 +97,10 @@ pub fn merge_contact(
     }
     links::hold_leaving(tx, &shapes.0, shape.workspace, &[target, source])?;
     let live = |row: Option<ItemRow>| row.filter(|row| row.trashed_at.is_none());
-    let source = live(rows::find_locked(tx, shape, source)?);
-    let source = source.ok_or_else(|| Error::not_found("contact").param("source_id"))?;
     let target = live(rows::find_locked(tx, shape, target)?).ok_or_else(|| Error::not_found("contact"))?;
     rows::expect_version(shape, &target, expected)?;
+    let source = live(rows::find_locked(tx, shape, source)?);
+    let source = source.ok_or_else(|| Error::not_found("contact").param("source_id"))?;
 
     let merged = merge.values(shape, &target, &source)?;
     let writer = editor.writer();

@@ -215,6 +215,10 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
             app.post(&format!("{path}/merge"), key, merge).await.expect(200);
         }
     }
+    let paper = json!({ "field_key": "papers", "label": "Papers", "type": "file" });
+    app.post("/variables/contact-fields", key, paper).await.expect(201);
+    let file = insert_file(sweep, "paper").await;
+    app.patch(&path, key, json!({ "data": { "papers": [file] } })).await.expect(200);
     app.post(&format!("{path}/opt-out"), key, json!({ "source": "message", "proof": "STOP" }))
         .await
         .expect(200);

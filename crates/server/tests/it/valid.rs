@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 69] = [
+const REFUSED: [(&str, &str, &str); 72] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -56,6 +56,8 @@ const REFUSED: [(&str, &str, &str); 69] = [
     ("createVariable", "value", "a value of the variable's type"),
     ("enrichContact", "fields", "needed for a contact whose fields all have values"),
     ("enrichContact", "fields[0]", "a field of contacts that an agent can fill"),
+    ("importContacts", "encoding", "a label of the WHATWG's standard of encodings"),
+    ("importContacts", "file_id", "one of `file_id` and `content`"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
@@ -66,6 +68,7 @@ const REFUSED: [(&str, &str, &str); 69] = [
     ("putUploadPart", "sha256", "the digest of the body"),
     ("reorderFields", "field_ids", "all fields of the collection"),
     ("replaceItemLinks", "field_key", "a relation field of the collection, or else `type`"),
+    ("setContactAutopilot", "paused_until", "a moment that has not come"),
     ("setItemField", "value", "a value of the field's type"),
     ("setItemPosition", "after", "another item of the collection"),
     ("setItemPosition", "before", "another item of the collection"),
