@@ -29,7 +29,7 @@ const MOST_ALIASES: usize = 100;
 /// A contact to merge into another.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "source_id": 2, "prefer": "target", "fields": { "$company": "source" } }))]
+#[schema(example = json!({ "source_id": 12, "prefer": "target", "fields": { "$company": "source" } }))]
 pub struct ContactMerge {
     /// The id of the contact to merge into the one of the path.
     pub source_id: ContactId,

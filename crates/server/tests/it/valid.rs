@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 72] = [
+const REFUSED: [(&str, &str, &str); 69] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -54,14 +54,11 @@ const REFUSED: [(&str, &str, &str); 72] = [
     ("createReminder", "recurrence.rule", "a rule of its type"),
     ("createReminder", "timezone", "a name of the time zone database"),
     ("createVariable", "value", "a value of the variable's type"),
-    ("enrichContact", "fields", "needed for a contact whose fields all have values"),
-    ("enrichContact", "fields[0]", "a field of contacts that an agent can fill"),
     ("importContacts", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importContacts", "file_id", "one of `file_id` and `content`"),
     ("importFileFromUrl", "url", "the address of a server that has the file"),
     ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
     ("importItems", "file_id", "one of `file_id` and `content`"),
-    ("listContacts", "sort", "fields of contacts"),
     ("listEvents", "type", "types of events and patterns that match some, with commas between"),
     ("listLiveEvents", "types", "types of events and patterns that match some, with commas between"),
     ("moveItem", "collection_id", "another collection"),
