@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub(super) struct MediaFilter {
     /// Only files of these kinds, separated by commas.
-    #[param(inline, style = Form, explode = false, min_items = 1, max_items = 5, example = "image,video")]
+    #[param(inline, style = Form, explode = false, min_items = 1, max_items = 5, example = json!(["image", "video"]))]
     #[serde(default)]
     kind: Option<Vec<FileKind>>,
     /// Only files of this media type, such as `application/pdf`, or of all that begin so, such as `image/*`.

@@ -131,7 +131,12 @@ impl Document {
                 assert_ne!(parameter["required"], true, "{}: {name} is required and has no example", op.id);
                 continue;
             };
-            let text = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+            let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            // Lists are written with commas (`style=form`, `explode=false`).
+            let text = match example {
+                Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(","),
+                value => text(value),
+            };
             let pair = format!("{name}={}&", percent_encoded(&text));
             if parameter["required"] == true {
                 required.push_str(&pair);
