@@ -31,9 +31,6 @@ pub(crate) enum ContactEvent<'a> {
     /// A contact was moved to the trash.
     #[event(name = "contact.trashed")]
     Trashed(ContactChanged<'a>),
-    /// A contact was restored from the trash.
-    #[event(name = "contact.restored")]
-    Restored(ContactChanged<'a>),
     /// A contact was permanently deleted.
     #[event(name = "contact.deleted")]
     Deleted(ContactChanged<'a>),
@@ -51,7 +48,6 @@ impl<'a> ContactEvent<'a> {
         match change.action {
             Action::Created => Self::Created(data),
             Action::Trashed => Self::Trashed(data),
-            Action::Restored => Self::Restored(data),
             Action::Deleted => Self::Deleted(data),
             _ => Self::Updated(data),
         }
