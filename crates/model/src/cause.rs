@@ -32,6 +32,8 @@ text_enum! {
         Flow = "flow",
         /// An import.
         Import = "import",
+        /// A contact, by what it wrote.
+        Contact = "contact",
         /// A sender of an inbound webhook.
         InboundWebhook = "inbound_webhook",
         /// The service itself.

@@ -69,6 +69,14 @@ codes! {
     InvalidSignature = 400 "invalid_signature";
     /// The query would have to look at too many rows.
     QueryTooExpensive = 400 "query_too_expensive";
+    /// The values do not fit the message template.
+    TemplateParamsMismatch = 400 "template_params_mismatch";
+    /// A message has more buttons than the network allows.
+    TooManyButtons = 400 "too_many_buttons";
+    /// A text names a variable that does not exist.
+    UnknownVariable = 400 "unknown_variable";
+    /// No contact fits the audience.
+    EmptyAudience = 400 "empty_audience";
     /// The workspace has no Energy.
     EnergyDepleted = 402 "energy_depleted";
     /// The key lacks the scope in `param`.
@@ -85,6 +93,8 @@ codes! {
     NotFound = 404 "not_found";
     /// The workspace does not exist for this key.
     WorkspaceNotFound = 404 "workspace_not_found";
+    /// The channel has no such message template in this language.
+    TemplateNotFound = 404 "template_not_found";
     /// The address exists, the method does not.
     MethodNotAllowed = 405 "method_not_allowed";
     /// The object is in a state that forbids this.
@@ -113,6 +123,18 @@ codes! {
     TaskBlocked = 409 "task_blocked";
     /// The item is locked.
     ItemLocked = 409 "item_locked";
+    /// The contact cannot be reached over any channel.
+    NoChannel = 409 "no_channel";
+    /// The channel is not connected.
+    ChannelDisconnected = 409 "channel_disconnected";
+    /// More than 24 hours have passed since the contact's last message.
+    WindowClosed = 409 "window_closed";
+    /// The network has not approved the message template.
+    TemplateNotApproved = 409 "template_not_approved";
+    /// The contact wants no such messages.
+    RecipientOptedOut = 409 "recipient_opted_out";
+    /// The contact is blocked.
+    ContactBlocked = 409 "contact_blocked";
     /// A ceiling on the number of objects is reached.
     LimitReached = 409 "limit_reached";
     /// The first request with this `Idempotency-Key` is still running.

@@ -226,6 +226,38 @@ integer_id! {
     /// A reminder.
     ReminderId
 }
+integer_id! {
+    /// A channel: a number on a chat network.
+    ChannelId
+}
+integer_id! {
+    /// A conversation with a contact over a channel.
+    ConversationId
+}
+integer_id! {
+    /// A message of a conversation.
+    MessageId
+}
+integer_id! {
+    /// A file of a message.
+    AttachmentId
+}
+integer_id! {
+    /// A message template of a channel.
+    MessageTemplateId
+}
+integer_id! {
+    /// A saved answer.
+    QuickReplyId
+}
+integer_id! {
+    /// A broadcast.
+    BroadcastId
+}
+integer_id! {
+    /// A recipient of a broadcast.
+    BroadcastRecipientId
+}
 
 string_id! {
     /// A request, as shown in `X-Request-Id`.

@@ -3,12 +3,16 @@
 
 mod agents;
 mod collections;
+mod contacts;
 mod people;
 mod structured;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, StartRun};
 pub use collections::{CollectionDirectory, Collections};
+pub use contacts::{
+    Audience, ChatIdentity, ContactBook, ContactCard, ContactKey, ContactRef, HandOver, HandoffReason, People,
+};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use variables::{

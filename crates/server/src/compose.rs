@@ -36,8 +36,15 @@ use transfer::imports::Target;
 pub const VERSION: &str = "v0.9.0";
 
 /// The areas of all groups, in the order of the published documents.
-const AREAS: [Areas; 6] =
-    [billing::identity, agents::areas, billing::areas, data::areas, crm::areas, events::areas];
+const AREAS: [Areas; 7] = [
+    billing::identity,
+    agents::areas,
+    billing::areas,
+    data::areas,
+    crm::areas,
+    channels::areas,
+    events::areas,
+];
 
 /// All areas.
 ///
@@ -58,7 +65,8 @@ fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// The tables of all groups with sealed values. Nothing can be sealed for others.
-const SEALED: [&[&SealedTable]; 4] = [auth::SEALED, agents::SEALED, data::SEALED, events::SEALED];
+const SEALED: [&[&SealedTable]; 5] =
+    [auth::SEALED, agents::SEALED, data::SEALED, channels::SEALED, events::SEALED];
 
 /// The tables of all groups with sealed values.
 pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
@@ -209,6 +217,7 @@ impl Service {
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
             crm::group(&shapes, Arc::new(engine.clone())),
+            channels::group(),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

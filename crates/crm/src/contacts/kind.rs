@@ -67,6 +67,7 @@ fn created_via(actor: ActorType) -> &'static str {
         ActorType::Flow => "flow",
         ActorType::Import => "import",
         ActorType::InboundWebhook => "webhook",
+        ActorType::Contact => "message",
         ActorType::System => "service",
     }
 }

@@ -1,0 +1,152 @@
+//! Connecting channels. The API has no operation for it: `svc channel` does it.
+
+use super::model::{ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
+use super::row::{ChannelRow, Credentials};
+use super::sealed::{SEALED, place};
+use crate::schema::channels;
+use auth::Seal;
+use chatnet::Quality;
+use diesel::prelude::*;
+use model::{AgentId, ChannelId, Error, JsonText, KeyId, Result, WorkspaceId};
+use store::{Read, Tx};
+
+/// A number to connect.
+#[derive(Clone)]
+pub struct ConnectChannel {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// How the service reaches the network.
+    pub provider: ChannelProvider,
+    /// What people call the channel.
+    pub name: String,
+    /// The number as people write it.
+    pub address: Option<String>,
+    /// Where the network's API is, without a slash at the end.
+    pub base_url: String,
+    /// The network's id of the number.
+    pub number_id: String,
+    /// The network's id of the business.
+    pub business_id: String,
+    /// The token that requests to the network carry.
+    pub access_token: String,
+    /// The secret with which the network signs callbacks.
+    pub app_secret: String,
+    /// What the network says when it asks whether the address of callbacks is ours.
+    pub verify_token: String,
+    /// The agent that answers contacts; `None` for the workspace's default agent.
+    pub agent: Option<AgentId>,
+    /// The key on whose behalf the agent runs, and whose budget pays. Without it no agent answers.
+    pub key: Option<KeyId>,
+    /// How the service handles messages.
+    pub settings: ChannelSettings,
+    /// Messages per second that the network accepts.
+    pub messages_per_second: i64,
+}
+
+/// Connects a number. A number that is connected already, in the same workspace, gets the new credentials and settings; the
+/// old secret of callbacks stays valid beside the new one.
+///
+/// # Errors
+/// `duplicate_value` where the number is another workspace's, or the database's.
+pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<ChannelRow> {
+    let found: Option<ChannelRow> = channels::table
+        .filter(channels::channel_type.eq(ChannelType::Chatnet))
+        .filter(channels::base_url.eq(&new.base_url))
+        .filter(channels::number_id.eq(&new.number_id))
+        .select(ChannelRow::as_select())
+        .first(tx.connection())
+        .optional()?;
+    if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {
+        return Err(Error::duplicate("number_id", "The number is connected by another workspace.", other.id));
+    }
+    let mut app_secrets = vec![new.app_secret.clone()];
+    if let Some(before) = &found {
+        let old = before.credentials(seal)?.app_secrets;
+        app_secrets.extend(old.into_iter().find(|secret| *secret != new.app_secret));
+    }
+    let id = match found {
+        Some(before) => before.id,
+        None => insert(tx, new)?,
+    };
+    let credentials = Credentials {
+        access_token: new.access_token.clone(),
+        app_secrets,
+        verify_token: new.verify_token.clone(),
+    };
+    let text = serde_json::to_string(&credentials).map_err(Error::internal)?;
+    let sealed = seal.seal(&SEALED, &place(new.workspace, id), &text, &*tx.random())?;
+    let (now, settings) = (tx.now(), JsonText::of(&new.settings));
+    let row = diesel::update(channels::table.find(id))
+        .set((
+            channels::credentials.eq(sealed),
+            channels::provider.eq(new.provider),
+            channels::name.eq(&new.name),
+            channels::address.eq(&new.address),
+            channels::business_id.eq(&new.business_id),
+            channels::agent_id.eq(&new.agent),
+            channels::key_id.eq(&new.key),
+            channels::settings.eq(settings),
+            channels::messages_per_second.eq(new.messages_per_second),
+            channels::status.eq(ChannelStatus::Connecting),
+            channels::status_reason.eq(None::<String>),
+            channels::version.eq(channels::version + 1),
+            channels::updated_at.eq(now),
+        ))
+        .returning(channels::all_columns)
+        .get_result(tx.connection())?;
+    Ok(row)
+}
+
+fn insert(tx: &mut Tx, new: &ConnectChannel) -> Result<ChannelId> {
+    let now = tx.now();
+    let id = diesel::insert_into(channels::table)
+        .values((
+            (
+                channels::workspace_id.eq(new.workspace),
+                channels::channel_type.eq(ChannelType::Chatnet),
+                channels::provider.eq(new.provider),
+                channels::name.eq(&new.name),
+                channels::base_url.eq(&new.base_url),
+                channels::number_id.eq(&new.number_id),
+                channels::business_id.eq(&new.business_id),
+                channels::credentials.eq(""),
+            ),
+            (
+                channels::status.eq(ChannelStatus::Connecting),
+                channels::quality.eq(Quality::Unknown),
+                channels::messages_per_second.eq(new.messages_per_second),
+                channels::settings.eq("{}"),
+                channels::lease_epoch.eq(0),
+                channels::version.eq(0),
+                channels::created_at.eq(now),
+                channels::updated_at.eq(now),
+            ),
+        ))
+        .returning(channels::id)
+        .get_result(tx.connection())?;
+    Ok(id)
+}
+
+/// Disables a channel: nothing is sent over it, and what the network calls back with is refused.
+///
+/// # Errors
+/// `not_found`.
+pub fn disconnect(tx: &mut Tx, id: ChannelId) -> Result<()> {
+    let now = tx.now();
+    let changed = diesel::update(channels::table.find(id))
+        .set((
+            channels::status.eq(ChannelStatus::Disabled),
+            channels::version.eq(channels::version + 1),
+            channels::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    if changed == 0 { Err(Error::not_found("channel")) } else { Ok(()) }
+}
+
+/// All channels of the installation, for operators: id, workspace, name, number and status.
+///
+/// # Errors
+/// When the database fails.
+pub fn list(read: &mut Read) -> Result<Vec<ChannelRow>> {
+    Ok(channels::table.order(channels::id).select(ChannelRow::as_select()).load(read.connection())?)
+}

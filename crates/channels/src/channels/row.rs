@@ -1,0 +1,157 @@
+//! A channel as it is stored.
+
+use super::model::{
+    Channel, ChannelCapabilities, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType,
+};
+use super::sealed::place;
+use crate::schema::channels;
+use auth::Seal;
+use chatnet::{Account, Capabilities, Quality};
+use diesel::prelude::*;
+use model::{AgentId, ChannelId, Code, Error, JsonText, KeyId, Result, Timestamp, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use store::{OneRow as _, Read};
+
+/// A channel as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = channels)]
+pub struct ChannelRow {
+    pub(crate) id: ChannelId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) channel_type: ChannelType,
+    pub(crate) provider: ChannelProvider,
+    pub(crate) name: String,
+    pub(crate) address: Option<String>,
+    pub(crate) base_url: String,
+    pub(crate) number_id: String,
+    pub(crate) business_id: String,
+    /// [`Credentials`], sealed.
+    pub(crate) credentials: String,
+    pub(crate) status: ChannelStatus,
+    pub(crate) status_reason: Option<String>,
+    pub(crate) quality: Quality,
+    pub(crate) messaging_limit: Option<i64>,
+    pub(crate) messages_per_second: i64,
+    /// [`ChannelSettings`].
+    pub(crate) settings: JsonText,
+    pub(crate) agent_id: Option<AgentId>,
+    /// The key on whose behalf the agent runs, and whose budget pays.
+    pub(crate) key_id: Option<KeyId>,
+    pub(crate) last_inbound_at: Option<Timestamp>,
+    pub(crate) checked_at: Option<Timestamp>,
+    /// Which replica works on the channel: it has the newest epoch.
+    pub(crate) lease_epoch: i64,
+    pub(crate) lease_until: Option<Timestamp>,
+    pub(crate) version: i64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// What proves the service to the network, and the network to the service.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Credentials {
+    pub(crate) access_token: String,
+    /// The secrets of callbacks, the newest first; two during a rotation.
+    pub(crate) app_secrets: Vec<String>,
+    /// What the network says when it asks whether the address of callbacks is ours.
+    pub(crate) verify_token: String,
+}
+
+impl ChannelRow {
+    /// The id.
+    pub fn id(&self) -> ChannelId {
+        self.id
+    }
+
+    /// How the service handles its messages.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn settings(&self) -> Result<ChannelSettings> {
+        self.settings.parse()
+    }
+
+    /// Opens the credentials.
+    ///
+    /// # Errors
+    /// When they cannot be opened with the keys of the service.
+    pub(crate) fn credentials(&self, seal: &Seal) -> Result<Credentials> {
+        let text = seal.open(&place(self.workspace_id, self.id), &self.credentials)?;
+        serde_json::from_str(&text).map_err(Error::internal)
+    }
+
+    /// The access to the network.
+    ///
+    /// # Errors
+    /// When the credentials cannot be opened with the keys of the service.
+    pub(crate) fn account(&self, seal: &Seal) -> Result<Account> {
+        Ok(Account {
+            base_url: self.base_url.clone(),
+            number_id: self.number_id.clone(),
+            business_id: self.business_id.clone(),
+            access_token: self.credentials(seal)?.access_token,
+        })
+    }
+
+    /// Makes sure that messages can be sent.
+    ///
+    /// # Errors
+    /// `channel_disconnected`.
+    pub(crate) fn expect_connected(&self) -> Result<()> {
+        if self.status.can_send() {
+            return Ok(());
+        }
+        let message = format!("The channel is {}.", self.status.as_str());
+        Err(Error::new(Code::ChannelDisconnected, message))
+    }
+
+    /// As callers see it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn channel(&self, network: &Capabilities) -> Result<Channel> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let millis = |value: std::time::Duration| i64::try_from(value.as_millis()).unwrap_or(i64::MAX);
+        Ok(Channel {
+            id: self.id,
+            object: "channel",
+            kind: self.channel_type,
+            provider: self.provider,
+            name: self.name.clone(),
+            address: self.address.clone(),
+            status: self.status,
+            status_reason: self.status_reason.clone(),
+            quality: self.quality,
+            messaging_limit: self.messaging_limit,
+            messages_per_second: self.messages_per_second,
+            capabilities: ChannelCapabilities {
+                window_seconds: number(network.window.as_secs()),
+                max_text_length: i64::try_from(network.max_text_chars).unwrap_or(i64::MAX),
+                max_buttons: 3,
+                max_image_bytes: number(network.max_image_bytes),
+                max_audio_video_bytes: number(network.max_av_bytes),
+                max_document_bytes: number(network.max_document_bytes),
+                pair_interval_ms: millis(network.pair_interval),
+            },
+            settings: self.settings()?,
+            default_agent_id: self.agent_id,
+            last_inbound_at: self.last_inbound_at,
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A channel of a workspace.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Result<ChannelRow> {
+    channels::table
+        .find(id)
+        .filter(channels::workspace_id.eq(workspace))
+        .select(ChannelRow::as_select())
+        .get_result(read.connection())
+        .or_not_found("channel")
+}

@@ -1,0 +1,22 @@
+//! What this group adds to the service.
+
+use crate::channels;
+use auth::SealedTable;
+use model::Result;
+use operation::{Group, Registry};
+
+/// The tables with sealed values.
+pub const SEALED: &[&SealedTable] = &[&channels::SEALED];
+
+/// Adds the areas.
+///
+/// # Errors
+/// When two operations claim the same address or id.
+pub fn areas(registry: Registry) -> Result<Registry> {
+    Ok(registry)
+}
+
+/// What the areas need beside their operations.
+pub fn group() -> Group {
+    Group::default().contact_references(crate::messages::MessageReferences)
+}

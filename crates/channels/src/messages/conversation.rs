@@ -1,0 +1,102 @@
+//! A conversation as it is stored: one for each channel and contact.
+
+use crate::schema::conversations;
+use diesel::prelude::*;
+use model::{
+    ChannelId, ContactId, ConversationId, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
+};
+use store::{Tx, each, lock_row};
+
+/// How long free messages may follow a contact's last message. At exactly this time the window is closed.
+pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
+
+text_enum! {
+    /// The status of a conversation.
+    pub enum ConversationStatus {
+        /// The contact wrote, or is being written to.
+        Open = "open",
+        /// Waiting for something else than the contact.
+        Pending = "pending",
+        /// Hidden until `snoozed_until`, or until the contact writes.
+        Snoozed = "snoozed",
+        /// Done. It opens again when the contact writes.
+        Closed = "closed",
+    }
+}
+
+/// A conversation as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = conversations)]
+pub(crate) struct Conversation {
+    pub(crate) id: ConversationId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) channel_id: ChannelId,
+    pub(crate) contact_id: ContactId,
+    pub(crate) status: ConversationStatus,
+    pub(crate) unread_count: i64,
+    pub(crate) last_message_id: MessageId,
+    pub(crate) last_message_at: Timestamp,
+    /// When the contact last wrote, by the network's clock.
+    pub(crate) last_inbound_at: Option<Timestamp>,
+    pub(crate) last_outbound_at: Option<Timestamp>,
+    pub(crate) first_reply_at: Option<Timestamp>,
+    pub(crate) snoozed_until: Option<Timestamp>,
+    pub(crate) closed_at: Option<Timestamp>,
+    pub(crate) close_reason: Option<String>,
+    /// When the contact began to write what is to be answered.
+    pub(crate) reply_since: Option<Timestamp>,
+    pub(crate) reply_due_at: Option<Timestamp>,
+    /// The contact's epoch when `reply_run_id` began.
+    pub(crate) reply_epoch: Option<i64>,
+    pub(crate) reply_run_id: Option<RunId>,
+    /// The last message that was given to the agent.
+    pub(crate) reply_upto: MessageId,
+    pub(crate) version: i64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl Conversation {
+    /// When the window for free messages closes or closed. `None` where the contact never wrote.
+    pub(crate) fn window_expires_at(&self) -> Option<Timestamp> {
+        self.last_inbound_at.map(|at| at.plus_seconds(WINDOW_SECONDS))
+    }
+
+    /// Whether free messages are allowed at this moment.
+    pub(crate) fn is_open_at(&self, now: Timestamp) -> bool {
+        self.window_expires_at().is_some_and(|end| now < end)
+    }
+
+    /// The conversation of a channel with a contact, locked; made where there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn of(
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<Self> {
+        let now = tx.now();
+        let new = (
+            conversations::workspace_id.eq(workspace),
+            conversations::channel_id.eq(channel),
+            conversations::contact_id.eq(contact),
+            conversations::status.eq(ConversationStatus::Open),
+            conversations::unread_count.eq(0),
+            conversations::last_message_id.eq(0),
+            conversations::last_message_at.eq(now),
+            conversations::reply_upto.eq(0),
+            conversations::version.eq(1),
+            conversations::created_at.eq(now),
+            conversations::updated_at.eq(now),
+        );
+        let insert = diesel::insert_into(conversations::table).values(new).on_conflict_do_nothing();
+        each!(tx.connection(), |connection| insert.execute(connection))?;
+        let row = conversations::table
+            .filter(conversations::contact_id.eq(contact))
+            .filter(conversations::channel_id.eq(channel));
+        lock_row!(tx, row.select(conversations::id), for_update);
+        Ok(row.select(Self::as_select()).get_result(tx.connection())?)
+    }
+}

@@ -1,0 +1,275 @@
+//! Writing messages: each is one row, the newest of its conversation, and, where it is to be sent, a row of the outbox in
+//! the same transaction.
+
+use super::conversation::{Conversation, ConversationStatus};
+use super::row::{MessageDirection, MessageRow, MessageStatus, MessageType, Sender};
+use crate::schema::{conversations, message_attachments, message_outbox, messages};
+use chatnet::MediaKind;
+use diesel::prelude::*;
+use model::{BroadcastId, ChannelId, FileId, JsonText, MessageId, Result, RunId, Timestamp, text_enum};
+use store::Tx;
+
+/// What is sent before what: answers to people are not to wait for a broadcast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    Live = 0,
+    Broadcast = 1,
+}
+
+text_enum! {
+    /// Whether a file of a message can be read.
+    pub enum AttachmentStatus {
+        /// The file is being read from the network.
+        Pending = "pending",
+        /// The file can be read.
+        Ready = "ready",
+        /// The file could not be read.
+        Failed = "failed",
+    }
+}
+
+text_enum! {
+    /// Whether there is a transcript of a voice note.
+    pub enum TranscriptStatus {
+        /// It is being made.
+        Pending = "pending",
+        /// It is there.
+        Ready = "ready",
+        /// It could not be made.
+        Failed = "failed",
+        /// None is made: the file is no voice note, or the service has no transcriber.
+        None = "none",
+    }
+}
+
+/// A message to write.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMessage {
+    pub(crate) direction: MessageDirection,
+    pub(crate) sender: Sender,
+    pub(crate) message_type: MessageType,
+    pub(crate) content: String,
+    pub(crate) detail: Option<JsonText>,
+    pub(crate) reply_to: Option<MessageId>,
+    /// `None` for what contacts wrote.
+    pub(crate) status: Option<MessageStatus>,
+    pub(crate) client_key: Option<String>,
+    pub(crate) provider_message_id: Option<String>,
+    pub(crate) provider_at: Option<Timestamp>,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) broadcast_id: Option<BroadcastId>,
+    pub(crate) attachment: Option<NewAttachment>,
+}
+
+/// A file of a message.
+#[derive(Debug, Clone)]
+pub(crate) struct NewAttachment {
+    pub(crate) kind: MediaKind,
+    /// Where the file is ours already.
+    pub(crate) file: Option<FileId>,
+    /// Where it is to be read from the network.
+    pub(crate) provider_media_id: Option<String>,
+    pub(crate) mime_type: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) is_voice: bool,
+    /// Whether a transcript is to be made.
+    pub(crate) transcribe: bool,
+}
+
+/// A message that is to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) message_type: MessageType,
+    pub(crate) content: String,
+    /// An [`OutboundDetail`](super::detail::OutboundDetail) without which the type cannot be sent.
+    pub(crate) detail: Option<JsonText>,
+    pub(crate) sender: Sender,
+    pub(crate) reply_to: Option<MessageId>,
+    /// Names the send among all of its workspace: a second message with the key is refused by the database.
+    pub(crate) client_key: Option<String>,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) broadcast_id: Option<BroadcastId>,
+    pub(crate) attachment: Option<NewAttachment>,
+    pub(crate) priority: Priority,
+    /// When it is no longer sent.
+    pub(crate) expires_at: Timestamp,
+}
+
+/// Writes a message that is to be sent. The conversation is locked, or of this transaction.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
+    let (priority, expires_at) = (out.priority, out.expires_at);
+    let new = NewMessage {
+        direction: MessageDirection::Outbound,
+        sender: out.sender,
+        message_type: out.message_type,
+        content: out.content,
+        detail: out.detail,
+        reply_to: out.reply_to,
+        status: Some(MessageStatus::Queued),
+        client_key: out.client_key,
+        provider_message_id: None,
+        provider_at: None,
+        run_id: out.run_id,
+        broadcast_id: out.broadcast_id,
+        attachment: out.attachment,
+    };
+    let row = write(tx, conversation, new)?;
+    put_into_outbox(tx, &row, priority, expires_at)?;
+    Ok(row)
+}
+
+/// Puts a message that is stored into the outbox.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn put_into_outbox(
+    tx: &mut Tx,
+    row: &MessageRow,
+    priority: Priority,
+    expires_at: Timestamp,
+) -> Result<()> {
+    diesel::insert_into(message_outbox::table)
+        .values((
+            message_outbox::message_id.eq(row.id),
+            message_outbox::channel_id.eq(row.channel_id),
+            message_outbox::conversation_id.eq(row.conversation_id),
+            message_outbox::priority.eq(priority as i64),
+            message_outbox::due_at.eq(tx.now()),
+            message_outbox::expires_at.eq(expires_at),
+            message_outbox::attempts.eq(0),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Writes a message and makes it the newest of its conversation, which is locked, or of this transaction.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn write(tx: &mut Tx, conversation: &Conversation, new: NewMessage) -> Result<MessageRow> {
+    let now = tx.now();
+    let row: MessageRow = diesel::insert_into(messages::table)
+        .values((
+            (
+                messages::workspace_id.eq(conversation.workspace_id),
+                messages::conversation_id.eq(conversation.id),
+                messages::channel_id.eq(conversation.channel_id),
+                messages::contact_id.eq(conversation.contact_id),
+                messages::direction.eq(new.direction),
+                messages::sender_type.eq(new.sender.kind),
+                messages::sender_id.eq(&new.sender.id),
+                messages::message_type.eq(new.message_type),
+                messages::content.eq(&new.content),
+                messages::detail.eq(&new.detail),
+                messages::reply_to_id.eq(new.reply_to),
+            ),
+            (
+                messages::status.eq(new.status),
+                messages::status_rank.eq(new.status.map_or(0, MessageStatus::rank)),
+                messages::attempt.eq(1),
+                messages::client_key.eq(&new.client_key),
+                messages::provider_message_id.eq(&new.provider_message_id),
+                messages::provider_at.eq(new.provider_at),
+                messages::run_id.eq(&new.run_id),
+                messages::broadcast_id.eq(new.broadcast_id),
+                messages::created_at.eq(now),
+                messages::updated_at.eq(now),
+            ),
+        ))
+        .returning(messages::all_columns)
+        .get_result(tx.connection())?;
+    if let Some(attachment) = &new.attachment {
+        attach(tx, &row, attachment)?;
+    }
+    touch(tx, conversation, &row)?;
+    Ok(row)
+}
+
+fn attach(tx: &mut Tx, row: &MessageRow, new: &NewAttachment) -> Result<()> {
+    let now = tx.now();
+    let is_here = new.file.is_some();
+    let status = if is_here { AttachmentStatus::Ready } else { AttachmentStatus::Pending };
+    let transcript = if new.transcribe { TranscriptStatus::Pending } else { TranscriptStatus::None };
+    diesel::insert_into(message_attachments::table)
+        .values((
+            message_attachments::workspace_id.eq(row.workspace_id),
+            message_attachments::message_id.eq(row.id),
+            message_attachments::contact_id.eq(row.contact_id),
+            message_attachments::media_type.eq(new.kind),
+            message_attachments::status.eq(status),
+            message_attachments::file_id.eq(new.file),
+            message_attachments::provider_media_id.eq(&new.provider_media_id),
+            message_attachments::mime_type.eq(&new.mime_type),
+            message_attachments::name.eq(&new.name),
+            message_attachments::is_voice.eq(new.is_voice),
+            message_attachments::transcript_status.eq(transcript),
+            message_attachments::attempts.eq(0),
+            message_attachments::next_attempt_at.eq((!is_here).then_some(now)),
+            message_attachments::created_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Makes a message the newest of its conversation. What a contact writes opens the conversation and counts as unread, and
+/// what it is answered counts as read.
+fn touch(tx: &mut Tx, conversation: &Conversation, row: &MessageRow) -> Result<()> {
+    let now = tx.now();
+    let of = conversations::table.find(conversation.id);
+    let newest = (
+        conversations::last_message_id.eq(row.id),
+        conversations::last_message_at.eq(now),
+        conversations::version.eq(conversations::version + 1),
+        conversations::updated_at.eq(now),
+    );
+    match row.direction {
+        MessageDirection::Inbound => {
+            let wrote_at = row.provider_at.unwrap_or(now).min(now);
+            let last = conversation.last_inbound_at.map_or(wrote_at, |before| before.max(wrote_at));
+            diesel::update(of)
+                .set((
+                    newest,
+                    conversations::status.eq(ConversationStatus::Open),
+                    conversations::snoozed_until.eq(None::<Timestamp>),
+                    conversations::closed_at.eq(None::<Timestamp>),
+                    conversations::close_reason.eq(None::<String>),
+                    conversations::unread_count.eq(conversations::unread_count + 1),
+                    conversations::last_inbound_at.eq(last),
+                ))
+                .execute(tx.connection())?;
+        }
+        MessageDirection::Outbound => {
+            let is_first = conversation.first_reply_at.is_none() && conversation.last_inbound_at.is_some();
+            let first = conversation.first_reply_at.or_else(|| is_first.then_some(now));
+            diesel::update(of)
+                .set((
+                    newest,
+                    conversations::unread_count.eq(0),
+                    conversations::last_outbound_at.eq(now),
+                    conversations::first_reply_at.eq(first),
+                ))
+                .execute(tx.connection())?;
+        }
+    }
+    Ok(())
+}
+
+/// The ids of a channel's messages by the network's ids.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn by_provider_id(
+    read: &mut store::Read,
+    channel: ChannelId,
+    provider_id: &str,
+) -> Result<Option<MessageRow>> {
+    let row = messages::table
+        .filter(messages::channel_id.eq(channel))
+        .filter(messages::provider_message_id.eq(provider_id))
+        .select(MessageRow::as_select())
+        .first(read.connection());
+    Ok(row.optional()?)
+}

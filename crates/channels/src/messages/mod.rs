@@ -1,0 +1,21 @@
+//! Messages: what was said in conversations.
+
+mod conversation;
+mod detail;
+mod enqueue;
+mod references;
+mod row;
+
+pub(crate) use conversation::{Conversation, ConversationStatus};
+pub(crate) use detail::Detail;
+pub use detail::{
+    Interactive, Location, MessageButton, MessageList, MessageListRow, MessageListSection, SentTemplate,
+};
+pub(crate) use enqueue::{
+    AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
+    enqueue, put_into_outbox, write,
+};
+pub(crate) use references::MessageReferences;
+pub(crate) use row::{
+    MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
+};

@@ -1,0 +1,86 @@
+//! What follows a contact that is merged into another: its conversations with all that was said.
+
+use super::conversation::Conversation;
+use crate::schema::{conversations, message_attachments, message_outbox, messages};
+use diesel::prelude::*;
+use model::{ContactId, Result, WorkspaceId};
+use operation::ports::ContactReferences;
+use store::Tx;
+
+/// Conversations and messages.
+pub(crate) struct MessageReferences;
+
+impl ContactReferences for MessageReferences {
+    fn tables(&self) -> &'static [&'static str] {
+        &["conversations", "messages", "message_attachments"]
+    }
+
+    fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
+        let of = |contact: ContactId| {
+            conversations::table
+                .filter(conversations::contact_id.eq(contact))
+                .filter(conversations::workspace_id.eq(workspace))
+                .select(Conversation::as_select())
+        };
+        let moving: Vec<Conversation> = of(from).load(tx.connection())?;
+        if moving.is_empty() {
+            return Ok(());
+        }
+        let own: Vec<Conversation> = of(to).load(tx.connection())?;
+        diesel::update(messages::table)
+            .filter(messages::contact_id.eq(from))
+            .filter(messages::workspace_id.eq(workspace))
+            .set(messages::contact_id.eq(to))
+            .execute(tx.connection())?;
+        diesel::update(message_attachments::table)
+            .filter(message_attachments::contact_id.eq(from))
+            .filter(message_attachments::workspace_id.eq(workspace))
+            .set(message_attachments::contact_id.eq(to))
+            .execute(tx.connection())?;
+        for conversation in moving {
+            match own.iter().find(|own| own.channel_id == conversation.channel_id) {
+                Some(own) => unite(tx, own, &conversation)?,
+                None => {
+                    diesel::update(conversations::table.find(conversation.id))
+                        .set(conversations::contact_id.eq(to))
+                        .execute(tx.connection())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves what was said in a conversation into another one of the same channel, and deletes it.
+fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
+    diesel::update(messages::table.filter(messages::conversation_id.eq(from.id)))
+        .set(messages::conversation_id.eq(into.id))
+        .execute(tx.connection())?;
+    diesel::update(message_outbox::table.filter(message_outbox::conversation_id.eq(from.id)))
+        .set(message_outbox::conversation_id.eq(into.id))
+        .execute(tx.connection())?;
+    diesel::update(crate::schema::held_message_events::table)
+        .filter(crate::schema::held_message_events::conversation_id.eq(from.id))
+        .set(crate::schema::held_message_events::conversation_id.eq(into.id))
+        .execute(tx.connection())?;
+    let now = tx.now();
+    let answers = if into.reply_run_id.is_none() { from } else { into };
+    diesel::update(conversations::table.find(into.id))
+        .set((
+            conversations::last_message_id.eq(into.last_message_id.max(from.last_message_id)),
+            conversations::last_message_at.eq(into.last_message_at.max(from.last_message_at)),
+            conversations::last_inbound_at.eq(into.last_inbound_at.max(from.last_inbound_at)),
+            conversations::last_outbound_at.eq(into.last_outbound_at.max(from.last_outbound_at)),
+            conversations::unread_count.eq(into.unread_count + from.unread_count),
+            conversations::reply_since.eq(into.reply_since.or(from.reply_since)),
+            conversations::reply_due_at.eq(into.reply_due_at.max(from.reply_due_at)),
+            conversations::reply_run_id.eq(&answers.reply_run_id),
+            conversations::reply_epoch.eq(answers.reply_epoch),
+            conversations::reply_upto.eq(into.reply_upto.max(from.reply_upto)),
+            conversations::version.eq(conversations::version + 1),
+            conversations::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    diesel::delete(conversations::table.find(from.id)).execute(tx.connection())?;
+    Ok(())
+}

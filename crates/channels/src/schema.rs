@@ -1,0 +1,216 @@
+//! The tables of this crate, as diesel sees them on both databases.
+
+diesel::table! {
+    channels (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        channel_type -> Text,
+        provider -> Text,
+        name -> Text,
+        address -> Nullable<Text>,
+        base_url -> Text,
+        number_id -> Text,
+        business_id -> Text,
+        credentials -> Text,
+        status -> Text,
+        status_reason -> Nullable<Text>,
+        quality -> Text,
+        messaging_limit -> Nullable<BigInt>,
+        messages_per_second -> BigInt,
+        settings -> Text,
+        agent_id -> Nullable<BigInt>,
+        key_id -> Nullable<Text>,
+        last_inbound_at -> Nullable<Timestamp>,
+        checked_at -> Nullable<Timestamp>,
+        lease_epoch -> BigInt,
+        lease_until -> Nullable<Timestamp>,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    channel_errors (id) {
+        id -> BigInt,
+        channel_id -> BigInt,
+        code -> Text,
+        message -> Text,
+        provider_code -> Nullable<BigInt>,
+        message_id -> Nullable<BigInt>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    message_templates (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        channel_id -> BigInt,
+        provider_id -> Nullable<Text>,
+        namespace -> Text,
+        name -> Text,
+        language -> Text,
+        category -> Text,
+        status -> Text,
+        rejection_reason -> Nullable<Text>,
+        quality -> Text,
+        components -> Text,
+        last_synced_at -> Nullable<Timestamp>,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    conversations (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        channel_id -> BigInt,
+        contact_id -> BigInt,
+        status -> Text,
+        unread_count -> BigInt,
+        last_message_id -> BigInt,
+        last_message_at -> Timestamp,
+        last_inbound_at -> Nullable<Timestamp>,
+        last_outbound_at -> Nullable<Timestamp>,
+        first_reply_at -> Nullable<Timestamp>,
+        snoozed_until -> Nullable<Timestamp>,
+        closed_at -> Nullable<Timestamp>,
+        close_reason -> Nullable<Text>,
+        reply_since -> Nullable<Timestamp>,
+        reply_due_at -> Nullable<Timestamp>,
+        reply_epoch -> Nullable<BigInt>,
+        reply_run_id -> Nullable<Text>,
+        reply_upto -> BigInt,
+        version -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    messages (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        conversation_id -> BigInt,
+        channel_id -> BigInt,
+        contact_id -> BigInt,
+        direction -> Text,
+        sender_type -> Text,
+        sender_id -> Nullable<Text>,
+        message_type -> Text,
+        content -> Text,
+        detail -> Nullable<Text>,
+        reply_to_id -> Nullable<BigInt>,
+        status -> Nullable<Text>,
+        status_rank -> BigInt,
+        error -> Nullable<Text>,
+        attempt -> BigInt,
+        client_key -> Nullable<Text>,
+        provider_message_id -> Nullable<Text>,
+        provider_at -> Nullable<Timestamp>,
+        run_id -> Nullable<Text>,
+        broadcast_id -> Nullable<BigInt>,
+        edited_at -> Nullable<Timestamp>,
+        deleted_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    message_statuses (id) {
+        id -> BigInt,
+        message_id -> BigInt,
+        status -> Text,
+        error -> Nullable<Text>,
+        reported_at -> Timestamp,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    early_statuses (id) {
+        id -> BigInt,
+        channel_id -> BigInt,
+        provider_message_id -> Text,
+        status -> Text,
+        error -> Nullable<Text>,
+        reported_at -> Timestamp,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    message_attachments (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        message_id -> BigInt,
+        contact_id -> BigInt,
+        media_type -> Text,
+        status -> Text,
+        file_id -> Nullable<BigInt>,
+        provider_media_id -> Nullable<Text>,
+        mime_type -> Nullable<Text>,
+        name -> Nullable<Text>,
+        is_voice -> Bool,
+        duration_ms -> Nullable<BigInt>,
+        transcript -> Nullable<Text>,
+        transcript_status -> Text,
+        attempts -> BigInt,
+        next_attempt_at -> Nullable<Timestamp>,
+        last_error -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    message_outbox (message_id) {
+        message_id -> BigInt,
+        channel_id -> BigInt,
+        conversation_id -> BigInt,
+        priority -> BigInt,
+        due_at -> Timestamp,
+        expires_at -> Timestamp,
+        attempts -> BigInt,
+        claimed_epoch -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    channel_callbacks (id) {
+        id -> BigInt,
+        channel_id -> BigInt,
+        body -> Binary,
+        status -> Text,
+        attempts -> BigInt,
+        due_at -> Timestamp,
+        last_error -> Nullable<Text>,
+        received_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    held_message_events (message_id) {
+        message_id -> BigInt,
+        channel_id -> BigInt,
+        conversation_id -> BigInt,
+        due_at -> Timestamp,
+    }
+}
+
+diesel::allow_tables_to_appear_in_same_query!(
+    channels,
+    channel_errors,
+    message_templates,
+    conversations,
+    messages,
+    message_statuses,
+    early_statuses,
+    message_attachments,
+    message_outbox,
+    channel_callbacks,
+    held_message_events,
+);

@@ -1,0 +1,3 @@
+//! Channels, conversations and broadcasts through the front door.
+
+mod support;

@@ -1,0 +1,270 @@
+//! The people whom a business knows, for the groups that talk to them.
+
+use fields::Data;
+use model::{
+    Cause, ContactId, ItemId, MemberId, Result, SegmentId, Timestamp, WorkspaceId, text_enum, whole_number,
+};
+use serde_json::Value;
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use store::{Read, Tx};
+
+/// How a path names a contact: `1042`, `phone:+5511987654321`, `email:ana@example.com` or `external:shop-4711`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContactRef {
+    text: String,
+    /// What it names the contact by.
+    pub by: ContactKey,
+}
+
+/// What names a contact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContactKey {
+    /// Its id, or that of one that was merged into it.
+    Id(ItemId),
+    /// The value of an identity, such as `$phone`.
+    Field(&'static str, String),
+    /// Its external id.
+    ExternalId(String),
+    /// What can be the name of none.
+    Nothing,
+}
+
+impl FromStr for ContactRef {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let by = match text.split_once(':') {
+            None => whole_number(text).map_or(ContactKey::Nothing, |id| ContactKey::Id(ItemId(id))),
+            Some(("phone", phone)) => ContactKey::Field("$phone", phone.to_owned()),
+            Some(("email", email)) => ContactKey::Field("$email", email.to_owned()),
+            Some(("external", id)) => ContactKey::ExternalId(id.to_owned()),
+            Some(_) => ContactKey::Nothing,
+        };
+        Ok(Self { text: text.to_owned(), by })
+    }
+}
+
+impl From<ContactId> for ContactRef {
+    fn from(id: ContactId) -> Self {
+        Self { text: id.to_string(), by: ContactKey::Id(ItemId(id.0)) }
+    }
+}
+
+impl fmt::Display for ContactRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl utoipa::PartialSchema for ContactRef {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::schema::Type::String)
+            .description(Some(
+                "The id of the contact, or `phone:`, `email:` or `external:` followed by its telephone number, e-mail \
+                 address or external id.",
+            ))
+            .examples(["1"])
+            .into()
+    }
+}
+impl utoipa::ToSchema for ContactRef {}
+
+/// A live contact, as other groups see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactCard {
+    /// The id.
+    pub id: ContactId,
+    /// The values by key: system fields with `$`, such as `$name`, `$phone` and `$chat_user_id`, and custom fields.
+    pub data: Data,
+    /// Where the dashboard shows the contact.
+    pub app_url: String,
+    /// Whether nothing is sent to the contact and no agent answers it.
+    pub is_blocked: bool,
+    /// Whether the contact wants no marketing messages.
+    pub is_opted_out: bool,
+    /// Whether the agent answers the contact.
+    pub autopilot: bool,
+    /// How often the autopilot was switched. The agent's work that began in an earlier epoch has no effect.
+    pub epoch: i64,
+    /// The member of the team to whom the conversation is assigned.
+    pub assignee: Option<MemberId>,
+}
+
+impl ContactCard {
+    /// A text value, where the contact has one that is not empty.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.data.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+}
+
+/// A person who wrote, as a chat network knows them. At least one of `user_id` and `phone` is present.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChatIdentity {
+    /// The network's id of the person.
+    pub user_id: Option<String>,
+    /// With `+` and country code.
+    pub phone: Option<String>,
+    /// Without `@`.
+    pub username: Option<String>,
+    /// The name that the person gave itself.
+    pub name: Option<String>,
+}
+
+text_enum! {
+    /// Why a conversation was handed over.
+    pub enum HandoffReason {
+        /// A request to the API.
+        Api = "api",
+        /// A person decided so.
+        Operator = "operator",
+        /// The agent decided so.
+        AgentTool = "agent_tool",
+        /// A flow decided so.
+        Flow = "flow",
+        /// The business answered from its own device.
+        Device = "device",
+        /// The time of a pause was over.
+        PauseEnded = "pause_ended",
+    }
+}
+
+/// Which contacts are meant: all that fit every condition that is set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Audience {
+    /// A segment.
+    pub segment: Option<SegmentId>,
+    /// Conditions over system and custom fields: JSON as `filter_tree` has it.
+    pub filter: Option<Value>,
+    /// These contacts.
+    pub ids: Option<Vec<ContactId>>,
+}
+
+/// The contacts of all workspaces. The group that keeps them implements it.
+pub trait ContactBook: Send + Sync {
+    /// The live contact that a path names, or into which that was merged.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn find(&self, read: &mut Read, workspace: WorkspaceId, contact: &ContactRef) -> Result<ContactCard>;
+
+    /// Those of the workspace's live contacts that have one of these ids, in no order. Ids of merged contacts are those of
+    /// none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn cards(&self, read: &mut Read, workspace: WorkspaceId, ids: &[ContactId]) -> Result<Vec<ContactCard>>;
+
+    /// A live contact, which nobody changes, merges or deletes until the transaction ends. `None` where there is none.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>>;
+
+    /// The contact whom a chat network knows so: found by user id, then by the variants of its telephone number, then by
+    /// user name; created where there is none. What the contact lacks of the identity is added to it. It is locked.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard>;
+
+    /// Gives the contact that had the old identity the new one. Nothing where no contact has the old one. Where another
+    /// contact has the new identity already, that one keeps it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn relink(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        old: &ChatIdentity,
+        new: &ChatIdentity,
+    ) -> Result<Option<ContactId>>;
+
+    /// Records what a contact said about marketing messages in a message, with its text as the proof.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn record_consent(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        wants_messages: bool,
+        proof: &str,
+    ) -> Result<()>;
+
+    /// Switches the autopilot of a contact, with the event `conversation.handoff` if that changes it. `until`: when it is
+    /// switched on again.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn hand_over(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        contact: ContactId,
+        switch: &HandOver,
+    ) -> Result<()>;
+
+    /// Checks that an audience can be read.
+    ///
+    /// # Errors
+    /// `validation_error` with a `param` below `param`, such as `audience.segment_id`.
+    fn check_audience(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        audience: &Audience,
+        param: &str,
+    ) -> Result<()>;
+
+    /// The next live contacts of an audience in the order of their ids, at most `most`; fewer only at the end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn audience(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        audience: &Audience,
+        after: Option<ContactId>,
+        most: i64,
+    ) -> Result<Vec<ContactCard>>;
+}
+
+/// What the autopilot of a contact becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOver {
+    /// Whether the agent answers.
+    pub enabled: bool,
+    /// When the agent answers again. Only without `enabled`.
+    pub until: Option<Timestamp>,
+    /// Why.
+    pub reason: HandoffReason,
+    /// A note for the person who takes over.
+    pub summary: Option<String>,
+}
+
+/// The contacts of all workspaces. A service that operations ask for.
+#[derive(Clone)]
+pub struct People(pub Arc<dyn ContactBook>);
+
+impl std::ops::Deref for People {
+    type Target = dyn ContactBook;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for People {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("People")
+    }
+}

@@ -1,0 +1,11 @@
+DROP TABLE held_message_events;
+DROP TABLE channel_callbacks;
+DROP TABLE message_outbox;
+DROP TABLE message_attachments;
+DROP TABLE early_statuses;
+DROP TABLE message_statuses;
+DROP TABLE messages;
+DROP TABLE conversations;
+DROP TABLE message_templates;
+DROP TABLE channel_errors;
+DROP TABLE channels;
