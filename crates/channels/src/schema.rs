@@ -83,6 +83,7 @@ diesel::table! {
         reply_due_at -> Nullable<Timestamp>,
         reply_epoch -> Nullable<BigInt>,
         reply_run_id -> Nullable<Text>,
+        reply_run_upto -> Nullable<BigInt>,
         reply_upto -> BigInt,
         version -> BigInt,
         created_at -> Timestamp,

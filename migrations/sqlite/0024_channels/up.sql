@@ -64,8 +64,8 @@ CREATE TABLE message_templates (
 CREATE UNIQUE INDEX message_templates_by_name ON message_templates (channel_id, name, language);
 CREATE INDEX message_templates_by_channel ON message_templates (channel_id, id);
 
--- `reply_due_at` is when the agent begins to answer what the contact wrote, if it does; `reply_run_id` the run that answers
--- the messages up to `reply_upto`. The window for free messages follows from `last_inbound_at`.
+-- `reply_due_at` is when the agent begins to answer what the contact wrote, if it does; `reply_run_id` the run that
+-- answers the messages up to `reply_run_upto`; those up to `reply_upto` were answered. The window for free messages follows from `last_inbound_at`.
 CREATE TABLE conversations (
     id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
     workspace_id BIGINT NOT NULL REFERENCES workspaces (id),
@@ -85,6 +85,7 @@ CREATE TABLE conversations (
     reply_due_at TIMESTAMP,
     reply_epoch BIGINT,
     reply_run_id TEXT,
+    reply_run_upto BIGINT,
     reply_upto BIGINT NOT NULL,
     version BIGINT NOT NULL,
     created_at TIMESTAMP NOT NULL,

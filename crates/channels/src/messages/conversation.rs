@@ -49,7 +49,9 @@ pub(crate) struct Conversation {
     /// The contact's epoch when `reply_run_id` began.
     pub(crate) reply_epoch: Option<i64>,
     pub(crate) reply_run_id: Option<RunId>,
-    /// The last message that was given to the agent.
+    /// The last message that `reply_run_id` answers.
+    pub(crate) reply_run_upto: Option<MessageId>,
+    /// The last message that was answered, or is not to be.
     pub(crate) reply_upto: MessageId,
     pub(crate) version: i64,
     pub(crate) created_at: Timestamp,

@@ -76,6 +76,7 @@ fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
             conversations::reply_due_at.eq(into.reply_due_at.max(from.reply_due_at)),
             conversations::reply_run_id.eq(&answers.reply_run_id),
             conversations::reply_epoch.eq(answers.reply_epoch),
+            conversations::reply_run_upto.eq(answers.reply_run_upto),
             conversations::reply_upto.eq(into.reply_upto.max(from.reply_upto)),
             conversations::version.eq(conversations::version + 1),
             conversations::updated_at.eq(now),
