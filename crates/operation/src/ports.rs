@@ -8,7 +8,7 @@ mod people;
 mod structured;
 mod variables;
 
-pub use agents::{AgentDirectory, AgentRuns, LiveAgents, StartRun};
+pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
 pub use collections::{CollectionDirectory, Collections};
 pub use contacts::{
     Audience, ChatIdentity, ContactBook, ContactCard, ContactKey, ContactRef, HandOver, HandoffReason, People,

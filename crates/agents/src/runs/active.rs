@@ -71,6 +71,11 @@ impl ActiveRuns {
         locked(&self.working).len()
     }
 
+    /// Waits until this process has ended the work on some run.
+    pub(super) fn next_end(&self) -> impl Future<Output = ()> {
+        self.ended.notified()
+    }
+
     /// Waits until no run is worked on.
     pub(super) async fn idle(&self) {
         loop {

@@ -173,6 +173,8 @@ text_enum! {
         Api = "api",
         /// A reminder.
         Reminder = "reminder",
+        /// A contact that wrote over a channel.
+        Channel = "channel",
     }
 }
 

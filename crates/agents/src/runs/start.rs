@@ -1,29 +1,56 @@
 //! Runs that start without a request: each once, however often that is tried.
 
 use super::engine::RunEngine;
-use super::model::{NewRun, OnBusy, RunTrigger, RunTriggerKind};
-use super::submit::expect_active;
-use auth::idempotency::{self, Ask, Known};
+use super::model::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
+use super::queries;
+use super::submit::{Submitted, expect_active};
+use auth::idempotency::{self, Ask, Known, Outcome};
 use auth::keys;
-use model::{AgentId, Caller, Code, Error, RequestId, Result, Scope, WorkspaceId};
+use model::{AgentId, Caller, Code, Error, RequestId, Result, RunId, Scope, WorkspaceId};
 use operation::BoxFuture;
-use operation::ports::{AgentRuns, StartRun};
+use operation::ports::{AgentRuns, RunEnd, StartRun, StartedBy};
+use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use store::Read;
+use tokio::time::timeout;
 
 impl AgentRuns for RunEngine {
     fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()> {
         expect_active(read, workspace, agent).map(drop)
     }
 
-    fn start(&self, run: StartRun) -> BoxFuture<Result<()>> {
+    fn start(&self, run: StartRun) -> BoxFuture<Result<RunId>> {
         let engine = self.clone();
         Box::pin(async move { engine.start_once(run).await })
     }
+
+    fn ended(&self, workspace: WorkspaceId, run: RunId) -> BoxFuture<Result<RunEnd>> {
+        let engine = self.clone();
+        Box::pin(async move { engine.end_of(workspace, run).await })
+    }
+}
+
+/// How often the end of a run on another replica is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+
+fn trigger_of(by: StartedBy) -> RunTrigger {
+    let (kind, id) = match by {
+        StartedBy::Reminder(id) => (RunTriggerKind::Reminder, id.to_string()),
+        StartedBy::Channel(id) => (RunTriggerKind::Channel, id.to_string()),
+    };
+    RunTrigger { kind, id: Some(id) }
+}
+
+/// The run that a start made before.
+fn run_of(outcome: &Outcome) -> Result<RunId> {
+    let answer: Value = serde_json::from_str(&outcome.body).map_err(Error::internal)?;
+    let id = answer.pointer("/data/id").and_then(Value::as_str).and_then(RunId::parse);
+    id.ok_or_else(|| Error::internal("a start that was made names no run"))
 }
 
 impl RunEngine {
-    async fn start_once(&self, run: StartRun) -> Result<()> {
+    async fn start_once(&self, run: StartRun) -> Result<RunId> {
         let caller = self.standing_caller(&run).await?;
         let ask = Ask {
             lineage: caller.key.lineage.clone(),
@@ -35,14 +62,14 @@ impl RunEngine {
         };
         let claim = match self.db().write(move |tx| idempotency::claim(tx, &ask)).await? {
             Known::Claimed(claim) => claim,
-            Known::Done(_) => return Ok(()),
+            Known::Done(outcome) => return run_of(&outcome),
             Known::InProgress => {
                 return Err(Error::new(Code::IdempotencyInProgress, "The run is being started."));
             }
         };
         let new = NewRun {
             input: run.input,
-            conversation_id: None,
+            conversation_id: run.conversation,
             agent_id: run.agent,
             agent_version: None,
             background: true,
@@ -51,10 +78,28 @@ impl RunEngine {
             max_steps: None,
             timeout_seconds: None,
             metadata: None,
-            on_busy: OnBusy::default(),
-            trigger: RunTrigger { kind: RunTriggerKind::Reminder, id: Some(run.reminder.to_string()) },
+            on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
+            trigger: trigger_of(run.trigger),
         };
-        self.submit(&caller, new, Some(claim)).await.map(drop)
+        match self.submit(&caller, new, Some(claim)).await? {
+            Submitted::Run(run) => Ok(run.row.id),
+            Submitted::Events(_) => Err(Error::internal("a run that is not streamed was")),
+        }
+    }
+
+    /// Waits for the end of a run. One of this process is noticed at once, others are looked for.
+    async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
+        loop {
+            let a_run_ended = self.active().next_end();
+            let id = run.clone();
+            let row = self.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
+            if row.status.is_final() {
+                let output = row.output.filter(|_| row.status == RunStatus::Completed);
+                return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
+            }
+            // Whether it ended is looked up again either way.
+            let _ = timeout(LOOK, a_run_ended).await;
+        }
     }
 
     /// The key of a run that is to start, as the caller that a request with it would have.

@@ -5,7 +5,7 @@ use super::operations::Agents;
 use super::queries;
 use jobs::{JobContext, JobError};
 use model::{AgentId, Code, Error, KeyId, ReminderId, Result, Timestamp, WorkspaceId};
-use operation::ports::StartRun;
+use operation::ports::{StartRun, StartedBy};
 use serde::{Deserialize, Serialize};
 use store::{Db, Tx};
 
@@ -57,7 +57,9 @@ pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobErro
         key: wanted.key.clone(),
         agent: wanted.agent,
         input: wanted.input.clone(),
-        reminder: wanted.reminder,
+        trigger: StartedBy::Reminder(wanted.reminder),
+        conversation: None,
+        supersedes: false,
         once: wanted.name(),
     };
     match agents.0.start(run).await {

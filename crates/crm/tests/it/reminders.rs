@@ -368,11 +368,12 @@ testkit::on_both! {
     }
 
     async fn a_start_that_is_tried_again_makes_no_second_run(kind: Kind) {
-        use operation::ports::{AgentRuns, StartRun};
+        use operation::ports::{AgentRuns, StartRun, StartedBy};
         let desk = Desk::open(kind).await;
         let run = StartRun {
             workspace: desk.key.workspace, key: desk.key.id.clone(), agent: None, input: "x".into(),
-            reminder: model::ReminderId(7), once: "reminder:7:1".into(),
+            trigger: StartedBy::Reminder(model::ReminderId(7)), conversation: None, supersedes: false,
+            once: "reminder:7:1".into(),
         };
         let replica = desk.app.replica(auth::RateWindows::local()).await;
         let (engine, other) = (&desk.app.service.engine, &replica.service.engine);

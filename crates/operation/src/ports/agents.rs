@@ -1,11 +1,11 @@
 //! Agents, for whoever assigns work to them or lets them run without a request.
 
 use crate::BoxFuture;
-use model::{AgentId, KeyId, ReminderId, Result, WorkspaceId};
+use model::{AgentId, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use std::sync::Arc;
 use store::Read;
 
-/// A run that a reminder starts.
+/// A run that is started without a request.
 #[derive(Debug, Clone)]
 pub struct StartRun {
     /// The workspace.
@@ -16,10 +16,34 @@ pub struct StartRun {
     pub agent: Option<AgentId>,
     /// The input.
     pub input: String,
-    /// The reminder, which the run shows as its trigger.
-    pub reminder: ReminderId,
+    /// What starts it, which the run shows as its trigger.
+    pub trigger: StartedBy,
+    /// The conversation whose memory it has. `None` for one of its own.
+    pub conversation: Option<String>,
+    /// Whether a run that the conversation still has is cancelled and forgotten. Otherwise the new run waits for its end.
+    pub supersedes: bool,
     /// What names this start among all: of several attempts with one name, one makes a run.
     pub once: String,
+}
+
+/// What starts a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedBy {
+    /// A reminder.
+    Reminder(ReminderId),
+    /// A contact that wrote over a channel.
+    Channel(ChannelId),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// The word for it, such as `completed`.
+    pub status: &'static str,
+    /// The agent.
+    pub agent: AgentId,
+    /// The answer, where the run was completed.
+    pub output: Option<String>,
 }
 
 /// Runs of agents, for other groups.
@@ -30,12 +54,18 @@ pub trait AgentRuns: Send + Sync {
     /// As those of `POST /runs`: `not_found`, `agent_inactive`, `agent_not_configured`.
     fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()>;
 
-    /// Starts a run, which then goes on in the background. Once it was started, starting it again within a day does
-    /// nothing.
+    /// Starts a run, which then goes on in the background. Once it was started, starting it again within a day gives the
+    /// same run.
     ///
     /// # Errors
     /// As those of `POST /runs`; `missing_scope` where the key may not run agents any more, `workspace_blocked`.
-    fn start(&self, run: StartRun) -> BoxFuture<Result<()>>;
+    fn start(&self, run: StartRun) -> BoxFuture<Result<RunId>>;
+
+    /// Waits for the end of a run, on whichever replica it is. A run that waits for an approval has not ended.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn ended(&self, workspace: WorkspaceId, run: RunId) -> BoxFuture<Result<RunEnd>>;
 }
 
 /// The agents of all workspaces. The group that keeps them implements it.
