@@ -209,9 +209,11 @@ pub struct TemplateUpdate {
 /// A new rating of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QualityUpdate {
+    /// The number as the network shows it, in digits: callbacks about a number name it so, and not by its id.
+    pub display_number: Option<String>,
     /// How the network rates the number. `None`: unchanged.
     pub quality: Option<Quality>,
-    /// How many contacts may be written to first within 24 hours. `None`: unchanged.
+    /// How many contacts may be written to first within 24 hours; `i64::MAX` where there is no limit. `None`: unchanged.
     pub messaging_limit: Option<i64>,
 }
 

@@ -4,12 +4,14 @@
 //! outcomes, so that the code above decides what is stored and what is sent again.
 
 mod adapter;
+mod cloud;
 mod inbound;
 mod outbound;
 
 pub use adapter::{
     Account, BoxFuture, Capabilities, ChannelAdapter, Media, NetworkError, NewNetworkTemplate, NumberHealth,
 };
+pub use cloud::{Chatnet, SIGNATURE_HEADER, sign};
 pub use inbound::{
     Echo, IdentityChange, InboundContent, InboundMedia, InboundMessage, Party, QualityUpdate, StatusError,
     StatusUpdate, TemplateUpdate, Update,

@@ -1,0 +1,93 @@
+//! Answers that say no, and no answers.
+
+use crate::cloud::codes::meaning;
+use crate::{Account, NetworkError, RefusalCode};
+use egress::HeaderMap;
+use serde_json::Value;
+use std::time::Duration;
+
+/// The longest wait that is believed.
+const LONGEST_WAIT: u64 = 24 * 3600;
+
+/// The network's own description of an error.
+pub(super) struct Problem {
+    pub(super) code: Option<i64>,
+    pub(super) subcode: Option<i64>,
+    /// For people, without the account's token.
+    pub(super) message: String,
+}
+
+impl Problem {
+    /// Reads the body of an error, `None` where it is not the network's own.
+    pub(super) fn read(account: &Account, body: &[u8]) -> Option<Self> {
+        let body: Value = serde_json::from_slice(body).ok()?;
+        let error = body.get("error")?;
+        let text = |pointer| error.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let number = |key| error.get(key).and_then(Value::as_i64);
+        let code = number("code")?;
+        let message =
+            text("/error_data/details").or_else(|| text("/error_user_msg")).or_else(|| text("/message"));
+        let message = message.unwrap_or("The network did not say why.");
+        // The network repeats a malformed token.
+        let message = match account.access_token.as_str() {
+            "" => message.to_owned(),
+            token => message.replace(token, "…"),
+        };
+        let message = message.chars().take(300).collect();
+        Some(Self { code: Some(code), subcode: number("error_subcode"), message })
+    }
+
+    pub(super) fn of_status(status: u16) -> Self {
+        Self { code: None, subcode: None, message: format!("The network answered with status {status}.") }
+    }
+}
+
+/// How long the network asks to wait.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u64 = headers.get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds.min(LONGEST_WAIT)))
+}
+
+/// An answer that says no.
+pub(super) fn refused(account: &Account, status: u16, headers: &HeaderMap, body: &[u8]) -> NetworkError {
+    let problem = Problem::read(account, body).unwrap_or_else(|| Problem::of_status(status));
+    let (meaning, is_retryable) = meaning(problem.code, Some(status));
+    // The network says so of an object that does not exist.
+    let is_missing = problem.code == Some(100) && problem.subcode == Some(33);
+    NetworkError {
+        message: problem.message,
+        provider_code: problem.code,
+        is_retryable,
+        is_gone: is_missing || matches!(status, 404 | 410),
+        is_unauthorized: meaning == RefusalCode::CredentialsInvalid,
+        retry_after: retry_after(headers),
+    }
+}
+
+/// No answer.
+pub(super) fn failed(error: egress::Error) -> NetworkError {
+    NetworkError {
+        message: no_answer(error),
+        provider_code: None,
+        is_retryable: !error.is_refusal() && !matches!(error, egress::Error::TooLarge { .. }),
+        is_gone: false,
+        is_unauthorized: false,
+        retry_after: None,
+    }
+}
+
+pub(super) fn no_answer(error: egress::Error) -> String {
+    format!("The network could not be reached: {error}.")
+}
+
+/// Something that may work the next time.
+pub(super) fn passing(message: &str) -> NetworkError {
+    NetworkError {
+        message: message.to_owned(),
+        provider_code: None,
+        is_retryable: true,
+        is_gone: false,
+        is_unauthorized: false,
+        retry_after: None,
+    }
+}

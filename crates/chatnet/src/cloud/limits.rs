@@ -1,0 +1,85 @@
+//! The network's words for ratings, limits and states of templates.
+
+use crate::{Capabilities, Quality, TemplateCategory, TemplateStatus};
+use std::time::Duration;
+
+const MIB: u64 = 1024 * 1024;
+
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    messages_per_second: 80,
+    pair_interval: Duration::from_secs(6),
+    window: Duration::from_hours(24),
+    max_text_chars: 4096,
+    max_image_bytes: 5 * MIB,
+    max_av_bytes: 16 * MIB,
+    max_document_bytes: 100 * MIB,
+    echoes_reference: true,
+};
+
+/// Recipients per day, `i64::MAX` for no limit.
+pub(super) fn messaging_limit(tier: &str) -> Option<i64> {
+    let tier = tier.strip_prefix("TIER_")?;
+    if tier == "UNLIMITED" {
+        return Some(i64::MAX);
+    }
+    match tier.strip_suffix('K') {
+        Some(thousands) => thousands.parse::<i64>().ok()?.checked_mul(1000),
+        None => tier.parse().ok(),
+    }
+}
+
+pub(super) fn throughput(level: &str) -> Option<u32> {
+    match level {
+        "STANDARD" => Some(80),
+        "HIGH" => Some(1000),
+        _ => None,
+    }
+}
+
+pub(super) fn quality(word: &str) -> Quality {
+    match word {
+        "GREEN" | "HIGH" => Quality::High,
+        "YELLOW" | "MEDIUM" => Quality::Medium,
+        "RED" | "LOW" => Quality::Low,
+        _ => Quality::Unknown,
+    }
+}
+
+pub(super) fn template_category(word: &str) -> Option<TemplateCategory> {
+    TemplateCategory::parse(&word.to_ascii_lowercase())
+}
+
+/// The state that a word of the network means. Words that change nothing, such as `LOCKED` for what cannot be edited, mean
+/// none.
+pub(super) fn template_status(word: &str) -> Option<TemplateStatus> {
+    match word {
+        "APPROVED" | "REINSTATED" => Some(TemplateStatus::Approved),
+        "PENDING" | "IN_APPEAL" => Some(TemplateStatus::Pending),
+        "REJECTED" => Some(TemplateStatus::Rejected),
+        "PAUSED" => Some(TemplateStatus::Paused),
+        "DISABLED" | "DELETED" | "PENDING_DELETION" | "ARCHIVED" | "LIMIT_EXCEEDED" => {
+            Some(TemplateStatus::Disabled)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_are_numbers() {
+        for (tier, limit) in [
+            ("TIER_50", Some(50)),
+            ("TIER_1K", Some(1000)),
+            ("TIER_100K", Some(100_000)),
+            ("TIER_UNLIMITED", Some(i64::MAX)),
+            ("TIER_NOT_SET", None),
+            ("TIER_99999999999999999K", None),
+            ("50", None),
+        ] {
+            assert_eq!(messaging_limit(tier), limit, "{tier}");
+        }
+    }
+}
