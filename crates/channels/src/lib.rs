@@ -4,9 +4,17 @@
 //! is a message and a row of the outbox, written in one transaction; one worker per channel hands them to the network.
 
 pub mod channels;
+mod events;
 mod group;
+mod inbound;
 pub mod messages;
+mod network;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod sends;
+mod templates;
+mod wakes;
 
 pub use group::{SEALED, areas, group};
+pub use network::Network;
+pub use wakes::Wakes;

@@ -7,5 +7,6 @@ mod sealed;
 
 pub use connect::{ConnectChannel, connect, disconnect, list};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
-pub(crate) use row::{ChannelRow, live};
+pub use row::ChannelRow;
+pub(crate) use row::{Credentials, by_id, live};
 pub use sealed::SEALED;

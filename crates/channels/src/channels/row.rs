@@ -155,3 +155,11 @@ pub(crate) fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Re
         .get_result(read.connection())
         .or_not_found("channel")
 }
+
+/// A channel of any workspace.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn by_id(read: &mut Read, id: ChannelId) -> Result<Option<ChannelRow>> {
+    Ok(channels::table.find(id).select(ChannelRow::as_select()).first(read.connection()).optional()?)
+}

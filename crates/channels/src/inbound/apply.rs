@@ -1,0 +1,114 @@
+//! Applying the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
+
+use super::message::{device_wrote, receive};
+use super::status::{StatusReport, report};
+use crate::channels::{ChannelRow, ChannelSettings};
+use crate::events::TemplateUpdated;
+use crate::schema::{channel_errors, channels};
+use crate::templates;
+use chatnet::{Party, QualityUpdate, TemplateUpdate, Update};
+use diesel::prelude::*;
+use model::{Cause, Code, Error, Result};
+use operation::ports::{ChatIdentity, People};
+use store::Tx;
+
+/// What the parts of callbacks are applied with.
+pub(crate) struct Applying<'a> {
+    pub(crate) channel: &'a ChannelRow,
+    pub(crate) settings: &'a ChannelSettings,
+    pub(crate) people: &'a People,
+    /// Whether voice notes can be transcribed.
+    pub(crate) transcribes: bool,
+}
+
+/// Applies all parts of a callback. What fails for good is noted among the channel's errors.
+///
+/// # Errors
+/// When the database fails: nothing was applied then, and everything is tried again.
+pub(crate) fn apply(tx: &mut Tx, of: &Applying<'_>, updates: &[Update]) -> Result<()> {
+    for update in updates {
+        match tx.savepoint(|tx| one(tx, of, update)) {
+            Err(error) if error.code() == Code::InternalError => return Err(error),
+            Err(error) => note(tx, of, &error)?,
+            Ok(()) => {}
+        }
+    }
+    if updates.iter().any(|update| matches!(update, Update::Message(_))) {
+        let now = tx.now();
+        diesel::update(channels::table.find(of.channel.id))
+            .set(channels::last_inbound_at.eq(now))
+            .execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
+    match update {
+        Update::Message(message) => receive(tx, of, message),
+        Update::Echo(echo) => device_wrote(tx, of, echo),
+        Update::Status(status) => report(tx, of.channel, of.people, &StatusReport::of(status)),
+        Update::Template(update) => template(tx, of, update),
+        Update::Quality(update) => quality(tx, of, update),
+        Update::Consent { party, wants_marketing, .. } => {
+            let workspace = of.channel.workspace_id;
+            let contact = of.people.receive(tx, workspace, &identity(party))?;
+            let proof = "The contact changed its preference on the network.";
+            of.people.record_consent(tx, workspace, contact.id, *wants_marketing, proof)
+        }
+        Update::Identity(change) => {
+            let (old, new) = (identity(&change.old), identity(&change.new));
+            of.people.relink(tx, of.channel.workspace_id, &old, &new).map(drop)
+        }
+        Update::Unknown { kind, .. } => {
+            tracing::info!(channel = %of.channel.id, kind, "a callback has a part that is not understood");
+            Ok(())
+        }
+    }
+}
+
+/// A person of the network, for the contacts.
+pub(super) fn identity(party: &Party) -> ChatIdentity {
+    ChatIdentity {
+        user_id: party.user_id.clone(),
+        phone: party.phone.clone(),
+        username: party.username.clone(),
+        name: party.name.clone(),
+    }
+}
+
+fn template(tx: &mut Tx, of: &Applying<'_>, update: &TemplateUpdate) -> Result<()> {
+    let channel = (of.channel.workspace_id, of.channel.id);
+    let Some((row, true)) = templates::apply(tx, channel, &of.channel.business_id, update)? else {
+        return Ok(());
+    };
+    let event = TemplateUpdated { template_id: row.id, template: row.template()? };
+    tx.emit(of.channel.workspace_id, &Cause::system("network"), true, &event)?;
+    Ok(())
+}
+
+fn quality(tx: &mut Tx, of: &Applying<'_>, update: &QualityUpdate) -> Result<()> {
+    let now = tx.now();
+    diesel::update(channels::table.find(of.channel.id))
+        .set((
+            channels::quality.eq(update.quality.unwrap_or(of.channel.quality)),
+            channels::messaging_limit.eq(update.messaging_limit.or(of.channel.messaging_limit)),
+            channels::version.eq(channels::version + 1),
+            channels::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+fn note(tx: &mut Tx, of: &Applying<'_>, error: &Error) -> Result<()> {
+    tracing::warn!(channel = %of.channel.id, %error, "a part of a callback could not be applied");
+    let now = tx.now();
+    diesel::insert_into(channel_errors::table)
+        .values((
+            channel_errors::channel_id.eq(of.channel.id),
+            channel_errors::code.eq(error.code().as_str()),
+            channel_errors::message.eq(error.to_string()),
+            channel_errors::created_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}

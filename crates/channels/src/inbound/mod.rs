@@ -1,0 +1,13 @@
+//! What contacts write, and what the network says of messages: callbacks are verified, stored and acknowledged ([`route`]),
+//! and then taken apart by the channel's worker, each part on its own ([`apply`]).
+
+mod apply;
+mod message;
+mod opt_out;
+mod route;
+mod status;
+
+pub(crate) use apply::{Applying, apply};
+pub(crate) use message::{HOLD_SECONDS, cause_of};
+pub use route::Callbacks;
+pub(crate) use status::{StatusReport, apply_early, rise};

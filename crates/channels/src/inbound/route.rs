@@ -1,0 +1,140 @@
+//! The address that the network calls back. A callback is answered when it is stored, before anything is done with it.
+
+use crate::channels::{self, ChannelRow, ChannelStatus, Credentials};
+use crate::network::Network;
+use crate::schema::channel_callbacks as table;
+use crate::wakes::Wakes;
+use auth::Cache;
+use auth::Seal;
+use bytes::Bytes;
+use chatnet::SIGNATURE_HEADER;
+use diesel::prelude::*;
+use model::{ChannelId, Result, Timestamp};
+use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
+use ring::hmac;
+use std::sync::Arc;
+use store::Db;
+use url::form_urlencoded;
+
+/// Larger callbacks are refused. The network sends at most this.
+const MOST_BYTES: usize = 3 << 20;
+
+/// Receives the network's callbacks, each channel's at an address of its own.
+pub struct Callbacks {
+    pub(crate) db: Db,
+    pub(crate) network: Network,
+    pub(crate) seal: Arc<Seal>,
+    pub(crate) wakes: Wakes,
+    pub(crate) known: Arc<Cache<ChannelId, Known>>,
+}
+
+/// What is remembered of a channel, so that callbacks need no look at it.
+pub(crate) struct Known {
+    row: ChannelRow,
+    credentials: Credentials,
+}
+
+impl RawRoute for Callbacks {
+    fn prefix(&self) -> &'static str {
+        "/callbacks/"
+    }
+
+    fn body_limit(&self) -> usize {
+        MOST_BYTES
+    }
+
+    fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
+        let (db, network, seal) = (self.db.clone(), self.network.clone(), self.seal.clone());
+        let (wakes, known) = (self.wakes.clone(), self.known.clone());
+        Box::pin(async move {
+            let callbacks = Self { db, network, seal, wakes, known };
+            callbacks.receive(request).await.unwrap_or_else(|error| {
+                tracing::error!(%error, "a callback could not be stored");
+                // The network sends it again.
+                RawAnswer::status(503).header("retry-after", "5")
+            })
+        })
+    }
+}
+
+impl Callbacks {
+    async fn receive(&self, request: RawRequest) -> Result<RawAnswer> {
+        let Some(id) = model::whole_number(&request.rest).map(ChannelId) else {
+            return Ok(RawAnswer::status(404));
+        };
+        let Some(channel) = self.channel(id).await? else { return Ok(RawAnswer::status(404)) };
+        if channel.row.status == ChannelStatus::Disabled {
+            return Ok(RawAnswer::status(404));
+        }
+        match request.method.as_str() {
+            "GET" => Ok(greet(&channel.credentials, &request.query)),
+            "POST" => self.store(&channel, &request).await,
+            _ => Ok(RawAnswer::status(405).header("allow", "GET, POST")),
+        }
+    }
+
+    async fn channel(&self, id: ChannelId) -> Result<Option<Arc<Known>>> {
+        let (db, seal) = (self.db.clone(), self.seal.clone());
+        let now = self.db.now();
+        let look = async move {
+            let row = db.read(move |read| channels::by_id(read, id)).await?;
+            let Some(row) = row else { return Ok(None) };
+            let credentials = row.credentials(&seal)?;
+            Ok(Some(Known { row, credentials }))
+        };
+        self.known.get_or_read(id, now, look).await
+    }
+
+    async fn store(&self, channel: &Known, request: &RawRequest) -> Result<RawAnswer> {
+        let secrets: Vec<&str> = channel.credentials.app_secrets.iter().map(String::as_str).collect();
+        let signature = request.header(SIGNATURE_HEADER);
+        if !self.network.0.verify_webhook(&secrets, signature, &request.body) {
+            tracing::warn!(channel = %channel.row.id, "a callback has no valid signature");
+            return Ok(RawAnswer::status(401));
+        }
+        let (id, body): (_, Bytes) = (channel.row.id, request.body.clone());
+        self.db
+            .write(move |tx| {
+                let now = tx.now();
+                insert(tx, id, &body, now)
+            })
+            .await?;
+        self.wakes.wake();
+        Ok(RawAnswer::status(200))
+    }
+}
+
+fn insert(tx: &mut store::Tx, channel: ChannelId, body: &[u8], now: Timestamp) -> Result<()> {
+    diesel::insert_into(table::table)
+        .values((
+            table::channel_id.eq(channel),
+            table::body.eq(body),
+            table::status.eq("pending"),
+            table::attempts.eq(0),
+            table::due_at.eq(now),
+            table::received_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Answers the network's question whether the address is ours.
+fn greet(credentials: &Credentials, query: &str) -> RawAnswer {
+    let value = |name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    let is_asked = value("hub.mode").as_deref() == Some("subscribe");
+    let token = value("hub.verify_token").unwrap_or_default();
+    let is_ours = is_equal(token.as_bytes(), credentials.verify_token.as_bytes());
+    match value("hub.challenge").filter(|challenge| is_asked && is_ours && challenge.len() <= 200) {
+        Some(challenge) => RawAnswer::status(200).body("text/plain; charset=utf-8", challenge),
+        None => RawAnswer::status(403),
+    }
+}
+
+/// Compares in constant time.
+fn is_equal(sent: &[u8], secret: &[u8]) -> bool {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    hmac::verify(&key, sent, hmac::sign(&key, secret).as_ref()).is_ok()
+}

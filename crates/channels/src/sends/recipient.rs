@@ -1,0 +1,104 @@
+//! To whom a message goes, and over which channel.
+
+use crate::channels::{self, ChannelRow, ChannelStatus};
+use crate::messages::Conversation;
+use crate::schema::{channels as table, conversations};
+use diesel::prelude::*;
+use model::{ChannelId, Code, ContactId, Error, Result, WorkspaceId};
+use operation::ports::{ChatIdentity, ContactCard, ContactRef, People};
+use store::{Read, Tx};
+
+/// How a request names the contact.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct To<'a> {
+    pub(super) contact_id: Option<ContactId>,
+    pub(super) phone: Option<&'a str>,
+}
+
+impl To<'_> {
+    /// The contact. A number that no contact has is that of a new one, unless nothing is to be written: then there is none.
+    ///
+    /// # Errors
+    /// `validation_error` where not exactly one of both is given, or the number is none; `not_found`.
+    pub(super) fn contact(
+        self,
+        tx: &mut Tx,
+        people: &People,
+        workspace: WorkspaceId,
+        dry_run: bool,
+    ) -> Result<Option<ContactCard>> {
+        match (self.contact_id, self.phone) {
+            (Some(id), None) => {
+                let found = people.find(tx, workspace, &id.into());
+                found.map(Some).map_err(|error| match error.code() {
+                    Code::NotFound => error.param("contact_id"),
+                    _ => error,
+                })
+            }
+            (None, Some(phone)) => {
+                let phone = fields::phone::international(phone, None)
+                    .map_err(|problem| Error::invalid("to", problem.message))?;
+                let Ok(named) = format!("phone:{phone}").parse::<ContactRef>();
+                match people.find(tx, workspace, &named) {
+                    Err(error) if error.code() == Code::NotFound && dry_run => Ok(None),
+                    Err(error) if error.code() == Code::NotFound => {
+                        let new = ChatIdentity { phone: Some(phone), ..ChatIdentity::default() };
+                        people.receive(tx, workspace, &new).map(Some)
+                    }
+                    found => found.map(Some),
+                }
+            }
+            _ => Err(Error::invalid("contact_id", "or `to` is required, and not both")),
+        }
+    }
+}
+
+/// The conversation of a channel with a contact, if there is one.
+pub(super) fn conversation(
+    read: &mut Read,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<Conversation>> {
+    let row = conversations::table
+        .filter(conversations::contact_id.eq(contact))
+        .filter(conversations::channel_id.eq(channel))
+        .select(Conversation::as_select())
+        .first(read.connection());
+    Ok(row.optional()?)
+}
+
+/// The channel that is asked for, or the one over which the contact was last spoken to, or the workspace's first.
+///
+/// # Errors
+/// `not_found` with `param` = `channel_id`, `no_channel`.
+pub(super) fn channel_for(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    contact: ContactId,
+    asked: Option<ChannelId>,
+) -> Result<ChannelRow> {
+    if let Some(id) = asked {
+        return channels::live(read, workspace, id).map_err(|error| error.param("channel_id"));
+    }
+    let last: Option<ChannelRow> = conversations::table
+        .inner_join(table::table.on(table::id.eq(conversations::channel_id)))
+        .filter(conversations::contact_id.eq(contact))
+        .filter(conversations::workspace_id.eq(workspace))
+        .filter(table::status.ne(ChannelStatus::Disabled))
+        .order(conversations::last_message_id.desc())
+        .select(ChannelRow::as_select())
+        .first(read.connection())
+        .optional()?;
+    if let Some(last) = last {
+        return Ok(last);
+    }
+    let first: Option<ChannelRow> = table::table
+        .filter(table::workspace_id.eq(workspace))
+        .filter(table::status.ne(ChannelStatus::Disabled))
+        .order(table::id)
+        .select(ChannelRow::as_select())
+        .first(read.connection())
+        .optional()?;
+    let message = "The workspace has no channel over which the contact can be reached.";
+    first.ok_or_else(|| Error::new(Code::NoChannel, message))
+}

@@ -1,0 +1,221 @@
+//! A send from its checks to the outbox.
+
+use super::checks::{Checks, expect_not_blocked, expect_opted_in, expect_reachable, expect_window};
+use super::media;
+use super::recipient;
+use super::result::{MessageRecipient, SendResult};
+use crate::channels::ChannelRow;
+use crate::messages::{
+    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
+    Priority, Sender, SentTemplate,
+};
+use crate::network::Network;
+use crate::schema::messages as table;
+use crate::templates::{self, ResolvedMessage};
+use crate::wakes::Wakes;
+use chatnet::Recipient;
+use diesel::prelude::*;
+use model::{ActorType, Caller, Error, FileId, JsonText, MessageId, Result, RunId, Timestamp};
+use operation::ports::{ContactCard, People};
+use store::{OneRow as _, Tx};
+
+/// For how long a template waits to be sent, in seconds.
+const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
+
+/// What every send needs.
+pub(super) struct Sending<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) people: &'a People,
+    pub(super) network: &'a Network,
+    pub(super) wakes: &'a Wakes,
+    pub(super) sender: Sender,
+    pub(super) dry_run: bool,
+}
+
+/// What is sent.
+pub(super) enum What {
+    /// What only the 24-hour window allows.
+    Free(Free),
+    /// A template.
+    Template(SentTemplate, Option<FileId>, Option<String>),
+}
+
+/// A message that is no template.
+pub(super) struct Free {
+    pub(super) message_type: MessageType,
+    pub(super) content: String,
+    pub(super) detail: Detail,
+    pub(super) attachment: Option<NewAttachment>,
+    pub(super) shown: ResolvedMessage,
+    pub(super) reply_to: Option<MessageId>,
+}
+
+/// Who sends, for a request.
+pub(super) fn sender_of(caller: &Caller) -> Result<Sender> {
+    let actor: model::Actor = caller.cause().actor.parse()?;
+    let kind = match actor.kind {
+        ActorType::Agent => MessageSenderType::Agent,
+        ActorType::Flow => MessageSenderType::Flow,
+        ActorType::User => MessageSenderType::User,
+        _ => MessageSenderType::Api,
+    };
+    Ok(Sender { kind, id: Some(actor.id) })
+}
+
+impl Sending<'_> {
+    /// Checks what is to be sent and, unless that is all, queues it.
+    ///
+    /// # Errors
+    /// Those of the first check that fails.
+    pub(super) fn send(
+        &self,
+        tx: &mut Tx,
+        channel: &ChannelRow,
+        contact: Option<ContactCard>,
+        what: What,
+    ) -> Result<SendResult> {
+        let contact = match contact {
+            Some(contact) if !self.dry_run => Some(self.locked(tx, &contact)?),
+            contact => contact,
+        };
+        let mut checks = Checks::default();
+        checks.note("channel_connected", channel.expect_connected());
+        let address = match &contact {
+            Some(contact) => {
+                checks.note("recipient_not_blocked", expect_not_blocked(contact));
+                checks.note("recipient_reachable", expect_reachable(contact))
+            }
+            None => None,
+        };
+        let conversation = match &contact {
+            Some(contact) => recipient::conversation(tx, channel.id, contact.id)?,
+            None => None,
+        };
+        let (draft, expires_at) =
+            self.prepare(tx, channel, contact.as_ref(), conversation.as_ref(), what, &mut checks)?;
+        let checks = checks.passed(self.dry_run)?;
+        let (phone, user_id) = match address {
+            Some(Recipient::Phone(phone)) => (Some(phone), None),
+            Some(Recipient::UserId(id)) => (None, Some(id)),
+            None => (None, None),
+        };
+        let result = SendResult {
+            object: "send_result",
+            dry_run: true,
+            would_send: true,
+            message_id: None,
+            status: None,
+            conversation_id: conversation.as_ref().map(|conversation| conversation.id),
+            channel_id: channel.id,
+            recipient: MessageRecipient {
+                contact_id: contact.as_ref().map(|contact| contact.id),
+                phone,
+                user_id,
+            },
+            message: draft.shown.clone(),
+            template: draft.detail.template.clone(),
+            checks,
+        };
+        match contact {
+            Some(contact) if !self.dry_run => {
+                let row = self.queue(tx, channel, &contact, draft, expires_at)?;
+                Ok(result.queued(&row))
+            }
+            _ => Ok(result),
+        }
+    }
+
+    /// The contact, which nobody changes until the message is queued.
+    fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
+        let locked = self.people.lock(tx, self.caller.workspace_id(), contact.id)?;
+        locked.ok_or_else(|| Error::not_found("contact"))
+    }
+
+    fn prepare(
+        &self,
+        tx: &mut Tx,
+        channel: &ChannelRow,
+        contact: Option<&ContactCard>,
+        conversation: Option<&Conversation>,
+        what: What,
+        checks: &mut Checks,
+    ) -> Result<(Free, Timestamp)> {
+        let now = tx.now();
+        match what {
+            What::Free(free) => {
+                let window = expect_window(tx, channel, conversation);
+                let end = checks.note("window_open", window);
+                Ok((free, end.unwrap_or(now)))
+            }
+            What::Template(filled, media, namespace) => {
+                let namespace = namespace.as_deref();
+                let template = templates::named(tx, channel.id, namespace, &filled.name, &filled.language)?;
+                checks.note("template_approved", templates::expect_approved(&template));
+                if let Some(contact) = contact {
+                    checks.note("recipient_opted_in", expect_opted_in(contact, template.category));
+                }
+                let components = template.components()?;
+                let file = media.map(|file| {
+                    let network = self.network.0.capabilities();
+                    media::attachment(tx, channel.workspace_id, file, None, network, "media")
+                });
+                let attachment = file.transpose()?;
+                let resolved = templates::expect_media(&components, attachment.is_some())
+                    .and_then(|()| templates::resolve(&components, &filled));
+                let shown = checks.note("params_match", resolved).unwrap_or_default();
+                let filled = SentTemplate { namespace: template.namespace, ..filled };
+                let free = Free {
+                    message_type: MessageType::Template,
+                    content: shown.body.clone(),
+                    detail: Detail { template: Some(filled), ..Detail::default() },
+                    attachment,
+                    shown,
+                    reply_to: None,
+                };
+                Ok((free, now.plus_seconds(TEMPLATE_PATIENCE)))
+            }
+        }
+    }
+
+    fn queue(
+        &self,
+        tx: &mut Tx,
+        channel: &ChannelRow,
+        contact: &ContactCard,
+        draft: Free,
+        expires_at: Timestamp,
+    ) -> Result<MessageRow> {
+        let conversation = Conversation::of(tx, channel.workspace_id, channel.id, contact.id)?;
+        if let Some(id) = draft.reply_to {
+            table::table
+                .find(id)
+                .filter(table::conversation_id.eq(conversation.id))
+                .select(table::id)
+                .get_result::<MessageId>(tx.connection())
+                .or_not_found("message")
+                .map_err(|error| error.param("reply_to"))?;
+        }
+        let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
+        let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
+        let row = messages::enqueue(tx, &conversation, out)?;
+        self.wakes.after(tx);
+        Ok(row)
+    }
+}
+
+fn outgoing(draft: Free, sender: Sender, run_id: Option<RunId>, expires_at: Timestamp) -> Outgoing {
+    let detail = (draft.detail != Detail::default()).then(|| JsonText::of(&draft.detail));
+    Outgoing {
+        message_type: draft.message_type,
+        content: draft.content,
+        detail,
+        sender,
+        reply_to: draft.reply_to,
+        client_key: None,
+        run_id,
+        broadcast_id: None,
+        attachment: draft.attachment,
+        priority: Priority::Live,
+        expires_at,
+    }
+}

@@ -1,0 +1,16 @@
+//! Message templates: what the network has reviewed may be sent at any time.
+
+mod components;
+mod model;
+mod operations;
+mod queries;
+mod resolve;
+
+pub(crate) use components::TemplateComponents;
+pub use model::MessageTemplate;
+pub(crate) use model::TemplateRow;
+pub(crate) use operations::{
+    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
+};
+pub(crate) use queries::{apply, approved, named};
+pub(crate) use resolve::{ResolvedMessage, button_params, expect_media, resolve};

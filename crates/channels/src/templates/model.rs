@@ -1,0 +1,179 @@
+//! A message template, as it is stored and as callers see it.
+
+use super::components::{TemplateComponents, variables};
+use crate::schema::message_templates;
+use chatnet::{Quality, TemplateCategory, TemplateStatus};
+use diesel::prelude::*;
+use model::{ChannelId, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId, string_enum};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A message template: a message that the network has reviewed, so that it can be sent outside the 24-hour window.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "namespace": "business-1", "name": "order_shipped", "language": "en", "category": "utility", "status": "approved",
+    "quality": "high", "version": 1,
+}))]
+pub struct MessageTemplate {
+    /// The id of the template.
+    pub id: MessageTemplateId,
+    /// Always `message_template`.
+    pub object: &'static str,
+    /// The id of the channel.
+    pub channel_id: ChannelId,
+    /// The namespace: the network's id of the business.
+    pub namespace: String,
+    /// The name. The same template in another language has the same name.
+    pub name: String,
+    /// The language, such as `pt_BR`.
+    pub language: String,
+    /// What it is for. The network may change it.
+    pub category: TemplateCategory,
+    /// Whether it can be sent.
+    pub status: TemplateStatus,
+    /// Why the network refused it.
+    pub rejection_reason: Option<String>,
+    /// What recipients think of it.
+    pub quality: Quality,
+    /// The parts.
+    pub components: TemplateComponents,
+    /// Always `positional`.
+    pub parameter_format: &'static str,
+    /// The values that a send must have.
+    pub parameters: Vec<TemplateParameter>,
+    /// When the network last said how it is.
+    pub last_synced_at: Option<Timestamp>,
+    /// The version, incremented with every change.
+    pub version: i64,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+}
+
+string_enum! {
+    /// Where a value of a message template belongs.
+    pub enum TemplateComponentType {
+        /// Above the body: `header_params`, or `media` for a file.
+        Header = "header",
+        /// The text: `params`.
+        Body = "body",
+        /// A button: `button_params`.
+        Button = "button",
+    }
+}
+
+/// A value that a send of a template must have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "component": "body", "key": "1", "example": "Ana" }))]
+pub struct TemplateParameter {
+    /// Where it belongs.
+    pub component: TemplateComponentType,
+    /// The number of the variable, or the place of the button from 0.
+    pub key: String,
+    /// An example.
+    pub example: Option<String>,
+}
+
+/// A template to submit for review.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "order_arrived", "language": "en", "category": "utility" }))]
+pub struct NewMessageTemplate {
+    /// The name.
+    #[schema(min_length = 1, max_length = 512, pattern = "^[a-z0-9_]+$")]
+    pub name: String,
+    /// The language, such as `en` or `pt_BR`.
+    #[schema(min_length = 2, max_length = 10, pattern = "^[a-z]{2,3}(_[A-Z]{2})?$")]
+    pub language: String,
+    /// What it is for.
+    pub category: TemplateCategory,
+    /// The parts.
+    pub components: TemplateComponents,
+}
+
+/// A template as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = message_templates)]
+pub(crate) struct TemplateRow {
+    pub(crate) id: MessageTemplateId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) channel_id: ChannelId,
+    /// The network's id; `None` until the network has the template.
+    pub(crate) provider_id: Option<String>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) language: String,
+    pub(crate) category: TemplateCategory,
+    pub(crate) status: TemplateStatus,
+    pub(crate) rejection_reason: Option<String>,
+    pub(crate) quality: Quality,
+    /// The network's list of components.
+    pub(crate) components: JsonText,
+    pub(crate) last_synced_at: Option<Timestamp>,
+    pub(crate) version: i64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl TemplateRow {
+    /// Its parts.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn components(&self) -> Result<TemplateComponents> {
+        Ok(TemplateComponents::from_network(&self.components.parse()?))
+    }
+
+    /// As callers see it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn template(&self) -> Result<MessageTemplate> {
+        let components = self.components()?;
+        Ok(MessageTemplate {
+            id: self.id,
+            object: "message_template",
+            channel_id: self.channel_id,
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            language: self.language.clone(),
+            category: self.category,
+            status: self.status,
+            rejection_reason: self.rejection_reason.clone(),
+            quality: self.quality,
+            parameter_format: "positional",
+            parameters: parameters(&components),
+            components,
+            last_synced_at: self.last_synced_at,
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+fn parameters(components: &TemplateComponents) -> Vec<TemplateParameter> {
+    let mut all = Vec::new();
+    if let Some(header) = &components.header {
+        let names = variables(header.text.as_deref().unwrap_or_default());
+        all.extend(names.into_iter().map(|key| TemplateParameter {
+            component: TemplateComponentType::Header,
+            key,
+            example: header.example.clone(),
+        }));
+    }
+    let names = variables(&components.body.text).into_iter().enumerate();
+    all.extend(names.map(|(place, key)| TemplateParameter {
+        component: TemplateComponentType::Body,
+        key,
+        example: components.body.examples.get(place).cloned(),
+    }));
+    let buttons = components.buttons.iter().enumerate().filter(|(_, button)| button.has_variable());
+    all.extend(buttons.map(|(place, button)| TemplateParameter {
+        component: TemplateComponentType::Button,
+        key: place.to_string(),
+        example: button.example.clone(),
+    }));
+    all
+}

@@ -1,0 +1,139 @@
+//! Queries for message templates.
+
+use super::model::TemplateRow;
+use crate::schema::message_templates as table;
+use chatnet::{Quality, TemplateStatus, TemplateUpdate};
+use diesel::prelude::*;
+use model::{ChannelId, Code, Error, JsonText, MessageTemplateId, Result, WorkspaceId};
+use serde_json::json;
+use store::{OneRow as _, Read, Tx};
+
+/// A template of a channel.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn live(read: &mut Read, channel: ChannelId, id: MessageTemplateId) -> Result<TemplateRow> {
+    table::table
+        .find(id)
+        .filter(table::channel_id.eq(channel))
+        .select(TemplateRow::as_select())
+        .get_result(read.connection())
+        .or_not_found("message template")
+}
+
+/// The template with a name in a language. A namespace that is given must be the template's.
+///
+/// # Errors
+/// `template_not_found`, with the languages that the name has.
+pub(crate) fn named(
+    read: &mut Read,
+    channel: ChannelId,
+    namespace: Option<&str>,
+    name: &str,
+    language: &str,
+) -> Result<TemplateRow> {
+    let of_name = table::table.filter(table::channel_id.eq(channel)).filter(table::name.eq(name));
+    let row: Option<TemplateRow> = of_name
+        .filter(table::language.eq(language))
+        .select(TemplateRow::as_select())
+        .first(read.connection())
+        .optional()?;
+    if let Some(row) = row.filter(|row| namespace.is_none_or(|namespace| row.namespace == namespace)) {
+        return Ok(row);
+    }
+    let languages: Vec<String> =
+        of_name.order(table::language).limit(100).select(table::language).load(read.connection())?;
+    let message = "The channel has no message template with this name, language and namespace.";
+    let details = json!({ "languages": languages });
+    Err(Error::new(Code::TemplateNotFound, message).with("details", details))
+}
+
+/// The names and languages of templates that can be sent now, at most five.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String)>> {
+    Ok(table::table
+        .filter(table::channel_id.eq(channel))
+        .filter(table::status.eq(TemplateStatus::Approved))
+        .order(table::id)
+        .limit(5)
+        .select((table::name, table::language))
+        .load(read.connection())?)
+}
+
+/// Writes what the network says of a template; a template that is not known yet becomes known. Says whether that changed
+/// anything, with the row as it is now.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn apply(
+    tx: &mut Tx,
+    (workspace, channel): (WorkspaceId, ChannelId),
+    namespace: &str,
+    update: &TemplateUpdate,
+) -> Result<Option<(TemplateRow, bool)>> {
+    let now = tx.now();
+    let found: Option<TemplateRow> = table::table
+        .filter(table::channel_id.eq(channel))
+        .filter(table::name.eq(&update.name))
+        .filter(table::language.eq(&update.language))
+        .select(TemplateRow::as_select())
+        .first(tx.connection())
+        .optional()?;
+    let Some(before) = found else {
+        // Of a template that was never seen, a notice that has no parts says too little.
+        let (Some(status), Some(category), Some(components)) =
+            (update.status, update.category, &update.components)
+        else {
+            return Ok(None);
+        };
+        let row = diesel::insert_into(table::table)
+            .values((
+                table::workspace_id.eq(workspace),
+                table::channel_id.eq(channel),
+                table::provider_id.eq(&update.provider_id),
+                table::namespace.eq(namespace),
+                table::name.eq(&update.name),
+                table::language.eq(&update.language),
+                table::category.eq(category),
+                table::status.eq(status),
+                table::rejection_reason.eq(&update.rejection_reason),
+                table::quality.eq(update.quality.unwrap_or(Quality::Unknown)),
+                table::components.eq(JsonText::of(components)),
+                table::last_synced_at.eq(now),
+                table::version.eq(1),
+                table::created_at.eq(now),
+                table::updated_at.eq(now),
+            ))
+            .returning(table::all_columns)
+            .get_result(tx.connection())?;
+        return Ok(Some((row, true)));
+    };
+    let status = update.status.unwrap_or(before.status);
+    let category = update.category.unwrap_or(before.category);
+    let quality = update.quality.unwrap_or(before.quality);
+    let components = update.components.as_ref().map_or_else(|| before.components.clone(), JsonText::of);
+    let reason = match update.status {
+        Some(_) => update.rejection_reason.clone(),
+        None => before.rejection_reason.clone(),
+    };
+    let is_changed = (status, category, quality) != (before.status, before.category, before.quality)
+        || components != before.components
+        || reason != before.rejection_reason;
+    let row = diesel::update(table::table.find(before.id))
+        .set((
+            table::provider_id.eq(&update.provider_id),
+            table::status.eq(status),
+            table::category.eq(category),
+            table::quality.eq(quality),
+            table::rejection_reason.eq(reason),
+            table::components.eq(components),
+            table::last_synced_at.eq(now),
+            table::version.eq(table::version + i64::from(is_changed)),
+            table::updated_at.eq(if is_changed { now } else { before.updated_at }),
+        ))
+        .returning(table::all_columns)
+        .get_result(tx.connection())?;
+    Ok(Some((row, is_changed)))
+}

@@ -1,0 +1,141 @@
+//! Who works on a channel: the holder of its lease. Each holder has a higher epoch, so that what an earlier one was at is
+//! recognised.
+
+use crate::channels::{self, ChannelRow};
+use crate::schema::{
+    channel_callbacks as callbacks, channels as table, conversations, held_message_events as held,
+    message_attachments as attachments, message_outbox as outbox, messages,
+};
+use diesel::prelude::*;
+use model::{ChannelId, Result, Timestamp};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use store::{Db, Read, Tx, lock_row};
+
+/// How long a lease holds without being renewed.
+const LEASE_SECONDS: i64 = 20;
+/// How often it is renewed.
+pub(super) const RENEWAL: Duration = Duration::from_secs(5);
+/// The most channels with work that are looked at together.
+const MOST: i64 = 1_000;
+
+/// The right to work on a channel.
+pub(super) struct Lease {
+    db: Db,
+    channel: ChannelId,
+    pub(super) epoch: i64,
+}
+
+impl Lease {
+    /// Takes a channel that no other worker has. Messages that an earlier worker was handing to the network are then
+    /// `unknown`.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) async fn take(db: &Db, channel: ChannelId) -> Result<Option<(ChannelRow, Self)>> {
+        let taken = db.write(move |tx| {
+            let row = table::table.find(channel);
+            lock_row!(tx, row.select(table::id), for_update);
+            let now = tx.now();
+            let free = row.filter(table::lease_until.is_null().or(table::lease_until.le(now)));
+            let changed = diesel::update(free)
+                .set((
+                    table::lease_epoch.eq(table::lease_epoch + 1),
+                    table::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+                ))
+                .execute(tx.connection())?;
+            if changed == 0 {
+                return Ok(None);
+            }
+            let Some(row) = channels::by_id(tx, channel)? else { return Ok(None) };
+            super::settle::forget_interrupted(tx, &row)?;
+            Ok(Some(row))
+        });
+        let Some(row) = taken.await? else { return Ok(None) };
+        let epoch = row.lease_epoch;
+        Ok(Some((row, Self { db: db.clone(), channel, epoch })))
+    }
+
+    /// Holds it longer. `false` where another worker has it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) async fn renew(&self) -> Result<bool> {
+        self.until(|now| Some(now.plus_seconds(LEASE_SECONDS))).await
+    }
+
+    /// Lets another worker have the channel.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) async fn give_back(&self) -> Result<()> {
+        self.until(|_| None).await.map(drop)
+    }
+
+    async fn until(&self, until: impl Fn(Timestamp) -> Option<Timestamp> + Send + 'static) -> Result<bool> {
+        let (channel, epoch) = (self.channel, self.epoch);
+        self.db
+            .write(move |tx| {
+                let until = until(tx.now());
+                let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
+                let changed =
+                    diesel::update(own).set(table::lease_until.eq(until)).execute(tx.connection())?;
+                Ok(changed > 0)
+            })
+            .await
+    }
+}
+
+/// The channel as it is, if the epoch is still that of its worker. It does not change hands until the transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn held_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
+    lock_row!(tx, table::table.find(channel).select(table::id), for_share);
+    let row = channels::by_id(tx, channel)?;
+    Ok(row.filter(|row| row.lease_epoch == epoch))
+}
+
+/// The channels that have something to do now.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn with_work(read: &mut Read) -> Result<BTreeSet<ChannelId>> {
+    let now = read.now();
+    let mut all: BTreeSet<ChannelId> = BTreeSet::new();
+    let pending = callbacks::table.filter(callbacks::status.eq("pending")).filter(callbacks::due_at.le(now));
+    let found: Vec<ChannelId> =
+        pending.select(callbacks::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    let unsent = outbox::table.filter(outbox::due_at.le(now));
+    let found: Vec<ChannelId> =
+        unsent.select(outbox::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    let due = conversations::table.filter(conversations::reply_due_at.le(now));
+    let found: Vec<ChannelId> =
+        due.select(conversations::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    let answering = conversations::table.filter(conversations::reply_run_id.is_not_null());
+    let found: Vec<ChannelId> =
+        answering.select(conversations::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    let waiting = held::table.filter(held::due_at.le(now));
+    let found: Vec<ChannelId> =
+        waiting.select(held::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    let unread = attachments::table
+        .inner_join(messages::table.on(messages::id.eq(attachments::message_id)))
+        .filter(attachments::next_attempt_at.le(now));
+    let found: Vec<ChannelId> =
+        unread.select(messages::channel_id).distinct().limit(MOST).load(read.connection())?;
+    all.extend(found);
+    Ok(all)
+}
+
+/// Whether a channel has something to do now.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn has_work(read: &mut Read, channel: ChannelId) -> Result<bool> {
+    Ok(with_work(read)?.contains(&channel))
+}

@@ -1,0 +1,299 @@
+//! The workers of channels: whoever holds a channel's lease takes its callbacks apart, answers its contacts, sends what is
+//! in its outbox, and reads its files. One worker per channel keeps the messages of a contact in order and its rates in one
+//! place; another replica takes over when the lease ends.
+
+mod callbacks;
+mod files;
+mod held;
+mod lease;
+mod outbox;
+mod rates;
+mod replies;
+mod send;
+mod settle;
+
+use crate::channels::ChannelRow;
+use crate::network::Network;
+use crate::transcriber::Transcriber;
+use crate::wakes::Wakes;
+use ::files::Files;
+use auth::Seal;
+use futures::stream::{FuturesUnordered, StreamExt};
+use lease::{Lease, RENEWAL};
+use model::{ChannelId, Result, RunId};
+use operation::BoxFuture;
+use operation::ports::{AgentRuns, People, RunEnd};
+use rates::Rates;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use store::Db;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How often the channels are looked at for work that another process made.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a channel without work is kept.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// What the workers work with.
+#[derive(Clone)]
+pub struct WorkerParts {
+    /// The database.
+    pub db: Db,
+    /// The network.
+    pub network: Network,
+    /// Opens the credentials of channels.
+    pub seal: Arc<Seal>,
+    /// The contacts.
+    pub people: People,
+    /// The agents that answer.
+    pub runs: Arc<dyn AgentRuns>,
+    /// Where files are kept.
+    pub files: Arc<Files>,
+    /// What transcribes voice notes.
+    pub transcriber: Option<Arc<dyn Transcriber>>,
+    /// Wakes the workers.
+    pub wakes: Wakes,
+}
+
+/// The workers of all channels. Cheap to clone.
+#[derive(Clone)]
+pub struct Workers(Arc<Inner>);
+
+struct Inner {
+    parts: WorkerParts,
+    /// The channels that this process works on, with what wakes their worker.
+    active: Mutex<HashMap<ChannelId, Arc<Notify>>>,
+}
+
+/// Workers that were started.
+pub struct Working {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Working {
+    /// Lets the workers end what they are at, for at most `patience`.
+    pub async fn stop(self, patience: Duration) {
+        self.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
+            tracing::warn!("messages that are being sent are left: whether they were sent is not known");
+        }
+    }
+}
+
+/// The runs whose answers a worker waits for.
+type Awaited = FuturesUnordered<BoxFuture<(RunId, Result<RunEnd>)>>;
+
+impl Workers {
+    /// Workers that do nothing yet.
+    #[must_use]
+    pub fn new(parts: WorkerParts) -> Self {
+        Self(Arc::new(Inner { parts, active: Mutex::default() }))
+    }
+
+    /// Begins to work, on this runtime.
+    #[must_use]
+    pub fn start(&self) -> Working {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (workers, stopping, spawner) = (self.clone(), stop.clone(), tasks.clone());
+        tasks.spawn(async move { workers.supervise(&stopping, &spawner).await });
+        Working { stop, tasks }
+    }
+
+    /// Does everything that is due by the database's clock, and waits for the answers of agents. For tests, which move the
+    /// clock.
+    ///
+    /// # Errors
+    /// When the database fails, or another process has the lease of a channel.
+    pub async fn run_due(&self) -> Result<()> {
+        for channel in self.0.parts.db.read(lease::with_work).await? {
+            let Some((row, lease)) = Lease::take(&self.0.parts.db, channel).await? else { continue };
+            let worker = Worker::new(self.0.parts.clone(), row, lease);
+            worker.run_due().await?;
+            worker.lease.give_back().await?;
+        }
+        Ok(())
+    }
+
+    async fn supervise(&self, stop: &CancellationToken, tasks: &TaskTracker) {
+        loop {
+            match self.0.parts.db.read(lease::with_work).await {
+                Ok(channels) => {
+                    for channel in channels {
+                        self.attend(channel, stop, tasks).await;
+                    }
+                }
+                Err(error) => tracing::error!(%error, "the channels could not be looked at"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.0.parts.wakes.awaken() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Wakes the worker of a channel, or starts one if no other process has the channel.
+    async fn attend(&self, channel: ChannelId, stop: &CancellationToken, tasks: &TaskTracker) {
+        let active = self.active().get(&channel).cloned();
+        if let Some(notify) = active {
+            notify.notify_waiters();
+            return;
+        }
+        match Lease::take(&self.0.parts.db, channel).await {
+            Ok(Some((row, lease))) => {
+                let notify = Arc::new(Notify::new());
+                self.active().insert(channel, notify.clone());
+                let (workers, stop) = (self.clone(), stop.clone());
+                let worker = Worker::new(self.0.parts.clone(), row, lease);
+                tasks.spawn(async move {
+                    worker.work(&notify, &stop).await;
+                    workers.active().remove(&channel);
+                });
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%channel, %error, "a channel could not be taken"),
+        }
+    }
+
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<ChannelId, Arc<Notify>>> {
+        self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The worker of one channel, while it holds the lease.
+struct Worker {
+    parts: WorkerParts,
+    channel: ChannelRow,
+    lease: Lease,
+    rates: Mutex<Rates>,
+}
+
+impl Worker {
+    fn new(parts: WorkerParts, channel: ChannelRow, lease: Lease) -> Self {
+        let capabilities = parts.network.0.capabilities();
+        let rates = Rates::new(channel.messages_per_second, capabilities.pair_interval, parts.db.now());
+        Self { parts, channel, lease, rates: Mutex::new(rates) }
+    }
+
+    /// Works until there is nothing to do for a while, or the lease is lost.
+    async fn work(&self, notify: &Notify, stop: &CancellationToken) {
+        let done = CancellationToken::new();
+        let rounds = async {
+            tokio::join!(
+                self.repeat("callbacks", notify, &done, || self.callbacks()),
+                self.repeat("outbox", notify, &done, || self.outbox()),
+                self.repeat("files", notify, &done, || self.files()),
+                self.repeat("held events", notify, &done, || self.held()),
+                self.answer(notify, &done),
+            );
+        };
+        tokio::select! {
+            () = rounds => {}
+            () = self.keep_lease(stop, &done) => {}
+        }
+        if let Err(error) = self.lease.give_back().await {
+            tracing::warn!(channel = %self.channel.id, %error, "the lease of a channel was not given back");
+        }
+    }
+
+    /// Renews the lease until the worker is to stop, has had nothing to do for a while, or has lost it. What is being done
+    /// then is ended first, for as long as the lease holds.
+    async fn keep_lease(&self, stop: &CancellationToken, done: &CancellationToken) {
+        let began = tokio::time::Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => done.cancel(),
+                () = tokio::time::sleep(RENEWAL) => {}
+            }
+            let is_idle = began.elapsed() > IDLE && matches!(self.has_work().await, Ok(false));
+            if is_idle {
+                done.cancel();
+            }
+            match self.lease.renew().await {
+                Ok(true) if !done.is_cancelled() => {}
+                Ok(true) => return std::future::pending().await,
+                Ok(false) => return,
+                Err(error) => tracing::warn!(channel = %self.channel.id, %error, "a lease was not renewed"),
+            }
+        }
+    }
+
+    async fn has_work(&self) -> Result<bool> {
+        let channel = self.channel.id;
+        self.parts.db.read(move |read| lease::has_work(read, channel)).await
+    }
+
+    /// Repeats a round while it finds something to do, and otherwise when there may be something.
+    async fn repeat<F: Future<Output = Result<bool>>>(
+        &self,
+        what: &'static str,
+        notify: &Notify,
+        done: &CancellationToken,
+        round: impl Fn() -> F,
+    ) {
+        while !done.is_cancelled() {
+            let woken = notify.notified();
+            match round().await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => tracing::error!(channel = %self.channel.id, what, %error, "a round failed"),
+            }
+            tokio::select! {
+                () = done.cancelled() => return,
+                () = woken => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Starts answers that are due, and delivers those that are there.
+    async fn answer(&self, notify: &Notify, done: &CancellationToken) {
+        let (mut awaited, mut known) = (Awaited::new(), HashSet::new());
+        while !done.is_cancelled() {
+            let woken = notify.notified();
+            if let Err(error) = self.replies(&mut awaited, &mut known).await {
+                tracing::error!(channel = %self.channel.id, %error, "answers could not be started");
+            }
+            let next = self.next_reply();
+            tokio::select! {
+                () = done.cancelled() => return,
+                () = woken => {}
+                () = tokio::time::sleep(next) => {}
+                Some((run, end)) = awaited.next(), if !awaited.is_empty() => {
+                    known.remove(&run);
+                    self.deliver_or_log(&run, end).await;
+                }
+            }
+        }
+    }
+
+    async fn deliver_or_log(&self, run: &RunId, end: Result<RunEnd>) {
+        if let Err(error) = self.deliver(run, end).await {
+            tracing::error!(channel = %self.channel.id, %run, %error, "an answer could not be delivered");
+        }
+    }
+
+    async fn run_due(&self) -> Result<()> {
+        let (mut awaited, mut known) = (Awaited::new(), HashSet::new());
+        loop {
+            let mut did = self.callbacks().await?;
+            did |= self.files().await?;
+            did |= self.held().await?;
+            did |= self.replies(&mut awaited, &mut known).await?;
+            while let Some((run, end)) = awaited.next().await {
+                known.remove(&run);
+                self.deliver(&run, end).await?;
+                did = true;
+            }
+            did |= self.outbox().await?;
+            if !did {
+                return Ok(());
+            }
+        }
+    }
+}
