@@ -11,5 +11,6 @@ pub mod tasks;
 pub mod team;
 
 pub use business::Calendar;
+pub use contacts::people;
 pub use group::{areas, group, import_targets};
 pub use team::TeamDirectory;

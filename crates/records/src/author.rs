@@ -62,10 +62,15 @@ impl Author {
 
     /// The service, doing what follows from other changes.
     pub fn system(workspace: WorkspaceId, name: &'static str) -> Self {
+        Self::by(workspace, Cause::system(name))
+    }
+
+    /// Whoever caused it, for changes that no operation on records makes.
+    pub fn by(workspace: WorkspaceId, cause: Cause) -> Self {
         Self {
             workspace,
             livemode: true,
-            cause: Cause::system(name),
+            cause,
             source: JsonText::of(&Source::default()),
             operation: None,
             emits: true,

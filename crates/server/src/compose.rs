@@ -205,6 +205,7 @@ impl Service {
         });
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
         let shapes = Arc::new(shapes);
+        let people = crm::people(&shapes, &db);
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
@@ -216,7 +217,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone())),
+            crm::group(&shapes, Arc::new(engine.clone()), people),
             channels::group(),
             events.group(receiver, retention.events),
         ])?;

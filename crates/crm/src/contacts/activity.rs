@@ -1,10 +1,11 @@
 //! What happened with a contact, and the files that it has.
 
-use super::find::{ContactRef, contacts};
+use super::find::{FindContact, contacts};
 use super::merges;
 use fields::FieldType;
 use files::{File, Files};
 use model::{Actor, Caller, ContactId, FileId, JsonText, Result, Timestamp};
+use operation::ports::ContactRef;
 use operation::{OptIn, OptInList, Path, State, operation};
 use records::Source;
 use records::activity::{self, Action, ActivityRow};

@@ -2,13 +2,15 @@
 
 use super::consent::{ConsentRow, ConsentSource, ConsentState};
 use super::events::{ConsentChanged, ConsentEvent};
-use super::find::{ContactRef, editor};
+use super::find::{FindContact, editor};
 use super::operations::{ContactAnswer, set_managed, shown};
 use super::print::app_url;
 use crate::schema::contact_consents;
 use diesel::prelude::*;
 use model::{Caller, ConsentId, ContactId, Result};
+use operation::ports::ContactRef;
 use operation::{Body, Path, State, operation};
+use records::rows::{Editor, ItemRow};
 use records::shape::Shapes;
 use serde::Deserialize;
 use store::Tx;
@@ -72,7 +74,23 @@ fn record(
 ) -> Result<ContactAnswer> {
     let editor = editor(tx, shapes, caller)?;
     let row = contact.locked(tx, &editor.shape)?;
-    let (now, actor) = (tx.now(), caller.cause().actor);
+    let row = store(tx, &editor, row, state, new)?;
+    shown(&editor.shape, &row)
+}
+
+/// Keeps what a live, locked contact said.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn store(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    row: ItemRow,
+    state: ConsentState,
+    new: NewConsent,
+) -> Result<ItemRow> {
+    let cause = &editor.author.cause;
+    let (now, actor) = (tx.now(), cause.actor.clone());
     let id: ConsentId = diesel::insert_into(contact_consents::table)
         .values((
             contact_consents::workspace_id.eq(row.workspace_id),
@@ -87,7 +105,7 @@ fn record(
         .get_result(tx.connection())?;
     let consent = ConsentRow { id, state, source: new.source, proof: new.proof, actor, created_at: now };
     let is_out = state == ConsentState::OptedOut;
-    let written = set_managed(tx, &editor, row, |data| {
+    let written = set_managed(tx, editor, row, |data| {
         data.insert("$opted_out".to_owned(), is_out.into());
     })?;
     if written.changed {
@@ -97,7 +115,7 @@ fn record(
             consent: consent.consent()?,
         };
         let event = if is_out { ConsentEvent::OptedOut(changed) } else { ConsentEvent::OptedIn(changed) };
-        tx.emit(editor.shape.workspace, &caller.cause(), true, &event)?;
+        tx.emit(editor.shape.workspace, cause, true, &event)?;
     }
-    shown(&editor.shape, &written.row)
+    Ok(written.row)
 }

@@ -1,7 +1,7 @@
 //! Contacts that may be the same person as another.
 
 use super::contact::Contact;
-use super::find::{ContactRef, contacts};
+use super::find::{FindContact, contacts};
 use super::matching::{LEAST_SCORE, MatchReason, Traits, match_keys};
 use super::print::printed;
 use super::system_fields::MATCH_KEYS;
@@ -9,6 +9,7 @@ use fields::filter::{Condition, Test};
 use fields::sort::Sort;
 use fields::{Filter, Part, Subject, SystemColumn};
 use model::{Caller, ContactId, Error, ItemId, Result};
+use operation::ports::ContactRef;
 use operation::{OptIn, OptInList, Path, State, operation};
 use records::query::{Planner, Query};
 use records::rows::ItemRow;

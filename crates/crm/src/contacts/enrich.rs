@@ -1,14 +1,14 @@
 //! Enrichment of a contact by an agent: what it proposes for fields, and which of that is written.
 
 use super::enrichment::{ContactEnrichment, ContactEnrichmentRequest};
-use super::find::{ContactRef, contacts, editor};
+use super::find::{FindContact, contacts, editor};
 use super::proposals::{self, Task};
 use crate::schema::contact_notes;
 use diesel::prelude::*;
 use fields::Data;
 use fields::value::Mode;
 use model::{Actor, ActorType, Caller, Error, ItemId, Patch, Result};
-use operation::ports::{StructuredAnswer, StructuredTask, Structurer};
+use operation::ports::{ContactRef, StructuredAnswer, StructuredTask, Structurer};
 use operation::{Body, Cx, ExpectedVersion, Json, Path, State, operation};
 use records::rows::values::Missing;
 use records::rows::{ItemChange, ItemRow};

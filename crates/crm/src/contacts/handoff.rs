@@ -5,7 +5,7 @@
 
 use super::contact::ContactAssignee;
 use super::detail::{AutopilotConfig, RoutingConfig};
-use super::find::{ContactRef, editor};
+use super::find::{FindContact, editor};
 use super::kind::CONTACTS;
 use super::operations::{ContactAnswer, set_managed, shown};
 use super::print::app_url;
@@ -15,6 +15,7 @@ use jobs::{Job, JobContext, JobError};
 use model::{
     Actor, ActorType, Caller, ContactId, Error, ItemId, MemberId, Result, Timestamp, WorkspaceId, text_enum,
 };
+use operation::ports::{ContactRef, HandOver, HandoffReason};
 use operation::{Body, Event, Path, State, operation};
 use records::Author;
 use records::rows::{self, Editor, ItemRow};
@@ -77,30 +78,13 @@ impl Handler {
     }
 }
 
-text_enum! {
-    /// Why a conversation was handed over.
-    pub enum HandoffReason {
-        /// A request to the API.
-        Api = "api",
-        /// A person decided so.
-        Operator = "operator",
-        /// The agent decided so.
-        AgentTool = "agent_tool",
-        /// A flow decided so.
-        Flow = "flow",
-        /// The time of a pause was over.
-        PauseEnded = "pause_ended",
-    }
-}
-
-impl HandoffReason {
-    fn of(actor: ActorType) -> Self {
-        match actor {
-            ActorType::Agent => Self::AgentTool,
-            ActorType::Flow => Self::Flow,
-            ActorType::User => Self::Operator,
-            _ => Self::Api,
-        }
+/// Why an operation hands a conversation over, by who asks for it.
+fn reason_of(actor: ActorType) -> HandoffReason {
+    match actor {
+        ActorType::Agent => HandoffReason::AgentTool,
+        ActorType::Flow => HandoffReason::Flow,
+        ActorType::User => HandoffReason::Operator,
+        _ => HandoffReason::Api,
     }
 }
 
@@ -156,10 +140,10 @@ pub fn set_contact_autopilot(
     }
     let editor = editor(tx, &shapes.0, caller)?;
     let row = contact_id.locked(tx, &editor.shape)?;
-    let reason = HandoffReason::of(caller.cause().actor.parse::<Actor>()?.kind);
+    let reason = reason_of(caller.cause().actor.parse::<Actor>()?.kind);
     let change =
-        Switch { enabled: switch.enabled, until: switch.paused_until, reason, summary: switch.summary };
-    let row = change.make(tx, &editor, row, |_| {})?;
+        HandOver { enabled: switch.enabled, until: switch.paused_until, reason, summary: switch.summary };
+    let row = hand_over(tx, &editor, row, change, |_| {})?;
     shown(&editor.shape, &row)
 }
 
@@ -223,15 +207,16 @@ fn assign(
     };
     let row = match autopilot {
         Some(enabled) => {
-            let reason = HandoffReason::of(actor.kind);
-            Switch { enabled, until: None, reason, summary }.make(tx, &editor, row, set)?
+            let reason = reason_of(actor.kind);
+            hand_over(tx, &editor, row, HandOver { enabled, until: None, reason, summary }, set)?
         }
         None => set_managed(tx, &editor, row, set)?.row,
     };
     shown(&editor.shape, &row)
 }
 
-fn assignee(data: &Data) -> Option<MemberId> {
+/// The member of the team to whom a contact with these values is assigned.
+pub(super) fn assignee(data: &Data) -> Option<MemberId> {
     let ids = data.get("$assignee").and_then(Value::as_array);
     ids.and_then(|ids| ids.first()).and_then(Value::as_i64).map(MemberId)
 }
@@ -240,68 +225,60 @@ fn is_on(data: &Data) -> bool {
     data.get("$autopilot").and_then(Value::as_bool).unwrap_or(true)
 }
 
-/// What the autopilot of a contact is to become.
-struct Switch {
-    enabled: bool,
-    until: Option<Timestamp>,
-    reason: HandoffReason,
-    summary: Option<String>,
-}
-
-impl Switch {
-    /// Switches the autopilot of a live, locked contact, with what else changes of it.
-    fn make(
-        self,
-        tx: &mut Tx,
-        editor: &Editor<'_>,
-        row: ItemRow,
-        and: impl FnOnce(&mut Data),
-    ) -> Result<ItemRow> {
-        let before = row.values()?;
-        let was_on = is_on(&before);
-        let config: Option<AutopilotConfig> =
-            before.get(AUTOPILOT_CONFIG).and_then(|config| serde_json::from_value(config.clone()).ok());
-        let actor: Actor = editor.author.cause.actor.parse()?;
-        let mut config =
-            config.unwrap_or(AutopilotConfig { epoch: 0, changed_by: actor.clone(), changed_at: tx.now() });
-        if was_on != self.enabled {
-            config =
-                AutopilotConfig { epoch: config.epoch + 1, changed_by: actor.clone(), changed_at: tx.now() };
-        }
-        let stored = serde_json::to_value(&config).map_err(Error::internal)?;
-        let written = set_managed(tx, editor, row, |data| {
-            data.insert("$autopilot".to_owned(), self.enabled.into());
-            match self.until {
-                Some(until) => data.insert(PAUSED_UNTIL.to_owned(), until.rfc3339().into()),
-                None => data.shift_remove(PAUSED_UNTIL),
-            };
-            if was_on != self.enabled {
-                data.insert(AUTOPILOT_CONFIG.to_owned(), stored);
-            }
-            and(data);
-        })?;
-        let row = written.row;
-        if let Some(until) = self.until.filter(|_| written.changed) {
-            let resume = Resume { workspace: row.workspace_id, contact: row.id, until };
-            tx.enqueue(row.workspace_id, RESUME, None, &resume, until)?;
-        }
-        if was_on != self.enabled {
-            let assignee = assignee(&row.values()?);
-            let event = Handoff {
-                contact_id: row.id.into(),
-                app_url: app_url(&editor.shape, &row),
-                from: Handler::with_autopilot(was_on),
-                to: Handler::with_autopilot(self.enabled),
-                reason: self.reason,
-                epoch: config.epoch,
-                actor,
-                assignee: assignee.map(|member| ContactAssignee { kind: "user", id: member.0 }),
-                summary: self.summary,
-            };
-            tx.emit(row.workspace_id, &editor.author.cause, true, &event)?;
-        }
-        Ok(row)
+/// Switches the autopilot of a live, locked contact, with what else changes of it.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn hand_over(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    row: ItemRow,
+    change: HandOver,
+    and: impl FnOnce(&mut Data),
+) -> Result<ItemRow> {
+    let before = row.values()?;
+    let was_on = is_on(&before);
+    let config: Option<AutopilotConfig> =
+        before.get(AUTOPILOT_CONFIG).and_then(|config| serde_json::from_value(config.clone()).ok());
+    let actor: Actor = editor.author.cause.actor.parse()?;
+    let mut config =
+        config.unwrap_or(AutopilotConfig { epoch: 0, changed_by: actor.clone(), changed_at: tx.now() });
+    if was_on != change.enabled {
+        config = AutopilotConfig { epoch: config.epoch + 1, changed_by: actor.clone(), changed_at: tx.now() };
     }
+    let stored = serde_json::to_value(&config).map_err(Error::internal)?;
+    let written = set_managed(tx, editor, row, |data| {
+        data.insert("$autopilot".to_owned(), change.enabled.into());
+        match change.until {
+            Some(until) => data.insert(PAUSED_UNTIL.to_owned(), until.rfc3339().into()),
+            None => data.shift_remove(PAUSED_UNTIL),
+        };
+        if was_on != change.enabled {
+            data.insert(AUTOPILOT_CONFIG.to_owned(), stored);
+        }
+        and(data);
+    })?;
+    let row = written.row;
+    if let Some(until) = change.until.filter(|_| written.changed) {
+        let resume = Resume { workspace: row.workspace_id, contact: row.id, until };
+        tx.enqueue(row.workspace_id, RESUME, None, &resume, until)?;
+    }
+    if was_on != change.enabled {
+        let assignee = assignee(&row.values()?);
+        let event = Handoff {
+            contact_id: row.id.into(),
+            app_url: app_url(&editor.shape, &row),
+            from: Handler::with_autopilot(was_on),
+            to: Handler::with_autopilot(change.enabled),
+            reason: change.reason,
+            epoch: config.epoch,
+            actor,
+            assignee: assignee.map(|member| ContactAssignee { kind: "user", id: member.0 }),
+            summary: change.summary,
+        };
+        tx.emit(row.workspace_id, &editor.author.cause, true, &event)?;
+    }
+    Ok(row)
 }
 
 /// A pause that ends.
@@ -341,7 +318,7 @@ fn end_pause(tx: &mut Tx, shapes: &Shapes, due: &Resume) -> Result<()> {
     }
     let author = Author::system(due.workspace, "autopilot");
     let editor = Editor::new(shapes, shape, author);
-    let change = Switch { enabled: true, until: None, reason: HandoffReason::PauseEnded, summary: None };
-    change.make(tx, &editor, row, |_| {})?;
+    let change = HandOver { enabled: true, until: None, reason: HandoffReason::PauseEnded, summary: None };
+    hand_over(tx, &editor, row, change, |_| {})?;
     Ok(())
 }

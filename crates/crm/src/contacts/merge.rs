@@ -5,13 +5,13 @@
 
 use super::detail::{self, ContactDetail};
 use super::events::{ContactsMerged, MergeEvent};
-use super::find::{ContactRef, editor};
+use super::find::{FindContact, editor};
 use super::merges;
 use super::print::app_url;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::{Data, Field, FieldType};
 use model::{Caller, Code, ContactId, Error, ItemId, Result, string_enum};
-use operation::ports::ContactUses;
+use operation::ports::{ContactRef, ContactUses};
 use operation::{Body, ExpectedVersion, IfMatch, Path, RawJson, State, With, operation};
 use records::links::table::{LinkTargetType, retarget};
 use records::rows::{self, Draft, ItemRow};

@@ -4,6 +4,7 @@
 //! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
 
 mod activity;
+mod book;
 mod consent;
 mod consents;
 mod contact;
@@ -17,6 +18,7 @@ mod exports;
 mod filters;
 mod find;
 mod handoff;
+mod identity;
 mod imports;
 mod kind;
 mod list;
@@ -34,6 +36,7 @@ pub(crate) mod segments;
 mod system_fields;
 mod tags;
 
+pub use book::people;
 pub use find::count_up_to;
 pub(crate) use handoff::resume_job;
 pub use imports::ContactImports;

@@ -1,9 +1,10 @@
 //! Notes on contacts: what the team writes about a person, who never sees it.
 
-use super::find::{ContactRef, contacts, editor};
+use super::find::{FindContact, contacts, editor};
 use crate::schema::contact_notes;
 use diesel::prelude::*;
 use model::{Actor, Caller, ContactId, Error, JsonText, NoteId, Result, Timestamp, WorkspaceId};
+use operation::ports::ContactRef;
 use operation::{
     Body, Created, Deleted, Event, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };

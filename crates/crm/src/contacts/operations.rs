@@ -2,7 +2,7 @@
 
 use super::contact::{Contact, ContactStatus};
 use super::detail::{self, ContactDetail};
-use super::find::{ContactRef, contacts, editor};
+use super::find::{FindContact, contacts, editor};
 use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
     OnContactMatch, UpsertedContact,
@@ -11,6 +11,7 @@ use super::print::printed;
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
+use operation::ports::ContactRef;
 use operation::{
     Body, Deleted, ExpectedVersion, IfMatch, Json, Path, Query, RawCreated, RawJson, State, With, operation,
 };

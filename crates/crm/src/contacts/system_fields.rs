@@ -97,6 +97,7 @@ const CREATED_VIA: &[(&str, &str)] = &[
     ("flow", "Flow"),
     ("webhook", "Webhook"),
     ("service", "Service"),
+    ("message", "Message"),
 ];
 
 /// Key and label of the statuses that a contact can have.

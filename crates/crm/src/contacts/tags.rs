@@ -1,10 +1,11 @@
 //! Tags of contacts.
 
-use super::find::{ContactRef, contacts, editor};
+use super::find::{FindContact, contacts, editor};
 use super::model::ContactTag;
 use super::operations::{ContactAnswer, change_data, shown};
 use fields::{Data, value};
 use model::{Caller, Error, Result};
+use operation::ports::ContactRef;
 use operation::{Path, Rows, State, operation};
 use records::indexes;
 use records::rows::ItemRow;

@@ -200,15 +200,41 @@ pub(super) fn choose(
         return Ok(plan);
     }
     let mut plans = vec![scan];
-    for index in wanted.shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready) {
-        match index.kind {
-            IndexKind::Single | IndexKind::Composite => plans.extend(over_keys(wanted, index)),
-            IndexKind::Set => plans.extend(over_set(wanted, index)),
-            IndexKind::Unique | IndexKind::Columnar => {}
-        }
-    }
+    plans.extend(over_indexes(wanted));
     plans.extend(over_links(wanted));
     best(read, planner, wanted, sampler, plans)
+}
+
+/// Chooses among the plans in the order of the list, for work that goes through everything piece by piece: each piece goes
+/// on where the last one ended, so that all of them together look at no item twice.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn choose_ordered(
+    read: &mut Read,
+    planner: &Planner,
+    wanted: PlanRequest<'_>,
+) -> Result<QueryPlan> {
+    let mut best = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
+    let mut cost = planner.count_items(read, wanted.shape)?;
+    for plan in over_indexes(wanted).into_iter().filter(|plan| plan.ordered) {
+        let (Some(ranges), Some(index)) = (&plan.kept, plan.uses.first()) else { continue };
+        let count = planner.count_keys(read, *index, ranges, wanted.most_counted)?;
+        if count < cost {
+            (best, cost) = (plan, count);
+        }
+    }
+    Ok(best)
+}
+
+fn over_indexes(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
+    let ready = wanted.shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
+    let over = |index: &Index| match index.kind {
+        IndexKind::Single | IndexKind::Composite => over_keys(wanted, index),
+        IndexKind::Set => over_set(wanted, index),
+        IndexKind::Unique | IndexKind::Columnar => None,
+    };
+    ready.filter_map(over).collect()
 }
 
 /// Prices the plans and takes the cheapest.

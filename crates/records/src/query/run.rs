@@ -5,10 +5,12 @@ use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, Visit};
+use crate::rows::ItemRow;
 use crate::shape::Shape;
+use fields::key;
 use fields::sort::Sort;
 use fields::{Part, Subject};
-use model::Result;
+use model::{ItemId, Result};
 use std::ops::ControlFlow;
 use store::Read;
 
@@ -57,6 +59,33 @@ impl Query {
             Some(page) => Ok(page),
             None => visit.page(read, &plan, after, need),
         }
+    }
+
+    /// The first `need` items behind one in the order of their ids, for work that goes through all that fit. However rare
+    /// they are, all pieces together look at no item twice; one piece may look at all of them.
+    ///
+    /// # Errors
+    /// 400 `query_too_expensive`, or the database's.
+    pub fn behind(
+        &self,
+        read: &mut Read,
+        planner: &Planner,
+        shape: &Shape,
+        after: Option<ItemId>,
+        need: usize,
+    ) -> Result<Vec<ItemRow>> {
+        let sort = Sort { parts: Vec::new(), newest_first: false };
+        let mut visit = Visit::new(planner, shape, self, Some(&sort), []);
+        let (filter, trashed, most_counted) = (&self.filter, self.trashed, MOST_COUNTED);
+        let wanted = PlanRequest { shape, filter, sort: Some(&sort), trashed, need, most_counted };
+        let plan = plan::choose_ordered(read, planner, wanted)?;
+        let after = after.map(|after| {
+            let mut place = Vec::with_capacity(8);
+            key::push_id(&mut place, after.0, false);
+            place
+        });
+        let page = visit.page(read, &plan, after.as_deref(), need)?;
+        Ok(page.found.into_iter().map(|found| found.row).collect())
     }
 
     /// Adds all items to a summary, which goes by `subjects`; by columns where `by_columns` and that is cheaper.

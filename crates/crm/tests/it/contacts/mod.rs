@@ -1,5 +1,6 @@
 //! Contacts.
 
+mod book;
 mod enrich;
 mod fields;
 mod handoff;

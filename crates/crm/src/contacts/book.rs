@@ -1,0 +1,286 @@
+//! Contacts as the groups that talk to them see them.
+
+use super::consent::{ConsentSource, ConsentState};
+use super::consents::{self, NewConsent};
+use super::find::FindContact;
+use super::handoff;
+use super::identity::{Identity, create, fill, put};
+use super::kind::CONTACTS;
+use super::print::app_url;
+use super::segments;
+use super::system_fields::AUTOPILOT_CONFIG;
+use fields::filter::{Condition, Node, Range, Test};
+use fields::sort::Sort;
+use fields::{Filter, Subject, SystemColumn, key};
+use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, WorkspaceId};
+use operation::ports::{Audience, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People};
+use records::Author;
+use records::query::{self, Budget, Planner, Query};
+use records::rows::{self, Editor, ItemRow};
+use records::sets;
+use records::shape::{Shape, Shapes};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Db, Read, Tx};
+
+/// The most contacts that are looked up by their ids at once.
+const MOST_IDS: usize = 1_000;
+/// How often a contact is looked for anew that another transaction changed meanwhile.
+const TRIES: usize = 3;
+/// The longest proof of a consent.
+const LONGEST_PROOF: usize = 2_000;
+
+/// The contacts of all workspaces, for other groups. What a request may look at bounds no audience: nobody waits for it.
+pub fn people(shapes: &Arc<Shapes>, db: &Db) -> People {
+    let planner = Planner::new(db.clone());
+    let timeout = Duration::from_secs(3_600);
+    planner.set_budget(Budget { rows: usize::MAX, bytes: usize::MAX, timeout });
+    People(Arc::new(Book { shapes: shapes.clone(), planner }))
+}
+
+struct Book {
+    shapes: Arc<Shapes>,
+    planner: Planner,
+}
+
+impl Book {
+    fn shape(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Arc<Shape>> {
+        sets::for_read(read, &self.shapes, workspace, &CONTACTS)
+    }
+
+    fn editor(&self, tx: &mut Tx, workspace: WorkspaceId, cause: Cause) -> Result<Editor<'_>> {
+        let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
+        Ok(Editor::new(&self.shapes, shape, Author::by(workspace, cause)))
+    }
+
+    /// The conditions of an audience, but for its ids.
+    fn filter(&self, read: &mut Read, shape: &Shape, audience: &Audience, param: &str) -> Result<Filter> {
+        let mut all = Vec::new();
+        if let Some(segment) = audience.segment {
+            let filter = segments::filter(read, shape, segment).map_err(|error| match error.code() {
+                Code::NotFound => {
+                    Error::invalid(format!("{param}.segment_id"), "must be the id of a segment")
+                }
+                Code::InvalidState => Error::invalid(
+                    format!("{param}.segment_id"),
+                    "must be the id of a segment whose filter can be used",
+                ),
+                _ => error,
+            });
+            all.push(filter?.0);
+        }
+        if let Some(tree) = &audience.filter {
+            let node = Node::from_api(shape, tree, &format!("{param}.filter_tree"))?;
+            all.push(Filter::of(shape, &node, read.now())?);
+        }
+        Ok(Filter::All(all))
+    }
+
+    /// The live, locked contact that has an identity.
+    fn holder(&self, tx: &mut Tx, shape: &Shape, identity: &Identity) -> Result<Option<ItemRow>> {
+        for _ in 0..TRIES {
+            let Some(id) = identity.holder(tx, shape)? else { return Ok(None) };
+            match rows::find_locked(tx, shape, id)? {
+                Some(row) if row.trashed_at.is_none() => return Ok(Some(row)),
+                // It was merged or deleted since: its identities are those of another now, or of none.
+                _ => {}
+            }
+        }
+        Err(Error::internal("the holder of an identity kept changing"))
+    }
+}
+
+/// A contact's row as other groups see it.
+fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
+    let mut data = row.values()?;
+    let says = |key: &str| data.get(key).and_then(Value::as_bool);
+    let epoch = data.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch")).and_then(Value::as_i64);
+    let (is_opted_out, autopilot) = (says("$opted_out") == Some(true), says("$autopilot") != Some(false));
+    let is_blocked = data.get("$status").and_then(Value::as_str) == Some("blocked");
+    let assignee = handoff::assignee(&data);
+    for field in shape.fields.iter().filter(|field| field.hidden) {
+        data.shift_remove(&field.key);
+    }
+    Ok(ContactCard {
+        id: row.id.into(),
+        app_url: app_url(shape, row),
+        is_blocked,
+        is_opted_out,
+        autopilot,
+        epoch: epoch.unwrap_or(0),
+        assignee,
+        data,
+    })
+}
+
+fn cards_of(shape: &Shape, rows: &[ItemRow]) -> Result<Vec<ContactCard>> {
+    rows.iter().map(|row| card(shape, row)).collect()
+}
+
+/// The condition that a contact has one of these ids, which are in order.
+fn among(ids: &[ItemId]) -> Filter {
+    let range = |id: &ItemId| {
+        let mut bytes = Vec::with_capacity(9);
+        key::push_integer(&mut bytes, id.0, false);
+        Range::of(bytes)
+    };
+    let column = SystemColumn::Id;
+    let test = Test::Within(ids.iter().map(range).collect());
+    Filter::One(Condition { subject: Subject::System(column), family: column.family(), test })
+}
+
+impl ContactBook for Book {
+    fn find(&self, read: &mut Read, workspace: WorkspaceId, contact: &ContactRef) -> Result<ContactCard> {
+        let shape = self.shape(read, workspace)?;
+        let row = contact.live(read, &shape)?;
+        card(&shape, &row)
+    }
+
+    fn cards(&self, read: &mut Read, workspace: WorkspaceId, ids: &[ContactId]) -> Result<Vec<ContactCard>> {
+        let shape = self.shape(read, workspace)?;
+        let mut all = Vec::with_capacity(ids.len());
+        for some in ids.chunks(MOST_IDS) {
+            let some: Vec<i64> = some.iter().map(|id| id.0).collect();
+            all.extend(cards_of(&shape, &query::rows(read, &shape, &some)?)?);
+        }
+        Ok(all)
+    }
+
+    fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>> {
+        // Whoever locks a contact may go on to change it, which begins with its set.
+        let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
+        let row = rows::find_locked(tx, &shape, ItemId(id.0))?.filter(|row| row.trashed_at.is_none());
+        row.map(|row| card(&shape, &row)).transpose()
+    }
+
+    fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard> {
+        let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
+        let identity = Identity::of(&shape, from);
+        for _ in 0..TRIES {
+            if let Some(row) = self.holder(tx, &shape, &identity)? {
+                let author = Author::by(workspace, Cause::actor(ActorType::Contact, &row.id));
+                let editor = Editor::new(&self.shapes, shape.clone(), author);
+                let row = fill(tx, &editor, row, &identity)?;
+                return card(&shape, &row);
+            }
+            let author = Author::by(workspace, Cause::actor(ActorType::Contact, &identity.name()));
+            let editor = Editor::new(&self.shapes, shape.clone(), author);
+            // `None`: another transaction has created the contact meanwhile.
+            if let Some(row) = create(tx, &editor, &identity)? {
+                return card(&shape, &row);
+            }
+        }
+        Err(Error::internal("a contact could neither be found nor be created"))
+    }
+
+    fn relink(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        old: &ChatIdentity,
+        new: &ChatIdentity,
+    ) -> Result<Option<ContactId>> {
+        let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
+        let (old, new) = (Identity::of(&shape, old), Identity::of(&shape, new));
+        let Some(row) = self.holder(tx, &shape, &old)? else { return Ok(None) };
+        let author = Author::by(workspace, Cause::actor(ActorType::Contact, &row.id));
+        let editor = Editor::new(&self.shapes, shape, author);
+        let own = row.values()?;
+        let row = put(tx, &editor, row, |key| {
+            let is_replaced = !own.contains_key(key) || old.is(&editor.shape, key, own.get(key));
+            new.value(key).filter(|_| is_replaced)
+        })?;
+        Ok(Some(row.id.into()))
+    }
+
+    fn record_consent(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        wants_messages: bool,
+        proof: &str,
+    ) -> Result<()> {
+        let editor = self.editor(tx, workspace, Cause::actor(ActorType::Contact, &contact))?;
+        let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
+        let state = if wants_messages { ConsentState::OptedIn } else { ConsentState::OptedOut };
+        let proof: String = proof.chars().take(LONGEST_PROOF).collect();
+        let proof = Some(proof).filter(|proof| !proof.trim().is_empty());
+        let said = NewConsent { source: ConsentSource::Message, proof };
+        consents::store(tx, &editor, row, state, said)?;
+        Ok(())
+    }
+
+    fn hand_over(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        contact: ContactId,
+        switch: &HandOver,
+    ) -> Result<()> {
+        let editor = self.editor(tx, workspace, cause.clone())?;
+        let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
+        let until = switch.until.filter(|_| !switch.enabled);
+        handoff::hand_over(tx, &editor, row, HandOver { until, ..switch.clone() }, |_| {})?;
+        Ok(())
+    }
+
+    fn check_audience(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        audience: &Audience,
+        param: &str,
+    ) -> Result<()> {
+        let shape = self.shape(read, workspace)?;
+        self.filter(read, &shape, audience, param)?;
+        let ids: Vec<i64> = audience.ids.iter().flatten().map(|id| id.0).collect();
+        for (chunk, some) in ids.chunks(MOST_IDS).enumerate() {
+            let known: BTreeSet<i64> = rows::live_among(read, shape.collection, some)?.into_iter().collect();
+            if let Some(place) = some.iter().position(|id| !known.contains(id)) {
+                let param = format!("{param}.contact_ids[{}]", chunk * MOST_IDS + place);
+                return Err(Error::invalid(param, "must be the id of a contact"));
+            }
+        }
+        Ok(())
+    }
+
+    fn audience(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        audience: &Audience,
+        after: Option<ContactId>,
+        most: i64,
+    ) -> Result<Vec<ContactCard>> {
+        let shape = self.shape(read, workspace)?;
+        let filter = self.filter(read, &shape, audience, "audience")?;
+        let most = usize::try_from(most).unwrap_or_default();
+        let Some(ids) = &audience.ids else {
+            let query = Query::new(filter, Sort::of(&[]), false);
+            let after = after.map(|after| ItemId(after.0));
+            let found = query.behind(read, &self.planner, &shape, after, most)?;
+            return cards_of(&shape, &found);
+        };
+        let behind: BTreeSet<ItemId> =
+            ids.iter().filter(|id| after.is_none_or(|after| **id > after)).map(|id| ItemId(id.0)).collect();
+        let behind: Vec<ItemId> = behind.into_iter().collect();
+        let mut all = Vec::new();
+        for some in behind.chunks(MOST_IDS) {
+            let query = Query::new(Filter::All(vec![among(some), filter.clone()]), Sort::of(&[]), false);
+            let mut found = query.page(read, &self.planner, &shape, None, MOST_IDS)?.found;
+            found.sort_by_key(|found| found.row.id);
+            let left = most.saturating_sub(all.len());
+            for found in found.iter().take(left) {
+                all.push(card(&shape, &found.row)?);
+            }
+            if all.len() >= most {
+                break;
+            }
+        }
+        Ok(all)
+    }
+}
