@@ -1,22 +1,86 @@
 //! What this group adds to the service.
 
-use crate::channels;
+use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
+use crate::events::{MessageEvent, TemplateUpdated};
+use crate::inbound::Callbacks;
+use crate::messages::MessageReferences;
+use crate::network::Network;
+use crate::sends;
+use crate::templates;
+use crate::worker::WorkerParts;
 use auth::SealedTable;
 use model::Result;
-use operation::{Group, Registry};
+use operation::{Domain, EventType, Group, Operations, Registry};
 
 /// The tables with sealed values.
 pub const SEALED: &[&SealedTable] = &[&channels::SEALED];
+
+/// Numbers over which a workspace talks to its contacts, and what is sent over them.
+pub struct Channels;
+
+impl Domain for Channels {
+    const AREA: &'static str = "Channels";
+    const DESCRIPTION: &'static str = "Channels are the numbers over which a workspace talks to its contacts on the chat network. Within 24 hours of \
+         a contact's last message anything can be sent to it; afterwards only templates that the network has approved.";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(ListChannels),
+            Box::new(GetChannel),
+            Box::new(GetChannelHealth),
+            Box::new(templates::ListMessageTemplates),
+            Box::new(templates::CreateMessageTemplate),
+            Box::new(templates::GetMessageTemplate),
+            Box::new(templates::DeleteMessageTemplate),
+            Box::new(sends::SendChannelTemplate),
+            Box::new(sends::SendChannelMessage),
+            Box::new(sends::SendChannelMedia),
+            Box::new(sends::SendChannelInteractive),
+            Box::new(sends::SendChannelReaction),
+            Box::new(sends::MarkChannelMessageRead),
+            Box::new(sends::SendContactMessage),
+            Box::new(sends::SendContactTemplate),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        let mut all = EventType::of::<MessageEvent>();
+        all.extend(EventType::of::<TemplateUpdated>());
+        all
+    }
+}
+
+/// What a team writes to contacts.
+pub struct OperatorMessages;
+
+impl Domain for OperatorMessages {
+    const AREA: &'static str = "Contacts";
+    const DESCRIPTION: &'static str = "";
+
+    fn operations() -> Operations {
+        vec![Box::new(sends::SendOperatorMessage)]
+    }
+}
 
 /// Adds the areas.
 ///
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    Ok(registry)
+    registry.with::<Channels>()?.with::<OperatorMessages>()
 }
 
 /// What the areas need beside their operations.
-pub fn group() -> Group {
-    Group::default().contact_references(crate::messages::MessageReferences)
+pub fn group(parts: &WorkerParts) -> Group {
+    let callbacks = Callbacks::new(
+        parts.db.clone(),
+        Network(parts.network.0.clone()),
+        parts.seal.clone(),
+        parts.wakes.clone(),
+    );
+    Group::default()
+        .raw_route(callbacks)
+        .service(parts.network.clone())
+        .service(parts.wakes.clone())
+        .contact_references(MessageReferences)
 }

@@ -13,8 +13,12 @@ mod network;
 pub mod schema;
 mod sends;
 mod templates;
+mod transcriber;
 mod wakes;
+mod worker;
 
 pub use group::{SEALED, areas, group};
 pub use network::Network;
+pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 pub use wakes::Wakes;
+pub use worker::{WorkerParts, Workers, Working};

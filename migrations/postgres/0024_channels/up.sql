@@ -128,6 +128,7 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_by_conversation ON messages (conversation_id, id);
 CREATE INDEX messages_by_contact ON messages (contact_id, id);
+CREATE INDEX messages_by_channel ON messages (channel_id, id);
 CREATE UNIQUE INDEX messages_by_provider_id ON messages (channel_id, provider_message_id)
     WHERE provider_message_id IS NOT NULL;
 CREATE UNIQUE INDEX messages_by_client_key ON messages (workspace_id, client_key) WHERE client_key IS NOT NULL;
@@ -207,7 +208,7 @@ CREATE TABLE channel_callbacks (
     last_error TEXT,
     received_at TIMESTAMP NOT NULL
 );
-CREATE INDEX channel_callbacks_pending ON channel_callbacks (channel_id, id) WHERE status = 'pending';
+CREATE INDEX channel_callbacks_waiting ON channel_callbacks (channel_id, id) WHERE status <> 'done';
 CREATE INDEX channel_callbacks_by_age ON channel_callbacks (received_at);
 
 -- Events `contact.message.received` that wait for a transcript, and those of later messages of the same contact.

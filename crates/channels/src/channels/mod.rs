@@ -2,11 +2,13 @@
 
 mod connect;
 mod model;
+mod operations;
 mod row;
 mod sealed;
 
 pub use connect::{ConnectChannel, connect, disconnect, list};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
+pub(crate) use operations::{GetChannel, GetChannelHealth, ListChannels};
 pub use row::ChannelRow;
 pub(crate) use row::{Credentials, by_id, live};
 pub use sealed::SEALED;

@@ -21,17 +21,25 @@ const MOST_BYTES: usize = 3 << 20;
 
 /// Receives the network's callbacks, each channel's at an address of its own.
 pub struct Callbacks {
-    pub(crate) db: Db,
-    pub(crate) network: Network,
-    pub(crate) seal: Arc<Seal>,
-    pub(crate) wakes: Wakes,
-    pub(crate) known: Arc<Cache<ChannelId, Known>>,
+    db: Db,
+    network: Network,
+    seal: Arc<Seal>,
+    wakes: Wakes,
+    known: Arc<Cache<ChannelId, Known>>,
 }
 
 /// What is remembered of a channel, so that callbacks need no look at it.
-pub(crate) struct Known {
+struct Known {
     row: ChannelRow,
     credentials: Credentials,
+}
+
+impl Callbacks {
+    /// Callbacks of all channels.
+    #[must_use]
+    pub fn new(db: Db, network: Network, seal: Arc<Seal>, wakes: Wakes) -> Self {
+        Self { db, network, seal, wakes, known: Arc::new(Cache::new()) }
+    }
 }
 
 impl RawRoute for Callbacks {

@@ -42,20 +42,22 @@ impl Worker {
                 let settings = channel.settings()?;
                 let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
                 apply(tx, &of, &updates)?;
-                diesel::update(table::table.find(id)).set(table::status.eq("done")).execute(tx.connection())?;
+                diesel::update(table::table.find(id))
+                    .set(table::status.eq("done"))
+                    .execute(tx.connection())?;
                 Ok(true)
             });
             match applied.await {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                Err(error) => self.put_off(id, attempts + 1, error.to_string()).await?,
+                Err(error) => self.put_callback_off(id, attempts + 1, error.to_string()).await?,
             }
         }
         Ok(found)
     }
 
     /// Tries a callback again later; one that never succeeds is kept as failed.
-    async fn put_off(&self, id: i64, attempts: i64, error: String) -> Result<()> {
+    async fn put_callback_off(&self, id: i64, attempts: i64, error: String) -> Result<()> {
         tracing::error!(channel = %self.channel.id, callback = id, error, "a callback could not be applied");
         self.parts
             .db

@@ -1,6 +1,7 @@
 //! Who works on a channel: the holder of its lease. Each holder has a higher epoch, so that what an earlier one was at is
 //! recognised.
 
+use super::{WorkerParts, settle};
 use crate::channels::{self, ChannelRow};
 use crate::schema::{
     channel_callbacks as callbacks, channels as table, conversations, held_message_events as held,
@@ -32,8 +33,9 @@ impl Lease {
     ///
     /// # Errors
     /// When the database fails.
-    pub(super) async fn take(db: &Db, channel: ChannelId) -> Result<Option<(ChannelRow, Self)>> {
-        let taken = db.write(move |tx| {
+    pub(super) async fn take(parts: &WorkerParts, channel: ChannelId) -> Result<Option<(ChannelRow, Self)>> {
+        let people = parts.people.clone();
+        let taken = parts.db.write(move |tx| {
             let row = table::table.find(channel);
             lock_row!(tx, row.select(table::id), for_update);
             let now = tx.now();
@@ -48,12 +50,12 @@ impl Lease {
                 return Ok(None);
             }
             let Some(row) = channels::by_id(tx, channel)? else { return Ok(None) };
-            super::settle::forget_interrupted(tx, &row)?;
+            settle::forget_interrupted(tx, &people, &row)?;
             Ok(Some(row))
         });
         let Some(row) = taken.await? else { return Ok(None) };
         let epoch = row.lease_epoch;
-        Ok(Some((row, Self { db: db.clone(), channel, epoch })))
+        Ok(Some((row, Self { db: parts.db.clone(), channel, epoch })))
     }
 
     /// Holds it longer. `false` where another worker has it.

@@ -111,7 +111,7 @@ impl Workers {
     /// When the database fails, or another process has the lease of a channel.
     pub async fn run_due(&self) -> Result<()> {
         for channel in self.0.parts.db.read(lease::with_work).await? {
-            let Some((row, lease)) = Lease::take(&self.0.parts.db, channel).await? else { continue };
+            let Some((row, lease)) = Lease::take(&self.0.parts, channel).await? else { continue };
             let worker = Worker::new(self.0.parts.clone(), row, lease);
             worker.run_due().await?;
             worker.lease.give_back().await?;
@@ -144,7 +144,7 @@ impl Workers {
             notify.notify_waiters();
             return;
         }
-        match Lease::take(&self.0.parts.db, channel).await {
+        match Lease::take(&self.0.parts, channel).await {
             Ok(Some((row, lease))) => {
                 let notify = Arc::new(Notify::new());
                 self.active().insert(channel, notify.clone());
@@ -170,14 +170,14 @@ struct Worker {
     parts: WorkerParts,
     channel: ChannelRow,
     lease: Lease,
-    rates: Mutex<Rates>,
+    rates: Arc<Mutex<Rates>>,
 }
 
 impl Worker {
     fn new(parts: WorkerParts, channel: ChannelRow, lease: Lease) -> Self {
         let capabilities = parts.network.0.capabilities();
         let rates = Rates::new(channel.messages_per_second, capabilities.pair_interval, parts.db.now());
-        Self { parts, channel, lease, rates: Mutex::new(rates) }
+        Self { parts, channel, lease, rates: Arc::new(Mutex::new(rates)) }
     }
 
     /// Works until there is nothing to do for a while, or the lease is lost.

@@ -1,0 +1,164 @@
+//! One message for the network.
+
+use super::Worker;
+use crate::messages::{Detail, Interactive, MessageRow, MessageType};
+use crate::templates::{self, TemplateComponents};
+use ::files::FileRow;
+use bytes::Bytes;
+use chatnet::{
+    Account, Button, InteractiveMessage, ListRow, ListSection, MediaKind, MediaSource, NetworkError,
+    OutboundContent, OutboundMessage, Refusal, RefusalCode, SendOutcome, TemplateMessage,
+};
+use model::{MessageId, Result};
+use tokio::io::AsyncReadExt;
+
+/// A message that this worker alone sends.
+pub(super) struct Claimed {
+    pub(super) id: MessageId,
+    pub(super) message: OutboundMessage,
+    /// The file that is uploaded first.
+    pub(super) file: Option<(MediaKind, FileRow)>,
+}
+
+impl Worker {
+    /// Hands a message to the network, its file first.
+    pub(super) async fn hand_over(&self, account: &Account, claimed: Claimed) -> (MessageId, SendOutcome) {
+        let Claimed { id, mut message, file } = claimed;
+        if let Some((kind, file)) = file {
+            match self.upload(account, &file).await {
+                Ok(media) => set_media(&mut message.content, kind, &media, &file),
+                Err(outcome) => return (id, outcome),
+            }
+        }
+        let outcome = self.parts.network.0.send(account, &message, &id.to_string()).await;
+        (id, outcome)
+    }
+
+    async fn upload(&self, account: &Account, file: &FileRow) -> Result<String, SendOutcome> {
+        let content = self.content_of(file).await.map_err(|error| {
+            tracing::error!(file = %file.id, %error, "a file that is to be sent could not be read");
+            refused(RefusalCode::MediaInvalid, "The file could not be read.", true)
+        })?;
+        let uploaded = self.parts.network.0.upload_media(account, &file.name, &file.mime_type, content).await;
+        uploaded.map_err(|error| upload_refused(&error))
+    }
+
+    pub(super) async fn content_of(&self, file: &FileRow) -> Result<Bytes> {
+        let mut reader = self.parts.files.reader(file).await?;
+        let mut content = Vec::with_capacity(usize::try_from(file.size).unwrap_or_default());
+        reader.read_to_end(&mut content).await.map_err(model::Error::internal)?;
+        Ok(content.into())
+    }
+}
+
+fn refused(code: RefusalCode, message: &str, is_retryable: bool) -> SendOutcome {
+    SendOutcome::Refused(Refusal {
+        code,
+        provider_code: None,
+        message: message.to_owned(),
+        is_retryable,
+        retry_after: None,
+    })
+}
+
+fn upload_refused(error: &NetworkError) -> SendOutcome {
+    let code = match (error.is_unauthorized, error.is_retryable) {
+        (true, _) => RefusalCode::CredentialsInvalid,
+        (_, true) => RefusalCode::NetworkError,
+        _ => RefusalCode::MediaInvalid,
+    };
+    SendOutcome::Refused(Refusal {
+        code,
+        provider_code: error.provider_code,
+        message: error.message.clone(),
+        is_retryable: error.is_retryable,
+        retry_after: error.retry_after,
+    })
+}
+
+/// Names the uploaded file in what is sent.
+fn set_media(content: &mut OutboundContent, kind: MediaKind, media: &str, file: &FileRow) {
+    let source = MediaSource::Id(media.to_owned());
+    let name = (kind == MediaKind::Document).then(|| file.name.clone());
+    match content {
+        OutboundContent::Media { source: of, file_name, .. } => {
+            *of = source;
+            *file_name = name;
+        }
+        OutboundContent::Template(template) => template.header_media = Some((kind, source, name)),
+        _ => {}
+    }
+}
+
+/// What a message says, for the network. `None` where what is stored cannot be sent.
+pub(super) fn content(
+    row: &MessageRow,
+    detail: &Detail,
+    components: Option<&TemplateComponents>,
+    provider_id: &impl Fn(&MessageId) -> Option<String>,
+) -> Option<OutboundContent> {
+    let media = |kind| OutboundContent::Media {
+        kind,
+        source: MediaSource::Id(String::new()),
+        caption: Some(row.content.clone()).filter(|caption| !caption.is_empty()),
+        file_name: None,
+    };
+    Some(match row.message_type {
+        MessageType::Text => {
+            OutboundContent::Text { body: row.content.clone(), preview_url: detail.preview_url }
+        }
+        MessageType::Image => media(MediaKind::Image),
+        MessageType::Audio => media(MediaKind::Audio),
+        MessageType::Video => media(MediaKind::Video),
+        MessageType::Document => media(MediaKind::Document),
+        MessageType::Sticker => media(MediaKind::Sticker),
+        MessageType::Interactive => OutboundContent::Interactive(interactive(detail.interactive.as_ref()?)),
+        MessageType::Reaction => OutboundContent::Reaction {
+            message: provider_id(row.reply_to_id.as_ref()?)?,
+            emoji: detail.emoji.clone(),
+        },
+        MessageType::Template => {
+            let filled = detail.template.as_ref()?;
+            OutboundContent::Template(TemplateMessage {
+                name: filled.name.clone(),
+                language: filled.language.clone(),
+                header_params: in_order(&filled.header_params),
+                header_media: None,
+                body_params: in_order(&filled.params).into_iter().map(|value| (None, value)).collect(),
+                button_params: templates::button_params(components?, &filled.button_params),
+            })
+        }
+        _ => return None,
+    })
+}
+
+/// Values in the order of their numbers.
+fn in_order(values: &std::collections::BTreeMap<String, String>) -> Vec<String> {
+    let mut all: Vec<_> = values.iter().collect();
+    all.sort_by_key(|(number, _)| number.parse::<u32>().unwrap_or(u32::MAX));
+    all.into_iter().map(|(_, value)| value.clone()).collect()
+}
+
+fn interactive(message: &Interactive) -> InteractiveMessage {
+    let button = |button: &crate::messages::MessageButton| Button {
+        id: button.id.clone(),
+        title: button.title.clone(),
+    };
+    let row = |row: &crate::messages::MessageListRow| ListRow {
+        id: row.id.clone(),
+        title: row.title.clone(),
+        description: row.description.clone(),
+    };
+    let section = |section: &crate::messages::MessageListSection| ListSection {
+        title: section.title.clone(),
+        rows: section.rows.iter().map(row).collect(),
+    };
+    InteractiveMessage {
+        header: message.header.clone(),
+        body: message.body.clone(),
+        footer: message.footer.clone(),
+        buttons: message.buttons.iter().map(button).collect(),
+        list_button: message.list.as_ref().map(|list| list.button.clone()),
+        sections: message.list.iter().flat_map(|list| list.sections.iter().map(section)).collect(),
+    }
+}

@@ -1,0 +1,185 @@
+//! What becomes of messages that were handed to the network.
+
+use crate::channels::{ChannelRow, ChannelStatus};
+use crate::inbound::{StatusReport, apply_early, rise};
+use crate::messages::{MessageError, MessageRow, MessageStatus};
+use crate::schema::{channel_errors as errors, channels, message_outbox as outbox, messages};
+use chatnet::{Refusal, RefusalCode, SendOutcome};
+use diesel::prelude::*;
+use model::{MessageId, Result};
+use operation::ports::People;
+use store::Tx;
+
+/// How often a message is handed to the network that asks to try again.
+const MOST_ATTEMPTS: i64 = 6;
+/// The longest wait between two attempts, in seconds.
+const LONGEST_WAIT: i64 = 600;
+
+/// Whether the network found the channel too fast.
+pub(super) fn is_too_fast(outcome: &SendOutcome) -> bool {
+    matches!(outcome, SendOutcome::Refused(refusal) if refusal.code == RefusalCode::RateLimited)
+}
+
+/// Writes down what the network answered.
+pub(super) fn settle(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    people: &People,
+    answers: &[(MessageId, SendOutcome)],
+) -> Result<()> {
+    for (id, outcome) in answers {
+        match outcome {
+            SendOutcome::Accepted { provider_id } => accepted(tx, channel, people, *id, provider_id)?,
+            SendOutcome::Refused(refusal) => refused(tx, channel, people, *id, refusal)?,
+            SendOutcome::Unknown { reason } => {
+                note_error(tx, channel, *id, "unknown", reason, None)?;
+                finish(tx, channel, people, *id, MessageStatus::Unknown, None)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn accepted(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    people: &People,
+    id: MessageId,
+    provider_id: &str,
+) -> Result<()> {
+    let row: MessageRow = diesel::update(messages::table.find(id))
+        .set(messages::provider_message_id.eq(provider_id))
+        .returning(messages::all_columns)
+        .get_result(tx.connection())?;
+    finish(tx, channel, people, id, MessageStatus::Sent, None)?;
+    apply_early(tx, channel, people, &row)?;
+    if channel.status == ChannelStatus::Connecting {
+        set_status(tx, channel, ChannelStatus::Connected, None)?;
+    }
+    Ok(())
+}
+
+fn refused(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    people: &People,
+    id: MessageId,
+    refusal: &Refusal,
+) -> Result<()> {
+    note_error(tx, channel, id, refusal.code.as_str(), &refusal.message, refusal.provider_code)?;
+    let reason = Some(refusal.message.as_str());
+    match refusal.code {
+        RefusalCode::CredentialsInvalid => set_status(tx, channel, ChannelStatus::Disconnected, reason)?,
+        RefusalCode::AccountRestricted => set_status(tx, channel, ChannelStatus::Degraded, reason)?,
+        _ => {}
+    }
+    let attempts: Option<i64> =
+        outbox::table.find(id).select(outbox::attempts).first(tx.connection()).optional()?;
+    if let Some(attempts) = attempts.filter(|attempts| refusal.is_retryable && *attempts < MOST_ATTEMPTS) {
+        return try_again(tx, id, attempts, refusal);
+    }
+    let error = MessageError {
+        code: refusal.code,
+        message: refusal.message.clone(),
+        provider_code: refusal.provider_code,
+        retryable: refusal.is_retryable,
+    };
+    fail(tx, channel, people, id, error)
+}
+
+/// Puts a message back into the outbox, for later: twice as late each time, with chance, so that not all come at once.
+fn try_again(tx: &mut Tx, id: MessageId, attempts: i64, refusal: &Refusal) -> Result<()> {
+    let mut chance = [0_u8; 2];
+    tx.random().fill(&mut chance);
+    let asked = refusal.retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(LONGEST_WAIT));
+    let wait = (1_i64 << attempts.min(9)).max(asked).min(LONGEST_WAIT.max(asked));
+    let jitter = i64::from(u16::from_le_bytes(chance)) * wait / i64::from(u16::MAX) / 4;
+    let due = tx.now().plus_seconds(wait + jitter);
+    diesel::update(outbox::table.find(id))
+        .set((outbox::due_at.eq(due), outbox::claimed_epoch.eq(None::<i64>)))
+        .execute(tx.connection())?;
+    diesel::update(messages::table.find(id).filter(messages::status.eq(MessageStatus::Sending)))
+        .set((
+            messages::status.eq(MessageStatus::Queued),
+            messages::status_rank.eq(MessageStatus::Queued.rank()),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Ends a message that is not sent.
+pub(super) fn fail(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    people: &People,
+    id: MessageId,
+    error: MessageError,
+) -> Result<()> {
+    let is_expired = error.code == RefusalCode::Expired;
+    let status = if is_expired { MessageStatus::Expired } else { MessageStatus::Failed };
+    finish(tx, channel, people, id, status, Some(error))
+}
+
+/// Takes a message out of the outbox with the status that it has from now on.
+fn finish(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    people: &People,
+    id: MessageId,
+    status: MessageStatus,
+    error: Option<MessageError>,
+) -> Result<()> {
+    diesel::delete(outbox::table.find(id)).execute(tx.connection())?;
+    let report = StatusReport { provider_id: String::new(), reference: None, status, error, at: tx.now() };
+    rise(tx, channel, people, id, &report)
+}
+
+/// Messages that an earlier worker was handing to the network when it ended: whether the network has them is not known.
+pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &ChannelRow) -> Result<()> {
+    let interrupted: Vec<MessageId> = outbox::table
+        .filter(outbox::channel_id.eq(channel.id))
+        .filter(outbox::claimed_epoch.lt(channel.lease_epoch))
+        .order(outbox::message_id)
+        .select(outbox::message_id)
+        .load(tx.connection())?;
+    for id in interrupted {
+        note_error(tx, channel, id, "unknown", "The service ended while the message was being sent.", None)?;
+        finish(tx, channel, people, id, MessageStatus::Unknown, None)?;
+    }
+    Ok(())
+}
+
+fn set_status(tx: &mut Tx, channel: &ChannelRow, status: ChannelStatus, reason: Option<&str>) -> Result<()> {
+    let now = tx.now();
+    diesel::update(channels::table.find(channel.id).filter(channels::status.ne(status)))
+        .set((
+            channels::status.eq(status),
+            channels::status_reason.eq(reason),
+            channels::version.eq(channels::version + 1),
+            channels::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+fn note_error(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    id: MessageId,
+    code: &str,
+    message: &str,
+    provider_code: Option<i64>,
+) -> Result<()> {
+    let now = tx.now();
+    diesel::insert_into(errors::table)
+        .values((
+            errors::channel_id.eq(channel.id),
+            errors::code.eq(code),
+            errors::message.eq(message),
+            errors::provider_code.eq(provider_code),
+            errors::message_id.eq(id),
+            errors::created_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
