@@ -94,6 +94,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
         retention: LogRetention::default(),
+        transcriber: None,
         traces: Traces::off(db.random()).map_err(described)?,
         runtime,
     })

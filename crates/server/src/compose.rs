@@ -7,6 +7,8 @@ use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
+use channels::{Network, Transcriber, Wakes, WorkerParts, Workers};
+use chatnet::Chatnet;
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
 use events::{Deliveries, EventRetention, EventsParts};
@@ -120,6 +122,8 @@ pub struct ServiceParts {
     pub limits: Limits,
     /// How long logs are kept.
     pub retention: LogRetention,
+    /// What transcribes voice notes.
+    pub transcriber: Option<Arc<dyn Transcriber>>,
     /// Records spans.
     pub traces: Traces,
     /// Where runs live. It outlives the HTTP server.
@@ -140,6 +144,8 @@ pub struct Service {
     pub jobs: Runner,
     /// Places events in the log and delivers them. Not started either.
     pub deliveries: Deliveries,
+    /// Talks to contacts. Not started either.
+    pub channels: Workers,
     /// Whether requests should come here.
     pub readiness: Arc<Readiness>,
     /// What operators watch.
@@ -167,6 +173,7 @@ impl Service {
             base_url,
             limits,
             retention,
+            transcriber,
             traces,
             runtime,
         } = parts;
@@ -210,6 +217,16 @@ impl Service {
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();
+        let talking = WorkerParts {
+            db: db.clone(),
+            network: Network(Arc::new(Chatnet::new((*connector).clone()))),
+            seal: seal.clone(),
+            people: people.clone(),
+            runs: Arc::new(engine.clone()),
+            files: files.clone(),
+            transcriber,
+            wakes: Wakes::default(),
+        };
         let logs = retention.logs();
         let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
             operation::foundation(retention.requests, logs.clone()),
@@ -218,7 +235,7 @@ impl Service {
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
             crm::group(&shapes, Arc::new(engine.clone()), people),
-            channels::group(),
+            channels::group(&talking),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());
@@ -259,6 +276,7 @@ impl Service {
             engine,
             jobs,
             deliveries,
+            channels: Workers::new(talking),
             readiness,
             metrics,
             logs,

@@ -157,6 +157,25 @@ pub struct Config {
     )]
     pub openai_context: i64,
 
+    /// A server with OpenAI's transcription API, for voice notes. It may be on a private address. Voice notes are not
+    /// transcribed if not set.
+    #[arg(long, env = "SVC_TRANSCRIBER_BASE_URL", global = true, value_name = "URL", value_parser = http_url)]
+    pub transcriber_base_url: Option<String>,
+
+    /// The key for the transcription server.
+    #[arg(long, env = "SVC_TRANSCRIBER_API_KEY", global = true, value_name = "KEY", hide_env_values = true)]
+    pub transcriber_api_key: Option<String>,
+
+    /// The model of the transcription server.
+    #[arg(
+        long,
+        env = "SVC_TRANSCRIBER_MODEL",
+        global = true,
+        value_name = "MODEL",
+        default_value = "whisper-1"
+    )]
+    pub transcriber_model: String,
+
     /// What 1,000 tokens of the tier `fast` cost in Energy: of the prompt, of the prompt from the provider's cache, of the
     /// answer.
     #[arg(long, env = "SVC_PRICE_FAST", global = true, value_name = "PRICES", allow_hyphen_values = true, default_value_t = Tiers::DEFAULT_PRICES[0])]

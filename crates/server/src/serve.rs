@@ -4,12 +4,14 @@ use crate::compose::{Service, ServiceParts};
 use crate::file_storage::Place;
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, follow, open_seal};
+use crate::tiers::operator_policy;
 use crate::traces::{Collector, Exporting, Traces};
 use crate::{Config, demo, tiers};
 use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
 use auth::RateWindows;
+use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use events::Delivering;
 use jobs::Running;
@@ -88,6 +90,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
         retention: config.log_retention(),
+        transcriber: settings.transcriber,
         traces,
         runtime,
     })
@@ -102,7 +105,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     }
     let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
-    let background = (service.jobs.start(), service.deliveries.start());
+    let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
@@ -155,6 +158,8 @@ struct Settings {
     objects: Place,
     rates: RateWindows,
     tiers: Tiers,
+    /// `None` where voice notes are not transcribed.
+    transcriber: Option<Arc<dyn Transcriber>>,
     /// `None` where no traces are to be exported.
     collector: Option<Collector>,
 }
@@ -171,6 +176,7 @@ impl Settings {
         let collector = Collector::read(config)?;
         let connector = Connector::new(policy)?;
         let objects = Place::read(config, &connector)?;
+        let transcriber = transcriber(config, &connector)?;
         let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
         let listeners = listen(&config.listen)?;
         let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
@@ -181,8 +187,30 @@ impl Settings {
         // Loading the model takes seconds of computing, which must not stop the runtime.
         let (loading, beside) = (config.clone(), connector.clone());
         let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
-        Ok(Self { listeners, admin_listeners, keys, connector, objects, rates, tiers, collector })
+        Ok(Self {
+            listeners,
+            admin_listeners,
+            keys,
+            connector,
+            objects,
+            rates,
+            tiers,
+            transcriber,
+            collector,
+        })
     }
+}
+
+/// What transcribes voice notes, where the installation has something that does.
+fn transcriber(config: &Config, connector: &Connector) -> anyhow::Result<Option<Arc<dyn Transcriber>>> {
+    let Some(base_url) = config.transcriber_base_url.clone() else { return Ok(None) };
+    let connector = connector.under(operator_policy("SVC_TRANSCRIBER_BASE_URL", &base_url)?)?;
+    let settings = TranscriberSettings {
+        base_url,
+        api_key: config.transcriber_api_key.clone(),
+        model: config.transcriber_model.clone(),
+    };
+    Ok(Some(Arc::new(OpenAiTranscriber::new(settings, connector))))
 }
 
 /// Takes every address that `address` stands for, as far as this machine has it. Callers wait from here on until they
@@ -205,10 +233,10 @@ pub(crate) fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
     if listeners.is_empty() { Err(failure) } else { Ok(listeners) }
 }
 
-/// Ends what goes on: requests, jobs, deliveries, runs. They share `patience`: who comes later has what is left of it.
+/// Ends what goes on: requests, jobs, channels, deliveries, runs. They share `patience`: who comes later has what is left of it.
 async fn stop(
     server: Server,
-    (jobs, deliveries): (Running, Delivering),
+    (jobs, deliveries, channels): (Running, Delivering, channels::Working),
     service: Service,
     exporting: Option<Exporting>,
     patience: Duration,
@@ -223,6 +251,7 @@ async fn stop(
         tracing::warn!(jobs = aborted.len(), "jobs were stopped; they run again");
     }
     // What the last requests told is delivered by whoever serves next, or by ourselves then.
+    channels.stop(left()).await;
     deliveries.stop(left()).await;
     service.stop(left()).await;
     if let Some(exporting) = exporting {

@@ -2,6 +2,7 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
+use channels::channels::ChannelProvider;
 use crm::team::{AvailabilityStatus, MemberRole};
 use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
@@ -125,6 +126,10 @@ pub(crate) fn member_role(text: &str) -> Result<MemberRole, String> {
 
 pub(crate) fn availability(text: &str) -> Result<AvailabilityStatus, String> {
     AvailabilityStatus::parse(text).ok_or_else(|| "must be online, away or offline".to_owned())
+}
+
+pub(crate) fn channel_provider(text: &str) -> Result<ChannelProvider, String> {
+    ChannelProvider::parse(text).ok_or_else(|| "must be cloud, partner or simulator".to_owned())
 }
 
 pub(crate) fn time(text: &str) -> Result<Timestamp, String> {

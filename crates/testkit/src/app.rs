@@ -133,6 +133,7 @@ impl TestApp {
             base_url: "https://svc.example".to_owned(),
             limits,
             retention,
+            transcriber: None,
             traces,
             runtime: tokio::runtime::Handle::current(),
         })

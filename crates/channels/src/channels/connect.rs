@@ -1,7 +1,7 @@
 //! Connecting channels. The API has no operation for it: `svc channel` does it.
 
 use super::model::{ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
-use super::row::{ChannelRow, Credentials};
+use super::row::{ChannelRow, Credentials, by_id};
 use super::sealed::{SEALED, place};
 use crate::schema::channels;
 use auth::Seal;
@@ -125,6 +125,48 @@ fn insert(tx: &mut Tx, new: &ConnectChannel) -> Result<ChannelId> {
         .returning(channels::id)
         .get_result(tx.connection())?;
     Ok(id)
+}
+
+/// A change of a channel. What is `None` stays unchanged.
+#[derive(Debug, Clone, Default)]
+pub struct ChannelChange {
+    /// What people call it.
+    pub name: Option<String>,
+    /// The agent that answers contacts.
+    pub agent: Option<AgentId>,
+    /// The key on whose behalf the agent runs.
+    pub key: Option<KeyId>,
+    /// Messages per second that the network accepts.
+    pub messages_per_second: Option<i64>,
+}
+
+/// Changes a channel and its settings.
+///
+/// # Errors
+/// `not_found`.
+pub fn set(
+    tx: &mut Tx,
+    id: ChannelId,
+    change: &ChannelChange,
+    settings: impl FnOnce(&mut ChannelSettings),
+) -> Result<ChannelRow> {
+    let row = by_id(tx, id)?.ok_or_else(|| Error::not_found("channel"))?;
+    let mut changed = row.settings()?;
+    settings(&mut changed);
+    let now = tx.now();
+    let row = diesel::update(channels::table.find(id))
+        .set((
+            channels::name.eq(change.name.as_ref().unwrap_or(&row.name)),
+            channels::agent_id.eq(change.agent.or(row.agent_id)),
+            channels::key_id.eq(change.key.as_ref().or(row.key_id.as_ref())),
+            channels::messages_per_second.eq(change.messages_per_second.unwrap_or(row.messages_per_second)),
+            channels::settings.eq(JsonText::of(&changed)),
+            channels::version.eq(channels::version + 1),
+            channels::updated_at.eq(now),
+        ))
+        .returning(channels::all_columns)
+        .get_result(tx.connection())?;
+    Ok(row)
 }
 
 /// Disables a channel: nothing is sent over it, and what the network calls back with is refused.

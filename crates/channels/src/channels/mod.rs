@@ -6,9 +6,9 @@ mod operations;
 mod row;
 mod sealed;
 
-pub use connect::{ConnectChannel, connect, disconnect, list};
+pub use connect::{ChannelChange, ConnectChannel, connect, disconnect, list, set};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
 pub(crate) use operations::{GetChannel, GetChannelHealth, ListChannels};
-pub use row::ChannelRow;
+pub use row::{ChannelRow, ChannelSummary};
 pub(crate) use row::{Credentials, by_id, live};
 pub use sealed::SEALED;

@@ -47,6 +47,23 @@ pub struct ChannelRow {
     pub(crate) updated_at: Timestamp,
 }
 
+/// What operators see of a channel.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelSummary<'a> {
+    /// The id.
+    pub id: ChannelId,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// What people call it.
+    pub name: &'a str,
+    /// The number as people write it.
+    pub address: Option<&'a str>,
+    /// How the service reaches the network.
+    pub provider: ChannelProvider,
+    /// Whether it works.
+    pub status: ChannelStatus,
+}
+
 /// What proves the service to the network, and the network to the service.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Credentials {
@@ -61,6 +78,18 @@ impl ChannelRow {
     /// The id.
     pub fn id(&self) -> ChannelId {
         self.id
+    }
+
+    /// What operators see.
+    pub fn summary(&self) -> ChannelSummary<'_> {
+        ChannelSummary {
+            id: self.id,
+            workspace: self.workspace_id,
+            name: &self.name,
+            address: self.address.as_deref(),
+            provider: self.provider,
+            status: self.status,
+        }
     }
 
     /// How the service handles its messages.

@@ -5,6 +5,7 @@ mod api;
 mod arguments;
 mod backup;
 mod business;
+mod channel;
 mod client;
 mod completion;
 mod contract;
@@ -84,6 +85,9 @@ enum Command {
     /// The profile of a workspace's business.
     #[command(subcommand)]
     Business(business::BusinessCommand),
+    /// The numbers over which workspaces talk to their contacts.
+    #[command(subcommand)]
+    Channel(channel::ChannelCommand),
     /// The key under which secrets are encrypted.
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
@@ -157,6 +161,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         }
         Command::Backup(arguments) => backup::backup(&config, &arguments),
         Command::Secrets(command) => secrets::run(&config, &command),
+        Command::Channel(command) => channel::run(&config, command),
         Command::Doctor { json } => doctor::run(config, json.json),
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
