@@ -43,12 +43,12 @@ pub(crate) fn start(
             .configure(page::routes)
             .route("/v1/audio/transcriptions", web::post().to(transcribe::transcribe))
             .route("/files/{id}", web::get().to(files::read))
-            .route("/{version}/{number}/messages", web::post().to(messages::post))
-            .route("/{version}/{number}/media", web::post().to(files::upload))
-            .route("/{version}/{business}/message_templates", web::get().to(templates::list))
-            .route("/{version}/{business}/message_templates", web::post().to(templates::create))
-            .route("/{version}/{business}/message_templates", web::delete().to(templates::delete))
-            .route("/{version}/{id}", web::get().to(describe))
+            .route(r"/{version:v\d+\.\d+}/{number}/messages", web::post().to(messages::post))
+            .route(r"/{version:v\d+\.\d+}/{number}/media", web::post().to(files::upload))
+            .route(r"/{version:v\d+\.\d+}/{business}/message_templates", web::get().to(templates::list))
+            .route(r"/{version:v\d+\.\d+}/{business}/message_templates", web::post().to(templates::create))
+            .route(r"/{version:v\d+\.\d+}/{business}/message_templates", web::delete().to(templates::delete))
+            .route(r"/{version:v\d+\.\d+}/{id}", web::get().to(describe))
             .default_service(web::to(|| async { refuse(&unknown_path()) }))
     };
     let server = HttpServer::new(app).workers(workers).keep_alive(KEEP_ALIVE).disable_signals();
