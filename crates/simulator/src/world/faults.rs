@@ -1,0 +1,167 @@
+//! What goes wrong, and how often.
+
+use serde::{Deserialize, Serialize};
+
+/// What goes wrong. Shares are parts of 1: with 0.05, one of twenty meets the fault. Which ones is decided by the seed, so
+/// the same requests in the same order meet the same faults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// Share of messages and statuses that are called back twice.
+    pub duplicate: f64,
+    /// Share that arrive after one that came later.
+    pub reorder: f64,
+    /// Share that are put into one callback with the next.
+    pub batch: f64,
+    /// Share that come `delay_ms` later.
+    pub delay: f64,
+    /// By the simulator's clock.
+    pub delay_ms: u64,
+    /// Share that are not called back at first, but `redeliver_after_ms` later.
+    pub drop: f64,
+    /// By the simulator's clock.
+    pub redeliver_after_ms: u64,
+    /// Share that are called back with a wrong signature first, and then again with the right one.
+    pub bad_signature: f64,
+    /// Share of sends whose first status is called back before the send is answered.
+    pub early_status: f64,
+    /// Share of messages that get no `delivered`.
+    pub skip_delivered: f64,
+    /// Share of messages that fail after `sent`.
+    pub fail_after_sent: f64,
+    /// The network's number of that failure.
+    pub failure_code: i64,
+    /// Share of failed messages that are `delivered` afterwards.
+    pub deliver_after_failed: f64,
+    /// Refuse closed windows and unreachable users not at once, but by a status `failed`, as the network sometimes does.
+    pub late_refusals: bool,
+    /// Share of sends that are refused with 429.
+    pub rate_limited: f64,
+    /// What such a refusal says in `Retry-After`.
+    pub retry_after_seconds: u64,
+    /// Share of sends that are refused with 500 and the network's own body.
+    pub server_error: f64,
+    /// Share of sends that are answered 502 by a gateway and not accepted.
+    pub gateway_error: f64,
+    /// Share of sends that are neither accepted nor answered.
+    pub timeout_before: f64,
+    /// Share of sends that are accepted but not answered.
+    pub timeout_after: f64,
+    /// Of files.
+    pub media: MediaFaults,
+    /// How long a transcript takes, by the simulator's clock.
+    pub transcription_delay_ms: u64,
+    /// So many of the next transcriptions fail with 500.
+    pub transcription_failures: u32,
+}
+
+/// What goes wrong with files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MediaFaults {
+    /// So many of the next reads of a file find nothing (404).
+    pub not_found: u32,
+    /// The type that is stated instead of the true one.
+    pub wrong_mime: Option<String>,
+    /// How long the second half of a file takes, in real time.
+    pub slow_ms: u64,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            duplicate: 0.0,
+            reorder: 0.0,
+            batch: 0.0,
+            delay: 0.0,
+            delay_ms: 2_000,
+            drop: 0.0,
+            redeliver_after_ms: 5_000,
+            bad_signature: 0.0,
+            early_status: 0.0,
+            skip_delivered: 0.0,
+            fail_after_sent: 0.0,
+            failure_code: 131_026,
+            deliver_after_failed: 0.0,
+            late_refusals: false,
+            rate_limited: 0.0,
+            retry_after_seconds: 1,
+            server_error: 0.0,
+            gateway_error: 0.0,
+            timeout_before: 0.0,
+            timeout_after: 0.0,
+            media: MediaFaults::default(),
+            transcription_delay_ms: 0,
+            transcription_failures: 0,
+        }
+    }
+}
+
+/// What happens to one send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "fault")]
+pub enum SendFault {
+    /// Nothing: for a place in a list of faults.
+    None,
+    /// 429 with `Retry-After`.
+    RateLimited,
+    /// 500 with the network's own body.
+    ServerError,
+    /// 502 of a gateway; not accepted.
+    GatewayError,
+    /// Neither accepted nor answered.
+    TimeoutBefore,
+    /// Accepted, not answered.
+    TimeoutAfter,
+    /// Accepted, and answered with what cannot be read.
+    GarbledAfter,
+    /// Refused with this number of the network.
+    Refuse {
+        /// Such as 131048.
+        code: i64,
+    },
+}
+
+/// A repeatable generator (SplitMix64).
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// Whether something with this share happens now. Nothing is drawn for what never happens.
+    pub(crate) fn hits(&mut self, share: f64) -> bool {
+        share > 0.0 && (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= share
+    }
+}
+
+pub(crate) fn mix(z: u64) -> u64 {
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+impl Faults {
+    /// The fault of the next send.
+    pub(crate) fn of_send(&self, dice: &mut Dice) -> SendFault {
+        for (share, fault) in [
+            (self.rate_limited, SendFault::RateLimited),
+            (self.server_error, SendFault::ServerError),
+            (self.gateway_error, SendFault::GatewayError),
+            (self.timeout_before, SendFault::TimeoutBefore),
+            (self.timeout_after, SendFault::TimeoutAfter),
+        ] {
+            if dice.hits(share) {
+                return fault;
+            }
+        }
+        SendFault::None
+    }
+}
