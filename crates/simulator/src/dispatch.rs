@@ -26,6 +26,7 @@ pub(crate) async fn run(shared: Arc<Shared>, connector: Connector) {
             let now = world.now();
             let before = world.queue.len();
             let callbacks = world.take_due(now);
+            world.underway += callbacks.len();
             if world.queue.len() != before {
                 shared.progress.send_replace(());
             }
@@ -53,7 +54,12 @@ pub(crate) async fn run(shared: Arc<Shared>, connector: Connector) {
             }
             () = tokio::time::sleep(wait) => {
                 if is_holding {
-                    let late = shared.lock().release_held();
+                    let late = {
+                        let mut world = shared.lock();
+                        let late = world.release_held();
+                        world.underway += late.len();
+                        late
+                    };
                     deliver(&shared, &connector, late, connections).await;
                 }
             }
@@ -66,6 +72,7 @@ async fn deliver(shared: &Arc<Shared>, connector: &Connector, callbacks: Vec<Cal
         .for_each_concurrent(connections, |callback| async {
             let is_taken = post(shared, connector, &callback).await;
             shared.change(|world| {
+                world.underway = world.underway.saturating_sub(1);
                 let now = world.now();
                 world.answered(callback, is_taken, now);
             });

@@ -284,12 +284,12 @@ impl Simulator {
         self.0.shared.lock().counts
     }
 
-    /// Whether nothing is due and nothing is held back. What is planned for later does not count.
+    /// Whether nothing is due, held back or being called back. What is planned for later does not count.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let world = self.0.shared.lock();
         let now = world.now();
-        world.held.is_empty() && world.joining.is_empty() && world.queue.next().is_none_or(|due| due > now)
+        world.underway == 0 && world.held.is_empty() && world.joining.is_empty() && world.queue.next().is_none_or(|due| due > now)
     }
 
     /// Waits until something is so, and looks each time that something happens. `false` if it was not so within 30 seconds

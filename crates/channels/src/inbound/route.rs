@@ -95,7 +95,7 @@ impl Callbacks {
 
     async fn store(&self, channel: &Known, request: &RawRequest) -> Result<RawAnswer> {
         let secrets: Vec<&str> = channel.credentials.app_secrets.iter().map(String::as_str).collect();
-        let signature = request.header(SIGNATURE_HEADER);
+        let signature = request.header(&SIGNATURE_HEADER.to_ascii_lowercase());
         if !self.network.0.verify_webhook(&secrets, signature, &request.body) {
             tracing::warn!(channel = %channel.row.id, "a callback has no valid signature");
             return Ok(RawAnswer::status(401));

@@ -119,8 +119,9 @@ impl MessageStatus {
     /// Whether this status replaces `before`.
     pub(crate) fn follows(self, before: Self) -> bool {
         let is_failure_of_sent = self == Self::Failed && before == Self::Sent;
+        let is_unanswered = self == Self::Unknown && before == Self::Sending;
         let is_over = matches!(before, Self::Cancelled | Self::Expired);
-        !is_over && (self.rank() > before.rank() || is_failure_of_sent)
+        !is_over && (self.rank() > before.rank() || is_failure_of_sent || is_unanswered)
     }
 }
 
@@ -195,7 +196,7 @@ mod tests {
         };
         assert_eq!(then(&[Sending, Sent, Delivered, Read]), Read);
         assert_eq!(then(&[Read, Delivered, Sent]), Read);
-        assert_eq!(then(&[Sending, Unknown]), Sending);
+        assert_eq!(then(&[Sending, Unknown]), Unknown);
         assert_eq!(then(&[Unknown, Sent]), Sent);
         assert_eq!(then(&[Sent, Failed]), Failed);
         assert_eq!(then(&[Sent, Failed, Sent]), Failed);

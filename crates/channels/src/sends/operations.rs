@@ -352,14 +352,14 @@ fn check_interactive(message: &Interactive) -> Result<()> {
     let mut ids = HashSet::new();
     if let Some(place) = message.buttons.iter().position(|button| !ids.insert(&button.id)) {
         return Err(Error::invalid(
-            format!("interactive.buttons.{place}.id"),
+            format!("interactive.buttons[{place}].id"),
             "must be unique in the message",
         ));
     }
     let Some(list) = &message.list else { return Ok(()) };
     let is_untitled = list.sections.iter().position(|section| section.title.is_none());
     if let Some(place) = is_untitled.filter(|_| list.sections.len() > 1) {
-        let param = format!("interactive.list.sections.{place}.title");
+        let param = format!("interactive.list.sections[{place}].title");
         return Err(Error::invalid(param, "is required, because the list has several sections"));
     }
     let rows: Vec<_> = list.sections.iter().flat_map(|section| &section.rows).collect();

@@ -170,7 +170,7 @@ impl TemplateComponents {
         }
         for (place, button) in self.buttons.iter().enumerate() {
             if let Some((field, rule)) = button.problem() {
-                wrong(&format!("components.buttons.{place}.{field}"), rule);
+                wrong(&format!("components.buttons[{place}].{field}"), rule);
             }
         }
         Error::all_invalid(problems).map_or(Ok(()), Err)

@@ -8,6 +8,8 @@ use std::time::Duration;
 const PAIR_BURST: f64 = 10.0;
 /// More buckets of contacts are not kept; full ones are forgotten first.
 const MOST_PAIRS: usize = 10_000;
+/// Sums of fractions of a token fall short of a whole one by less than this.
+const ROUNDING: f64 = 1e-6;
 /// The part of the number's rate that broadcasts leave to answers.
 const LIVE_SHARE: f64 = 0.2;
 
@@ -66,7 +68,8 @@ impl Rates {
         let full = Bucket { tokens: PAIR_BURST, at: now };
         let pair = self.pairs.entry(conversation).or_insert(full);
         *pair = pair.filled(per_second, PAIR_BURST, now);
-        if pair.tokens < 1.0 || self.number.tokens < 1.0 {
+        let whole = 1.0 - ROUNDING;
+        if pair.tokens < whole || self.number.tokens < whole {
             return false;
         }
         pair.tokens -= 1.0;

@@ -234,12 +234,21 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
     Ok((going_on.into_iter().flatten().collect(), questions, idle))
 }
 
-/// What the contact wrote since the last answer, in its order.
+/// What the contact wrote since the last answer, in its order. What came before the message of a person was answered by it.
 fn unanswered(read: &mut Read, conversation: &Conversation) -> Result<Vec<MessageRow>> {
+    let by_person: Option<MessageId> = rows::table
+        .filter(rows::conversation_id.eq(conversation.id))
+        .filter(rows::direction.eq(MessageDirection::Outbound))
+        .filter(rows::sender_type.eq_any([MessageSenderType::User, MessageSenderType::Device]))
+        .order(rows::id.desc())
+        .select(rows::id)
+        .first(read.connection())
+        .optional()?;
+    let after = by_person.map_or(conversation.reply_upto, |by_person| by_person.max(conversation.reply_upto));
     let mut found: Vec<MessageRow> = rows::table
         .filter(rows::conversation_id.eq(conversation.id))
         .filter(rows::direction.eq(MessageDirection::Inbound))
-        .filter(rows::id.gt(conversation.reply_upto))
+        .filter(rows::id.gt(after))
         .filter(rows::message_type.ne_all([
             MessageType::Reaction,
             MessageType::System,

@@ -1,31 +1,121 @@
-//! A service with a channel.
+//! A service with a channel to a simulated network.
 
 use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
-use model::{ChannelId, Env, WorkspaceId};
+use model::{ChannelId, WorkspaceId};
 use serde_json::{Value, json};
+use simulator::{NewUser, Settings, Simulator, User};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A service with a channel of a workspace that has no contacts yet.
+/// A service whose channel is connected to a simulated network, with an agent that answers.
 pub struct Desk {
     pub app: TestApp,
     pub workspace: WorkspaceId,
     pub key: Key,
     pub channel: ChannelId,
+    pub network: Simulator,
 }
 
 impl Desk {
     pub async fn open(kind: Kind) -> Self {
-        let app = TestApp::new(kind).await;
-        let workspace = app.bare_workspace("scale", 0).await;
-        let key = app.key(workspace, Env::Live, &["*"]).await;
-        let channel = connect_channel(&app, workspace, "number-1").await;
-        Self { app, workspace, key, channel }
+        Self::with_settings(kind, |_| {}).await
     }
 
-    /// Creates a contact with a telephone number, and gives its id.
-    pub async fn contact(&self, name: &str, phone: &str) -> i64 {
-        let body = json!({ "data": { "$name": name, "$phone": phone } });
-        self.post("/contacts", body).await.expect(201)["id"].as_i64().unwrap()
+    /// A channel with settings of its own.
+    pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let clock = app.data.clock.clone();
+        let network = Simulator::start(Settings { clock, rates: false, ..Settings::default() }).unwrap();
+        let mut settings = ChannelSettings { reply_debounce_ms: 0, ..ChannelSettings::default() };
+        change(&mut settings);
+        let channel = connect_channel(&app, &key, &network, settings).await;
+        let callbacks = format!("{}/callbacks/{channel}", app.origin);
+        let connection = network.connection();
+        let token = &connection.verify_token;
+        network.register_callback(&connection.number_id, &callbacks, token).await.unwrap();
+        Self { workspace: key.workspace, app, key, channel, network }
+    }
+
+    /// A customer with a telephone number.
+    pub fn customer(&self, name: &str, phone: &str) -> User {
+        let new =
+            NewUser { phone: Some(phone.to_owned()), name: Some(name.to_owned()), ..NewUser::default() };
+        self.network.add_user(new).unwrap()
+    }
+
+    /// Lets the network and the service do all that is due, until neither has anything left.
+    pub async fn settle(&self) {
+        let mut before = None;
+        loop {
+            assert!(self.network.wait_until(Simulator::is_quiet).await, "the network is never quiet");
+            self.app.service.channels.run_due().await.unwrap();
+            let now = (self.network.callbacks(), self.network.accepted());
+            if self.network.is_quiet() && before.replace(now) == Some(now) {
+                return;
+            }
+        }
+    }
+
+    /// A customer writes, and all that follows happens.
+    pub async fn hear(&self, customer: &User, text: &str) {
+        self.network.write(&customer.user_id, text).unwrap();
+        self.settle().await;
+    }
+
+    /// What the network was given for a customer: the type, and the text where there is one.
+    pub fn sent(&self, customer: &User) -> Vec<String> {
+        let all = self.network.transcript().into_iter().filter(|sent| sent.user_id == customer.user_id);
+        all.map(|sent| sent.content["body"].as_str().unwrap_or(sent.kind.as_str()).to_owned()).collect()
+    }
+
+    /// The only contact.
+    pub async fn contact(&self) -> Value {
+        let contacts = self.get("/contacts").await.expect(200);
+        assert_eq!(contacts.as_array().unwrap().len(), 1, "{contacts}");
+        contacts[0].clone()
+    }
+
+    /// The events of a type, oldest first.
+    pub async fn events(&self, kind: &str) -> Vec<Value> {
+        self.app.deliver().await;
+        let events = self.get(&format!("/events?type={kind}&limit=100")).await.expect(200);
+        events.as_array().unwrap().iter().rev().map(|event| event["data"].clone()).collect()
+    }
+
+    /// How far a message came, and the word for why it failed.
+    pub async fn status(&self, id: &Value) -> (String, Option<String>) {
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            status: String,
+            #[diesel(sql_type = diesel::sql_types::Nullable<diesel::sql_types::Text>)]
+            error: Option<String>,
+        }
+        let query = format!("SELECT status, error FROM messages WHERE id = {id}");
+        let read = self.app.db().read(move |read| {
+            use diesel::RunQueryDsl;
+            Ok(diesel::sql_query(&query).get_result::<Row>(read.connection())?)
+        });
+        let row = read.await.unwrap();
+        let code = |error: String| {
+            serde_json::from_str::<Value>(&error).unwrap()["code"].as_str().unwrap().to_owned()
+        };
+        (row.status, row.error.map(code))
+    }
+
+    /// A count.
+    pub async fn count(&self, query: &str) -> i64 {
+        #[derive(diesel::QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = diesel::sql_types::BigInt)]
+            n: i64,
+        }
+        let query = query.to_owned();
+        let read = self.app.db().read(move |read| {
+            use diesel::RunQueryDsl;
+            Ok(diesel::sql_query(&query).get_result::<Row>(read.connection())?)
+        });
+        read.await.unwrap().n
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Answer {
@@ -35,27 +125,49 @@ impl Desk {
     pub async fn get(&self, path: &str) -> Answer {
         self.app.get(path, &self.key).await
     }
+
+    /// A path below the channel.
+    pub fn path(&self, below: &str) -> String {
+        format!("/channels/{}{below}", self.channel)
+    }
+
+    /// Submits a template, which the network approves.
+    pub async fn template(&self, name: &str, category: &str, body: &str, examples: &[&str]) -> Value {
+        let new = json!({
+            "name": name, "language": "en", "category": category,
+            "components": { "body": { "text": body, "examples": examples } },
+        });
+        let made = self.post(&self.path("/chatnet/templates"), new).await.expect(201);
+        self.network.review(name, "en", &simulator::Review::Approve).unwrap();
+        self.settle().await;
+        made
+    }
 }
 
-/// Connects a number of the network.
-pub async fn connect_channel(app: &TestApp, workspace: WorkspaceId, number: &str) -> ChannelId {
+/// Connects the network's number.
+pub async fn connect_channel(
+    app: &TestApp,
+    key: &Key,
+    network: &Simulator,
+    settings: ChannelSettings,
+) -> ChannelId {
+    let connection = network.connection();
     let new = ConnectChannel {
-        workspace,
+        workspace: key.workspace,
         provider: ChannelProvider::Simulator,
         name: "Support".to_owned(),
         address: Some("+551130000000".to_owned()),
-        base_url: "http://127.0.0.1:9".to_owned(),
-        number_id: number.to_owned(),
-        business_id: "business-1".to_owned(),
-        access_token: "network-token".to_owned(),
-        app_secret: "network-secret".to_owned(),
-        verify_token: "verify-me".to_owned(),
+        base_url: connection.base_url,
+        number_id: connection.number_id,
+        business_id: connection.business_id,
+        access_token: connection.access_token,
+        app_secret: connection.app_secret,
+        verify_token: connection.verify_token,
         agent: None,
-        key: None,
-        settings: ChannelSettings { reply_debounce_ms: 0, ..ChannelSettings::default() },
-        messages_per_second: 80,
+        key: Some(key.id.clone()),
+        settings,
+        messages_per_second: 0,
     };
     let seal = app.service.pipeline.seal.clone();
-    let row = app.data.db.write(move |tx| connect(tx, &seal, &new)).await.unwrap();
-    row.id()
+    app.db().write(move |tx| connect(tx, &seal, &new)).await.unwrap().id()
 }

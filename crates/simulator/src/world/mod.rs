@@ -72,6 +72,8 @@ pub(crate) struct World {
     pub(crate) files: Files,
     pub(crate) transcript: Transcript,
     pub(crate) queue: Queue,
+    /// Callbacks that are not answered yet.
+    pub(crate) underway: usize,
     /// Parts that wait to be overtaken by the next one.
     pub(crate) held: Vec<Emission>,
     /// Parts that wait to share a callback with the next one.
@@ -94,6 +96,7 @@ impl World {
             templates: Templates::default(),
             files: Files::new(settings.media_limit),
             transcript: Transcript::new(settings.transcript_limit),
+            underway: 0,
             queue: Queue::default(),
             held: Vec::new(),
             joining: Vec::new(),
