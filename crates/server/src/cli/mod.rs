@@ -5,6 +5,7 @@ mod api;
 mod arguments;
 mod backup;
 mod business;
+mod chatnet;
 mod client;
 mod completion;
 mod contract;
@@ -96,6 +97,8 @@ enum Command {
     Logout(login::Logout),
     /// Send a request to the API of a service.
     Api(api::Api),
+    /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
+    Chatnet(chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
     Completion(completion::Completion),
 }
@@ -161,6 +164,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),
+        Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => contract::print(&arguments),
         Command::Workspace(command) => {
