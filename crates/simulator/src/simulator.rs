@@ -4,7 +4,8 @@ use crate::clock::VirtualClock;
 use crate::control::{ControlError, NewTemplate, Review};
 use crate::settings::{Connection, Settings, StartError};
 use crate::world::{
-    Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, SendFault, Sent, Shared, User,
+    Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, ReadMark, SendFault, Sent, Shared,
+    User,
 };
 use crate::{dispatch, server};
 use actix_web::dev::ServerHandle;
@@ -276,6 +277,12 @@ impl Simulator {
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.0.shared.lock().transcript.total
+    }
+
+    /// The newest 1,000 messages that the business marked as read, oldest first.
+    #[must_use]
+    pub fn read_marks(&self) -> Vec<ReadMark> {
+        self.0.shared.lock().marks.iter().cloned().collect()
     }
 
     /// How callbacks went.
