@@ -5,13 +5,13 @@ use crate::values::{http_url, whole};
 use clap::Args;
 use serde_json::json;
 use simulator::{NewUser, Settings, Simulator};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Args)]
 pub(super) struct Chatnet {
-    /// Where to listen; loopback addresses only.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8090")]
-    listen: SocketAddr,
+    /// The port on 127.0.0.1; 0 for any free one.
+    #[arg(long, default_value = "8090", value_parser = whole::<u16, 0, 65_535>, allow_negative_numbers = true)]
+    port: u16,
     /// Where messages of customers go: the webhook URL of a channel.
     #[arg(long, value_name = "URL", value_parser = http_url)]
     callback: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Chatnet {
 pub(super) async fn run(arguments: Chatnet) -> anyhow::Result<()> {
     let default = Settings::default();
     let settings = Settings {
-        listen: arguments.listen,
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port)),
         seed: arguments.seed,
         rates: !arguments.no_rates,
         app_secret: arguments.secret.unwrap_or(default.app_secret),
