@@ -18,6 +18,6 @@ pub use control::{ControlError, NewTemplate, Review};
 pub use settings::{Connection, Settings, StartError};
 pub use simulator::Simulator;
 pub use world::{
-    Action, Behaviour, CallbackCounts, ChatLine, Faults, MediaFaults, NewUser, Scripted, SendFault, Sent,
-    SentStatus, User,
+    Action, Behaviour, CallbackCounts, ChatLine, Faults, MediaFaults, NewUser, ReadMark, Scripted, SendFault,
+    Sent, SentStatus, User,
 };

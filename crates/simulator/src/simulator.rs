@@ -4,7 +4,8 @@ use crate::clock::VirtualClock;
 use crate::control::{ControlError, NewTemplate, Review};
 use crate::settings::{Connection, Settings, StartError};
 use crate::world::{
-    Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, SendFault, Sent, Shared, User,
+    Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, ReadMark, SendFault, Sent, Shared,
+    User,
 };
 use crate::{dispatch, server};
 use actix_web::dev::ServerHandle;
@@ -278,6 +279,12 @@ impl Simulator {
         self.0.shared.lock().transcript.total
     }
 
+    /// The newest 1,000 messages that the business marked as read, oldest first.
+    #[must_use]
+    pub fn read_marks(&self) -> Vec<ReadMark> {
+        self.0.shared.lock().marks.iter().cloned().collect()
+    }
+
     /// How callbacks went.
     #[must_use]
     pub fn callbacks(&self) -> CallbackCounts {
@@ -289,7 +296,10 @@ impl Simulator {
     pub fn is_quiet(&self) -> bool {
         let world = self.0.shared.lock();
         let now = world.now();
-        world.underway == 0 && world.held.is_empty() && world.joining.is_empty() && world.queue.next().is_none_or(|due| due > now)
+        world.underway == 0
+            && world.held.is_empty()
+            && world.joining.is_empty()
+            && world.queue.next().is_none_or(|due| due > now)
     }
 
     /// Waits until something is so, and looks each time that something happens. `false` if it was not so within 30 seconds

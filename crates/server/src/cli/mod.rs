@@ -6,6 +6,7 @@ mod arguments;
 mod backup;
 mod business;
 mod channel;
+mod chatnet;
 mod client;
 mod completion;
 mod contract;
@@ -100,6 +101,8 @@ enum Command {
     Logout(login::Logout),
     /// Send a request to the API of a service.
     Api(api::Api),
+    /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
+    Chatnet(chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
     Completion(completion::Completion),
 }
@@ -166,6 +169,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),
+        Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => contract::print(&arguments),
         Command::Workspace(command) => {

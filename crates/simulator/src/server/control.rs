@@ -40,6 +40,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
             .route("/templates", web::get().to(templates))
             .route("/templates", web::post().to(add_template))
             .route("/templates/review", web::post().to(review))
+            .route("/marks", web::get().to(marks))
             .route("/transcript", web::get().to(transcript))
             .route("/transcript", web::delete().to(clear_transcript)),
     );
@@ -326,6 +327,10 @@ async fn transcript(shared: Data<Shared>, page: Query<Page>) -> Done {
     let world = shared.lock();
     let rows = world.transcript.after(page.after, page.limit.unwrap_or(1000).min(10_000));
     done(Ok(json!({ "accepted": world.transcript.total, "data": rows })))
+}
+
+async fn marks(shared: Data<Shared>) -> Done {
+    done(Ok(json!({ "data": shared.lock().marks })))
 }
 
 async fn clear_transcript(shared: Data<Shared>) -> Done {

@@ -28,7 +28,7 @@ pub(super) async fn post(
         return refuse(&Refused::new(100, "The body is not JSON."));
     };
     if body.get("status").is_some() {
-        return mark_read(&body);
+        return mark_read(&shared, &number_id, &body);
     }
     let (fault, is_early) = draw(&mut shared.lock());
     match fault {
@@ -64,10 +64,13 @@ fn draw(world: &mut World) -> (SendFault, bool) {
     (fault, dice.hits(faults.early_status))
 }
 
-fn mark_read(body: &Value) -> HttpResponse {
+fn mark_read(shared: &Shared, number_id: &str, body: &Value) -> HttpResponse {
     let text = |key| body.get(key).and_then(Value::as_str);
     match (text("status"), text("message_id")) {
-        (Some("read"), Some(id)) if id.starts_with("wamid.") => answer(200, &json!({ "success": true })),
+        (Some("read"), Some(id)) if id.starts_with("wamid.") => {
+            shared.change(|world| world.mark(number_id, id, body.get("typing_indicator").is_some()));
+            answer(200, &json!({ "success": true }))
+        }
         (Some("read"), _) => refuse(&Refused::new(131_009, "The message id is not known.")),
         _ => refuse(&Refused::new(100, "The status must be read.")),
     }

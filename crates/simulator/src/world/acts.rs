@@ -86,30 +86,8 @@ impl World {
                 Written { reply_to: reply_to.clone(), ..text }
             }
             Action::Press { button } => pressed(self.choice(user_id, button.as_deref())?),
-            Action::VoiceNote { words } => {
-                let note = ogg::voice_note(words, 2);
-                let mut part = self.file("audio/ogg; codecs=opus", note.into());
-                insert(&mut part, "voice", json!(true));
-                Written::new("audio", part, format!("🎤 {words}"))
-            }
-            Action::Image { caption } => {
-                let mut part = self.file("image/png", Bytes::from_static(PIXEL));
-                if let Some(caption) = caption {
-                    insert(&mut part, "caption", json!(caption));
-                }
-                Written::new("image", part, format!("[image] {}", caption.as_deref().unwrap_or_default()))
-            }
-            Action::Document { file_name, content } => {
-                let mut part = self.file("text/plain", content.clone().into());
-                insert(&mut part, "filename", json!(file_name));
-                Written::new("document", part, format!("[document] {file_name}"))
-            }
-            Action::Location => {
-                let part = json!({
-                    "address": "Av. Rio Branco, Rio de Janeiro", "latitude": -22.9035, "longitude": -43.1781,
-                    "name": "Centro",
-                });
-                Written::new("location", part, "[location] Centro")
+            Action::VoiceNote { .. } | Action::Image { .. } | Action::Document { .. } | Action::Location => {
+                self.enclosed(action)
             }
             Action::React { emoji } => {
                 let mut part = json!({ "message_id": last_of_business.ok_or_else(|| nothing("message"))? });
@@ -135,6 +113,37 @@ impl World {
                 Written { kind: "unsupported", part: None, reply_to: None, shown: "[unsupported]".to_owned() }
             }
         })
+    }
+
+    /// A file or a place.
+    fn enclosed(&mut self, action: &Action) -> Written {
+        match action {
+            Action::VoiceNote { words } => {
+                let note = ogg::voice_note(words, 2);
+                let mut part = self.file("audio/ogg; codecs=opus", note.into());
+                insert(&mut part, "voice", json!(true));
+                Written::new("audio", part, format!("🎤 {words}"))
+            }
+            Action::Image { caption } => {
+                let mut part = self.file("image/png", Bytes::from_static(PIXEL));
+                if let Some(caption) = caption {
+                    insert(&mut part, "caption", json!(caption));
+                }
+                Written::new("image", part, format!("[image] {}", caption.as_deref().unwrap_or_default()))
+            }
+            Action::Document { file_name, content } => {
+                let mut part = self.file("text/plain", content.clone().into());
+                insert(&mut part, "filename", json!(file_name));
+                Written::new("document", part, format!("[document] {file_name}"))
+            }
+            _ => {
+                let part = json!({
+                    "address": "Av. Rio Branco, Rio de Janeiro", "latitude": -22.9035, "longitude": -43.1781,
+                    "name": "Centro",
+                });
+                Written::new("location", part, "[location] Centro")
+            }
+        }
     }
 
     /// The button or row with this title or id, or the first.

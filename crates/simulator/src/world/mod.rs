@@ -17,7 +17,7 @@ mod transcript;
 mod users;
 
 pub use self::faults::{Faults, MediaFaults, SendFault};
-pub use self::transcript::{Sent, SentStatus};
+pub use self::transcript::{ReadMark, Sent, SentStatus};
 pub use self::users::{Action, Behaviour, ChatLine, NewUser, Scripted, User};
 
 pub(crate) use self::callbacks::{Callback, Part};
@@ -40,6 +40,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
+
+/// Marks that are kept.
+const MOST_MARKS: usize = 1_000;
 
 /// How callbacks went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -71,6 +74,8 @@ pub(crate) struct World {
     pub(crate) templates: Templates,
     pub(crate) files: Files,
     pub(crate) transcript: Transcript,
+    /// The newest marks of the business.
+    pub(crate) marks: VecDeque<ReadMark>,
     pub(crate) queue: Queue,
     /// Callbacks that are not answered yet.
     pub(crate) underway: usize,
@@ -97,6 +102,7 @@ impl World {
             files: Files::new(settings.media_limit),
             transcript: Transcript::new(settings.transcript_limit),
             underway: 0,
+            marks: VecDeque::new(),
             queue: Queue::default(),
             held: Vec::new(),
             joining: Vec::new(),
@@ -120,6 +126,15 @@ impl World {
     pub(crate) fn numeric_id(&mut self) -> u64 {
         self.made += 1;
         1_000_000_000_000_000 + self.made
+    }
+
+    /// Notes that the business marked a message as read.
+    pub(crate) fn mark(&mut self, number_id: &str, message_id: &str, typing: bool) {
+        if self.marks.len() >= MOST_MARKS {
+            self.marks.pop_front();
+        }
+        let (number_id, message_id) = (number_id.to_owned(), message_id.to_owned());
+        self.marks.push_back(ReadMark { number_id, message_id, typing, at: self.now() });
     }
 
     /// Calls back with a part as soon as possible.

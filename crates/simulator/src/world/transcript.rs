@@ -41,6 +41,19 @@ pub struct SentStatus {
     pub at: Timestamp,
 }
 
+/// A message of a customer that the business marked as read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadMark {
+    /// The number that marked it.
+    pub number_id: String,
+    /// The id of the message.
+    pub message_id: String,
+    /// Whether the customer also sees that an answer is being written.
+    pub typing: bool,
+    /// When.
+    pub at: Timestamp,
+}
+
 /// The accepted messages that are kept.
 pub(crate) struct Transcript {
     kept: VecDeque<Sent>,

@@ -112,4 +112,7 @@ async fn marks_of_reading_are_taken() {
     net.adapter.mark_read(&net.account, &id, true).await.unwrap();
     let error = net.adapter.mark_read(&net.account, "other", false).await.unwrap_err();
     assert_eq!((error.provider_code, error.is_retryable), (Some(131_009), false));
+    let marks = net.sim.read_marks();
+    assert_eq!(marks.len(), 1);
+    assert_eq!((&marks[0].message_id, marks[0].typing), (&id, true));
 }
