@@ -4,8 +4,11 @@
 //! is a message and a row of the outbox, written in one transaction; one worker per channel hands them to the network.
 
 pub mod channels;
+pub mod conversations;
 mod group;
 pub mod messages;
+pub mod quick_replies;
+pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 
