@@ -8,7 +8,9 @@ use crate::messages::{
 use crate::schema::{message_attachments, message_statuses, messages};
 use chatnet::MediaKind;
 use diesel::prelude::*;
-use model::{AttachmentId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, WorkspaceId};
+use model::{
+    AttachmentId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, WorkspaceId,
+};
 use std::collections::BTreeMap;
 use store::Tx;
 
@@ -68,7 +70,8 @@ pub fn create(
     };
     let detail = Detail { template: Some(template), ..Detail::default() };
     let text = "Your order 4711 is on its way.";
-    let shipped = talk.business_says(tx, MessageSenderType::Api, MessageType::Template, text, Some(&detail))?;
+    let shipped =
+        talk.business_says(tx, MessageSenderType::Api, MessageType::Template, text, Some(&detail))?;
     history(tx, &shipped, &[MessageStatus::Sent, MessageStatus::Delivered])?;
     talk.contact_says(tx, MessageType::Text, "Great, thank you!", None)?;
     talk.contact_reacts(tx, shipped.id, "👍")?;

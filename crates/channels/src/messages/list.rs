@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use files::Files;
 use model::{Caller, MessageId, Result};
 use operation::ports::{ContactRef, People};
-use operation::{Domain, EventType, OptIn, OptInList, Operations, Path, State, operation};
+use operation::{Domain, EventType, Operations, OptIn, OptInList, Path, State, operation};
 use store::Read;
 
 /// What was said to and by contacts. The other operations of the area belong to the group that keeps contacts.

@@ -20,9 +20,7 @@ pub(crate) use enqueue::{
     enqueue, put_into_outbox, write,
 };
 pub use list::ContactMessages;
-pub use model::{
-    Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange,
-};
+pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
 pub(crate) use row::{

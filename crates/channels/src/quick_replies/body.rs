@@ -94,7 +94,9 @@ mod tests {
 
     #[test]
     fn what_names_no_value_is_refused() {
-        for text in ["{{name}}", "{{contact.}}", "{{vars.A}}", "{{ask.}}", "{{}}", "{{{{vars.a}}}}", "{{other.x}}"] {
+        for text in
+            ["{{name}}", "{{contact.}}", "{{vars.A}}", "{{ask.}}", "{{}}", "{{{{vars.a}}}}", "{{other.x}}"]
+        {
             let error = parts(text).unwrap_err();
             assert_eq!(error.code().as_str(), "unknown_variable", "{text}");
             assert_eq!(error.param_name(), Some("body"));

@@ -3,9 +3,7 @@
 use crate::schema::{quick_replies, quick_reply_files};
 use diesel::prelude::*;
 use model::{FileId, QuickReplyId, Result, WorkspaceId};
-use operation::ports::{
-    FileReferences, FileUse, VariableReference, VariableUsers, referenced_variables,
-};
+use operation::ports::{FileReferences, FileUse, VariableReference, VariableUsers, referenced_variables};
 use store::Read;
 
 /// Quick replies with a file.

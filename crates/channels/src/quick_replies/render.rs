@@ -33,7 +33,12 @@ pub(crate) struct Rendered {
 ///
 /// # Errors
 /// `not_found`; `validation_error` at `answers.<label>` for each text that is asked for, has no fallback and was not given.
-pub(crate) fn rendered(tx: &mut Tx, caller: &Caller, id: QuickReplyId, with: &Filling<'_>) -> Result<Rendered> {
+pub(crate) fn rendered(
+    tx: &mut Tx,
+    caller: &Caller,
+    id: QuickReplyId,
+    with: &Filling<'_>,
+) -> Result<Rendered> {
     let row = locked(tx, caller.workspace_id(), &caller.key.id, id)?;
     let parts = parts(&row.body)?;
     let keys: Vec<&str> = parts
@@ -86,9 +91,10 @@ fn value_of(
 ) -> Option<String> {
     match source {
         Source::Contact(key) => with.contact.data.get(key).and_then(shown),
-        Source::Variable(key) => {
-            variables.get(key).filter(|variable| !variable.is_secret).and_then(|variable| shown(&variable.value))
-        }
+        Source::Variable(key) => variables
+            .get(key)
+            .filter(|variable| !variable.is_secret)
+            .and_then(|variable| shown(&variable.value)),
         Source::Ask(label) => with.answers.get(label).cloned(),
     }
 }
