@@ -1,10 +1,12 @@
 //! What this group adds to the service.
 
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
+use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::Callbacks;
-use crate::messages::MessageReferences;
+use crate::messages::{ContactMessages, MessageReferences};
 use crate::network::Network;
+use crate::quick_replies::{QuickReplyFiles, QuickReplyVariables};
 use crate::sends;
 use crate::templates;
 use crate::worker::WorkerParts;
@@ -67,7 +69,11 @@ impl Domain for OperatorMessages {
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn areas(registry: Registry) -> Result<Registry> {
-    registry.with::<Channels>()?.with::<OperatorMessages>()
+    registry
+        .with::<ContactMessages>()?
+        .with::<OperatorMessages>()?
+        .with::<Conversations>()?
+        .with::<Channels>()
 }
 
 /// What the areas need beside their operations.
@@ -83,4 +89,6 @@ pub fn group(parts: &WorkerParts) -> Group {
         .service(parts.network.clone())
         .service(parts.wakes.clone())
         .contact_references(MessageReferences)
+        .file_references(QuickReplyFiles)
+        .variable_users(QuickReplyVariables)
 }

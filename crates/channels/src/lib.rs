@@ -4,11 +4,14 @@
 //! is a message and a row of the outbox, written in one transaction; one worker per channel hands them to the network.
 
 pub mod channels;
+pub mod conversations;
 mod events;
 mod group;
 mod inbound;
 pub mod messages;
 mod network;
+pub mod quick_replies;
+pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod sends;

@@ -185,6 +185,7 @@ pub(crate) fn write(tx: &mut Tx, conversation: &Conversation, new: NewMessage) -
         attach(tx, &row, attachment)?;
     }
     touch(tx, conversation, &row)?;
+    super::terms::index(tx, &row)?;
     Ok(row)
 }
 

@@ -3,8 +3,12 @@
 mod conversation;
 mod detail;
 mod enqueue;
+mod list;
+mod model;
+mod print;
 mod references;
 mod row;
+pub(crate) mod terms;
 
 pub(crate) use conversation::{Conversation, ConversationStatus};
 pub(crate) use detail::Detail;
@@ -15,6 +19,9 @@ pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
     enqueue, put_into_outbox, write,
 };
+pub use list::ContactMessages;
+pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
+pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
 pub(crate) use row::{
     MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,

@@ -1,7 +1,9 @@
 //! Channels, conversations and broadcasts through the front door.
 
 mod callbacks;
+mod conversations;
 mod outbox;
+mod quick_replies;
 mod sends;
 mod support;
 mod talk;

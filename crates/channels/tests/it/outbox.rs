@@ -10,7 +10,7 @@ use testkit::Kind;
 async fn queued(desk: &Desk) -> (simulator::User, Value) {
     let ana = desk.customer("Ana", "+5511987654321");
     desk.hear(&ana, "Hi").await;
-    let id = desk.contact().await["id"].clone();
+    let id = desk.only_contact().await["id"].clone();
     let sent = desk.post(&format!("/contacts/{id}/send-message"), json!({ "text": "One" })).await.expect(200);
     (ana, sent["message_id"].clone())
 }
@@ -66,7 +66,7 @@ testkit::on_both! {
         assert_eq!(desk.status(&message).await, ("failed".to_owned(), Some("credentials_invalid".to_owned())));
         let channel = desk.get(&desk.path("")).await.expect(200);
         assert_eq!(channel["status"], "disconnected");
-        let id = desk.contact().await["id"].clone();
+        let id = desk.only_contact().await["id"].clone();
         let refused = desk.post(&format!("/contacts/{id}/send-message"), json!({ "text": "x" })).await;
         refused.expect_error(409, "channel_disconnected");
     }
@@ -74,7 +74,7 @@ testkit::on_both! {
     async fn the_messages_of_a_contact_leave_in_order(kind: Kind) {
         let desk = Desk::open(kind).await;
         let (ana, _) = queued(&desk).await;
-        let id = desk.contact().await["id"].clone();
+        let id = desk.only_contact().await["id"].clone();
         for text in ["Two", "Three", "Four"] {
             desk.post(&format!("/contacts/{id}/send-message"), json!({ "text": text })).await.expect(200);
         }

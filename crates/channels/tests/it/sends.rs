@@ -12,7 +12,7 @@ testkit::on_both! {
         desk.template("order_shipped", "utility", "Hello {{1}}, your order was shipped.", &["Ana"]).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let id = desk.contact().await["id"].clone();
+        let id = desk.only_contact().await["id"].clone();
         let send = desk.path("/chatnet/send-message");
         let text = json!({ "contact_id": id, "text": "Still there?" });
         let sent = desk.post(&send, text.clone()).await.expect(200);
@@ -60,7 +60,7 @@ testkit::on_both! {
         assert_eq!(desk.status(&sent["message_id"]).await.0, "delivered");
         let transcript = desk.network.transcript();
         assert_eq!((transcript[0].user_id.as_str(), &transcript[0].content["name"]), (ana.user_id.as_str(), &json!("order_shipped")));
-        assert_eq!(desk.contact().await["data"]["$phone"], "+5511987654321");
+        assert_eq!(desk.only_contact().await["data"]["$phone"], "+5511987654321");
         let unknown = json!({ "to": "+5511987654321", "name": "order_shipped", "language": "pt_BR" });
         let error = desk.post(&send, unknown).await;
         error.expect_error(404, "template_not_found");
@@ -91,7 +91,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let id = desk.contact().await["id"].clone();
+        let id = desk.only_contact().await["id"].clone();
         let send = desk.path("/chatnet/send-interactive");
         let with = |buttons: Value| json!({ "contact_id": id, "interactive": { "body": "When?", "buttons": buttons } });
         let button = |id: &str| json!({ "id": id, "title": format!("At {id}") });
@@ -113,7 +113,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let id = desk.contact().await["id"].clone();
+        let id = desk.only_contact().await["id"].clone();
         let received = desk.events("contact.message.received").await;
         let message = received[0]["message_id"].clone();
         desk.post(&desk.path("/chatnet/send-reaction"), json!({ "message_id": message, "emoji": "👍" })).await.expect(200);

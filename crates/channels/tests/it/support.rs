@@ -28,7 +28,8 @@ impl Desk {
         let network = Simulator::start(Settings { clock, rates: false, ..Settings::default() }).unwrap();
         let mut settings = ChannelSettings { reply_debounce_ms: 0, ..ChannelSettings::default() };
         change(&mut settings);
-        let channel = connect_channel(&app, &key, &network, settings).await;
+        let new = number(&key, &network, &network.connection().number_id, settings);
+        let channel = connect_number(&app, new).await;
         let callbacks = format!("{}/callbacks/{channel}", app.origin);
         let connection = network.connection();
         let token = &connection.verify_token;
@@ -68,8 +69,14 @@ impl Desk {
         all.map(|sent| sent.content["body"].as_str().unwrap_or(sent.kind.as_str()).to_owned()).collect()
     }
 
+    /// Creates a contact with a telephone number, and gives its id.
+    pub async fn contact(&self, name: &str, phone: &str) -> i64 {
+        let body = json!({ "data": { "$name": name, "$phone": phone } });
+        self.post("/contacts", body).await.expect(201)["id"].as_i64().unwrap()
+    }
+
     /// The only contact.
-    pub async fn contact(&self) -> Value {
+    pub async fn only_contact(&self) -> Value {
         let contacts = self.get("/contacts").await.expect(200);
         assert_eq!(contacts.as_array().unwrap().len(), 1, "{contacts}");
         contacts[0].clone()
@@ -126,6 +133,12 @@ impl Desk {
         self.app.get(path, &self.key).await
     }
 
+    /// Another number of the workspace.
+    pub async fn second_channel(&self) -> ChannelId {
+        let new = number(&self.key, &self.network, "number-2", ChannelSettings::default());
+        connect_number(&self.app, new).await
+    }
+
     /// A path below the channel.
     pub fn path(&self, below: &str) -> String {
         format!("/channels/{}{below}", self.channel)
@@ -144,21 +157,16 @@ impl Desk {
     }
 }
 
-/// Connects the network's number.
-pub async fn connect_channel(
-    app: &TestApp,
-    key: &Key,
-    network: &Simulator,
-    settings: ChannelSettings,
-) -> ChannelId {
+/// A number of the network, to be connected.
+fn number(key: &Key, network: &Simulator, id: &str, settings: ChannelSettings) -> ConnectChannel {
     let connection = network.connection();
-    let new = ConnectChannel {
+    ConnectChannel {
         workspace: key.workspace,
         provider: ChannelProvider::Simulator,
         name: "Support".to_owned(),
         address: Some("+551130000000".to_owned()),
         base_url: connection.base_url,
-        number_id: connection.number_id,
+        number_id: id.to_owned(),
         business_id: connection.business_id,
         access_token: connection.access_token,
         app_secret: connection.app_secret,
@@ -167,7 +175,10 @@ pub async fn connect_channel(
         key: Some(key.id.clone()),
         settings,
         messages_per_second: 0,
-    };
+    }
+}
+
+async fn connect_number(app: &TestApp, new: ConnectChannel) -> ChannelId {
     let seal = app.service.pipeline.seal.clone();
     app.db().write(move |tx| connect(tx, &seal, &new)).await.unwrap().id()
 }

@@ -13,7 +13,7 @@ testkit::on_both! {
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi, are you open?").await;
         assert_eq!(desk.sent(&ana), ["Hello Ana!"]);
-        let contact = desk.contact().await;
+        let contact = desk.only_contact().await;
         assert_eq!(contact["data"]["$phone"], "+5511987654321");
         assert_eq!((&contact["data"]["$name"], &contact["data"]["$created_via"]), (&json!("Ana"), &json!("message")));
         let created = desk.events("contact.created").await;
@@ -58,7 +58,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let contact = desk.contact().await;
+        let contact = desk.only_contact().await;
         let autopilot = format!("/contacts/{}/autopilot", contact["id"]);
         desk.app.put(&autopilot, &desk.key, json!({ "enabled": false })).await.expect(200);
         desk.hear(&ana, "I want a person").await;
@@ -81,7 +81,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let contact = desk.contact().await;
+        let contact = desk.only_contact().await;
         desk.app.model.then(Script::Wait("Too late".to_owned()));
         let working = desk.app.service.channels.start();
         desk.network.write(&ana.user_id, "A question").unwrap();
@@ -107,7 +107,7 @@ testkit::on_both! {
         let new = NewUser { username: Some("carla".to_owned()), name: Some("Carla".to_owned()), ..NewUser::default() };
         let carla = desk.network.add_user(new).unwrap();
         desk.hear(&carla, "Hi").await;
-        let contact = desk.contact().await;
+        let contact = desk.only_contact().await;
         assert_eq!((&contact["data"]["$chat_user_id"], &contact["data"]["$username"]), (&json!(carla.user_id), &json!("carla")));
         assert_eq!(desk.sent(&carla), ["ok"]);
         let ana = desk.customer("Ana", "+5511987654321");
@@ -124,19 +124,19 @@ testkit::on_both! {
         let desk = Desk::with_settings(kind, |settings| settings.opt_out_confirmation = Some("You will hear no more.".to_owned())).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "please stop sending").await;
-        assert_eq!(desk.contact().await["opted_out"], false);
+        assert_eq!(desk.only_contact().await["opted_out"], false);
         desk.hear(&ana, "Stop!").await;
-        assert_eq!(desk.contact().await["opted_out"], true);
+        assert_eq!(desk.only_contact().await["opted_out"], true);
         assert_eq!(desk.sent(&ana), ["ok", "You will hear no more."]);
         desk.hear(&ana, "START").await;
-        assert_eq!(desk.contact().await["opted_out"], false);
+        assert_eq!(desk.only_contact().await["opted_out"], false);
     }
 
     async fn what_a_blocked_contact_writes_is_kept_and_not_answered(kind: Kind) {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hi").await;
-        let contact = desk.contact().await;
+        let contact = desk.only_contact().await;
         desk.app.patch(&format!("/contacts/{}", contact["id"]), &desk.key, json!({ "status": "blocked" })).await.expect(200);
         desk.hear(&ana, "Hello?").await;
         assert_eq!(desk.sent(&ana), ["ok"]);

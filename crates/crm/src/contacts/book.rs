@@ -148,6 +148,11 @@ impl ContactBook for Book {
         Ok(all)
     }
 
+    fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool> {
+        let shape = self.shape(read, workspace)?;
+        Ok(shape.fields.iter().any(|field| field.key == key && !field.hidden))
+    }
+
     fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>> {
         // Whoever locks a contact may go on to change it, which begins with its set.
         let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;

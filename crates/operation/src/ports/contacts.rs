@@ -159,6 +159,12 @@ pub trait ContactBook: Send + Sync {
     /// When the database fails.
     fn cards(&self, read: &mut Read, workspace: WorkspaceId, ids: &[ContactId]) -> Result<Vec<ContactCard>>;
 
+    /// Whether contacts of the workspace have a field with this key, such as `$name` or one of its own.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool>;
+
     /// A live contact, which nobody changes, merges or deletes until the transaction ends. `None` where there is none.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use crate::sweep::Sweep;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Cause, Env, WorkspaceId};
+use model::{Cause, ContactId, Env, FileId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::{Key, Script, TestApp};
@@ -85,6 +85,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
     let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
     ids.extend(seed_task(sweep, &ids["contactId"], &file["id"]).await);
+    ids.extend(seed_conversation(sweep, workspace, &ids["contactId"], &file["id"]).await);
     ids.extend([
         ("fileId", file["id"].to_string()),
         ("uploadId", seed_upload(sweep).await),
@@ -247,6 +248,47 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         ("segmentId", segment["id"].to_string()),
         ("tag", "vip".to_owned()),
     ])
+}
+
+/// A conversation with messages of several types, and a saved answer.
+async fn seed_conversation(
+    sweep: &Sweep,
+    workspace: WorkspaceId,
+    contact: &str,
+    file: &Value,
+) -> BTreeMap<&'static str, String> {
+    use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let contact = ContactId(contact.parse().unwrap());
+    let voice = FileId(file.as_i64().unwrap());
+    let seal = app.service.pipeline.seal.clone();
+    let made = app.db().write(move |tx| {
+        let channel = ConnectChannel {
+            workspace,
+            provider: ChannelProvider::Simulator,
+            name: "Full".to_owned(),
+            address: Some("+551130000000".to_owned()),
+            base_url: "http://127.0.0.1:9".to_owned(),
+            number_id: "full".to_owned(),
+            business_id: "full".to_owned(),
+            access_token: "token".to_owned(),
+            app_secret: "secret".to_owned(),
+            verify_token: "verify".to_owned(),
+            agent: None,
+            key: None,
+            settings: ChannelSettings::default(),
+            messages_per_second: 80,
+        };
+        let channel = connect(tx, &seal, &channel)?.id();
+        channels::sample::create(tx, workspace, channel, contact, Some(voice))
+    });
+    let conversation = made.await.unwrap().conversation;
+    let reply = json!({
+        "shortcode": "full", "title": "Full", "body": "Hi {{contact.$name|there}}", "attachments": [file],
+        "buttons": [{ "id": "a", "title": "A" }], "language": "pt-BR", "scope": "workspace",
+    });
+    let reply = app.post("/quick-replies", key, reply).await.expect(201);
+    BTreeMap::from([("conversationId", conversation.to_string()), ("quickReplyId", reply["id"].to_string())])
 }
 
 /// A task with everything that a task can have, and one that is done.

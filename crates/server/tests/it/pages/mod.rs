@@ -31,6 +31,7 @@ pages! {
     command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
     contacts: "docs/contacts.md",
+    conversations: "docs/conversations.md",
     data: "docs/data.md",
     errors: "docs/errors.md",
     files: "docs/files.md",

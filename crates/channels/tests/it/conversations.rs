@@ -1,0 +1,147 @@
+//! Conversations: lists, messages and search.
+
+use crate::support::Desk;
+use channels::sample::{self, Sample};
+use model::{ChannelId, ContactId, Env, FileId};
+use serde_json::{Value, json};
+
+impl Desk {
+    async fn talk(&self, channel: ChannelId, contact: i64, voice: Option<FileId>) -> Sample {
+        let workspace = self.workspace;
+        let made = self
+            .app
+            .data
+            .db
+            .write(move |tx| sample::create(tx, workspace, channel, ContactId(contact), voice));
+        made.await.unwrap()
+    }
+
+    async fn ids(&self, path: &str) -> Vec<i64> {
+        let rows = self.get(path).await.expect(200);
+        rows.as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect()
+    }
+}
+
+fn ids(sample: &Sample) -> Vec<i64> {
+    // The last is a reaction, which is listed under its target.
+    sample.messages.iter().rev().skip(1).map(|id| id.0).collect()
+}
+
+testkit::on_both! {
+    async fn messages_have_files_transcripts_histories_and_reactions(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let contact = desk.contact("Ana", "+5511987654321").await;
+        let file = desk.app.ask("POST", "/files").key(&desk.key).header("idempotency-key", "voice");
+        let file = file.form(&[], ("voice.ogg", b"OggS")).send().await.expect(201);
+        let voice = FileId(file["id"].as_i64().unwrap());
+        let talk = desk.talk(desk.channel, contact, Some(voice)).await;
+        let all = desk.get("/contacts/phone:+5511987654321/messages").await.expect(200);
+        let listed: Vec<i64> = all.as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect();
+        assert_eq!(listed, ids(&talk));
+        let spoken = &all[3];
+        assert_eq!((&spoken["content"], &spoken["direction"]), (&json!("[Audio]"), &json!("inbound")));
+        let attachment = &spoken["attachments"][0];
+        assert_eq!(attachment["transcript"], json!("Do you deliver on Saturdays?"));
+        assert_eq!((&attachment["transcript_status"], &attachment["size"]), (&json!("ready"), &json!(4)));
+        assert_eq!(attachment["permanent_url"], file["url"]);
+        assert!(attachment["signed_url"].as_str().unwrap().contains("/d/"));
+        let shipped = &all[1];
+        assert_eq!(shipped["template"]["name"], json!("order_shipped"));
+        assert_eq!(shipped["status"], json!("delivered"));
+        assert_eq!(shipped["status_history"].as_array().unwrap().len(), 2);
+        assert_eq!((&shipped["reactions"][0]["emoji"], &shipped["reactions"][0]["sender"]), (&json!("👍"), &json!("contact")));
+        let other = desk.contact("Ben", "+5511987650000").await;
+        assert_eq!(desk.get(&format!("/contacts/{other}/messages")).await.expect(200), json!([]));
+        desk.get("/contacts/999999/messages").await.expect_error(404, "not_found");
+    }
+
+    async fn inserts_do_not_shift_pages(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let contact = desk.contact("Ana", "+5511987654321").await;
+        let talk = desk.talk(desk.channel, contact, None).await;
+        for path in [format!("/contacts/{contact}/messages"), format!("/conversations/{}/messages", talk.conversation)] {
+            let before = desk.ids(&path).await;
+            let first = desk.get(&format!("{path}?paginate=true&limit=2")).await;
+            let cursor = first.body["next_cursor"].as_str().unwrap().to_owned();
+            desk.talk(desk.channel, contact, None).await;
+            let second = desk.get(&format!("{path}?limit=2&starting_after={cursor}")).await;
+            let second: Vec<i64> =
+                second.body["data"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect();
+            assert_eq!(second, before[2..4]);
+            desk.get(&format!("{path}?starting_after=x")).await.expect_error(400, "validation_error");
+        }
+        let oldest = desk.ids(&format!("/conversations/{}/messages?order=asc", talk.conversation)).await;
+        assert_eq!(oldest[0], talk.messages[0].0);
+    }
+
+    async fn conversations_are_listed_by_activity_and_filtered(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ana, ben) = (desk.contact("Ana", "+5511987654321").await, desk.contact("Ben", "+5511987650000").await);
+        let second = desk.second_channel().await;
+        let first = desk.talk(desk.channel, ana, None).await.conversation.0;
+        let newest = desk.talk(second, ben, None).await.conversation.0;
+        assert_eq!(desk.ids("/conversations").await, [newest, first]);
+        desk.talk(desk.channel, ana, None).await;
+        assert_eq!(desk.ids("/conversations").await, [first, newest], "new messages move a conversation to the top");
+        for (filter, expected) in [
+            (format!("channel_id={second}"), vec![newest]),
+            (format!("contact_id={ana}"), vec![first]),
+            ("status=open".to_owned(), vec![first, newest]),
+            ("status=closed".to_owned(), vec![]),
+            ("unread=true".to_owned(), vec![first, newest]),
+            ("unread=false".to_owned(), vec![]),
+        ] {
+            assert_eq!(desk.ids(&format!("/conversations?{filter}")).await, expected, "{filter}");
+        }
+        let page = desk.get("/conversations?paginate=true&limit=1").await;
+        let cursor = page.body["next_cursor"].as_str().unwrap().to_owned();
+        let page = desk.get(&format!("/conversations?starting_after={cursor}")).await;
+        assert_eq!((&page.body["data"][0]["id"], &page.body["has_more"]), (&json!(newest), &json!(false)));
+        let one = desk.get(&format!("/conversations/{first}")).await.expect(200);
+        assert_eq!((&one["handler"], &one["status"], &one["contact_id"]), (&json!("agent"), &json!("open"), &json!(ana)));
+        assert_eq!((&one["window"]["open"], &one["last_message"]["type"]), (&json!(true), &json!("reaction")));
+        assert!(one["app_url"].is_string());
+        desk.app.put(&format!("/contacts/{ana}/autopilot"), &desk.key, json!({ "enabled": false })).await.expect(200);
+        let one = desk.get(&format!("/conversations/{first}")).await.expect(200);
+        assert_eq!(one["handler"], json!("human"));
+        let elsewhere = desk.app.bare_workspace("scale", 0).await;
+        let key = desk.app.key(elsewhere, Env::Live, &["*"]).await;
+        desk.app.get(&format!("/conversations/{first}"), &key).await.expect_error(404, "not_found");
+        desk.app.get(&format!("/conversations/{first}/messages"), &key).await.expect_error(404, "not_found");
+        assert_eq!(desk.app.get("/conversations", &key).await.expect(200), json!([]));
+    }
+
+    async fn messages_are_found_by_their_words(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ana, ben) = (desk.contact("Ana", "+5511987654321").await, desk.contact("Ben", "+5511987650000").await);
+        let second = desk.second_channel().await;
+        let of_ana = ids(&desk.talk(desk.channel, ana, None).await);
+        let of_ben = ids(&desk.talk(second, ben, None).await);
+        for (q, place) in [
+            ("espresso", 5), ("ESPRÉSSO%20mach", 5), ("machine%20the%20is", 5), ("saturd", 3), ("order%204711", 1),
+            ("do%20you%20deliver", 3),
+        ] {
+            let found = desk.ids(&format!("/conversations/search?q={q}")).await;
+            assert_eq!(found, [of_ben[place], of_ana[place]], "{q}");
+            for narrowed in [format!("contact_id={ana}"), format!("channel_id={}", desk.channel)] {
+                let found = desk.ids(&format!("/conversations/search?q={q}&{narrowed}")).await;
+                assert_eq!(found, [of_ana[place]], "{q} {narrowed}");
+            }
+        }
+        for q in ["machin%20espresso", "espresso%20saturdays", "sunday", "audios"] {
+            assert_eq!(desk.get(&format!("/conversations/search?q={q}")).await.expect(200), json!([]), "{q}");
+        }
+        let page = desk.get("/conversations/search?q=is&paginate=true&limit=1").await;
+        let cursor = page.body["next_cursor"].as_str().unwrap().to_owned();
+        let next = desk.get(&format!("/conversations/search?q=is&limit=1&starting_after={cursor}")).await;
+        assert!(next.body["data"][0]["id"].as_i64() < page.body["data"][0]["id"].as_i64());
+        for q in ["%21%3F", "a%20b%20c%20d%20e%20f%20g%20h%20i"] {
+            let refused = desk.get(&format!("/conversations/search?q={q}")).await;
+            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("q"));
+        }
+        let elsewhere = desk.app.bare_workspace("scale", 0).await;
+        let key = desk.app.key(elsewhere, Env::Live, &["*"]).await;
+        let found: Value = desk.app.get("/conversations/search?q=espresso", &key).await.expect(200);
+        assert_eq!(found, json!([]));
+    }
+}
