@@ -217,8 +217,8 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone()), people),
-            channels::group(),
+            crm::group(&shapes, Arc::new(engine.clone()), people.clone()),
+            channels::group(&people),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

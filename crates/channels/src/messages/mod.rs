@@ -16,6 +16,7 @@ pub(crate) use enqueue::{
     enqueue, put_into_outbox, write,
 };
 pub(crate) use references::MessageReferences;
+pub use row::MessageRow;
 pub(crate) use row::{
-    MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
+    MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
 };
