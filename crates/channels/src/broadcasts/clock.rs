@@ -12,9 +12,9 @@ const MOST_AHEAD_HOURS: i64 = 14;
 
 /// A time of the day: minutes after midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TimeOfDay(u32);
+pub struct BroadcastTimeOfDay(u32);
 
-impl TimeOfDay {
+impl BroadcastTimeOfDay {
     fn parse(text: &str) -> Option<Self> {
         let is_whole = text.len() == 5;
         let time = NaiveTime::parse_from_str(text, "%H:%M").ok().filter(|_| is_whole)?;
@@ -22,20 +22,20 @@ impl TimeOfDay {
     }
 }
 
-impl Serialize for TimeOfDay {
+impl Serialize for BroadcastTimeOfDay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:02}:{:02}", self.0 / 60, self.0 % 60))
     }
 }
 
-impl<'de> Deserialize<'de> for TimeOfDay {
+impl<'de> Deserialize<'de> for BroadcastTimeOfDay {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be a time such as 21:00"))
     }
 }
 
-impl utoipa::PartialSchema for TimeOfDay {
+impl utoipa::PartialSchema for BroadcastTimeOfDay {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(Type::String)
@@ -45,7 +45,7 @@ impl utoipa::PartialSchema for TimeOfDay {
     }
 }
 
-impl utoipa::ToSchema for TimeOfDay {}
+impl utoipa::ToSchema for BroadcastTimeOfDay {}
 
 fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
     DateTime::from_timestamp_millis(at.millis()).unwrap_or_default().with_timezone(&zone).naive_local()
@@ -137,8 +137,8 @@ mod tests {
 
     fn clock(is_local: bool, quiet: Option<(&str, &str)>) -> Clock {
         let quiet = quiet.map(|(from, to)| BroadcastQuietHours {
-            from: TimeOfDay::parse(from).unwrap(),
-            to: TimeOfDay::parse(to).unwrap(),
+            from: BroadcastTimeOfDay::parse(from).unwrap(),
+            to: BroadcastTimeOfDay::parse(to).unwrap(),
         });
         Clock { send_at: Some(at("2026-03-01T09:00:00Z")), zone: Tz::Europe__Madrid, is_local, quiet }
     }

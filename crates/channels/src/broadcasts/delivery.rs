@@ -69,12 +69,7 @@ fn error_of(row: &MessageRow, status: MessageStatus) -> Option<JsonText> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn contact_replied(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    contact: ContactId,
-    at: Timestamp,
-) -> Result<()> {
+pub fn contact_replied(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId, at: Timestamp) -> Result<()> {
     let last = broadcast_recipients::table
         .filter(broadcast_recipients::contact_id.eq(contact))
         .filter(broadcast_recipients::workspace_id.eq(workspace))

@@ -1,6 +1,6 @@
 //! Broadcasts and their recipients, as callers see and write them.
 
-use super::clock::TimeOfDay;
+use super::clock::BroadcastTimeOfDay;
 use super::row::BroadcastRow;
 use crate::messages::MessageError;
 use model::{
@@ -225,9 +225,9 @@ pub struct BroadcastSchedule {
 #[schema(example = json!({ "from": "21:00", "to": "08:00" }))]
 pub struct BroadcastQuietHours {
     /// When it begins.
-    pub from: TimeOfDay,
+    pub from: BroadcastTimeOfDay,
     /// When it ends, on the next day if that is before `from`.
-    pub to: TimeOfDay,
+    pub to: BroadcastTimeOfDay,
 }
 
 /// How fast a broadcast is sent.

@@ -248,8 +248,7 @@ pub fn send_broadcast(
                 check::startable(tx, &people.0, &row, sending.now)?;
                 let later = Clock::of(row.schedule()?.as_ref()).starts_at();
                 row.starts_at = later.filter(|at| !sending.now && *at > now);
-                row.status =
-                    if row.starts_at.is_some() { Status::Scheduled } else { Status::Preparing };
+                row.status = if row.starts_at.is_some() { Status::Scheduled } else { Status::Preparing };
             }
             Status::Paused => {
                 check::Ready::of(tx, &row)?.expect_sendable()?;

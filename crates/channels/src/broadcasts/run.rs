@@ -155,10 +155,7 @@ fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
         .load(tx.connection())?;
     if !pending.is_empty() {
         diesel::update(broadcast_recipients::table.filter(broadcast_recipients::id.eq_any(pending)))
-            .set((
-                broadcast_recipients::state.eq(State::Cancelled),
-                broadcast_recipients::updated_at.eq(now),
-            ))
+            .set((broadcast_recipients::state.eq(State::Cancelled), broadcast_recipients::updated_at.eq(now)))
             .execute(tx.connection())?;
         return Ok(Next::Piece);
     }

@@ -103,13 +103,12 @@ impl Pace {
     #[expect(clippy::cast_possible_truncation, reason = "messages of two seconds")]
     fn new(row: &BroadcastRow, channel: &ChannelRow, waiting: i64, now: Timestamp) -> Self {
         let per_second = messages_per_second(row, channel);
-        // What was not used in the last second is gone: nobody gets a burst.
-        let second_ago = now.plus_seconds(-1);
-        let next = row.next_send_at.unwrap_or(second_ago).max(second_ago);
+        // What was not used in the last second is gone, so that no more than the messages of a second go at once.
+        let unused = (1_000.0 - 1_000.0 / per_second).max(0.0).ceil() as i64;
+        let earliest = Timestamp::from_millis(now.millis() - unused);
+        let next = row.next_send_at.unwrap_or(earliest).max(earliest);
         let passed = f64::from(i32::try_from(now.millis() - next.millis()).unwrap_or(i32::MAX)) / 1_000.0;
-        let allowed = if next > now { 0 } else { (passed * per_second).floor() as i64 };
-        // A rate of less than one message per second has one at a time.
-        let allowed = if next <= now { allowed.max(1) } else { 0 };
+        let allowed = if next > now { 0 } else { (passed * per_second).floor() as i64 + 1 };
         let most_waiting = LEAST_WAITING.max((2.0 * per_second).ceil() as i64);
         let free = (most_waiting - waiting).max(0);
         Self { per_second, next, room: allowed.min(free), is_full: free == 0 }
@@ -182,7 +181,7 @@ fn obstacle(read: &mut Read, row: &BroadcastRow, ready: &Ready) -> Result<Option
     let since = row.judged_from.unwrap_or(row.created_at);
     let last: Vec<(State, Option<JsonText>)> = broadcast_recipients::table
         .filter(broadcast_recipients::broadcast_id.eq(row.id))
-        .filter(broadcast_recipients::settled_at.gt(since))
+        .filter(broadcast_recipients::settled_at.ge(since))
         .order(broadcast_recipients::settled_at.desc())
         .limit(JUDGED)
         .select((broadcast_recipients::state, broadcast_recipients::error))
@@ -239,8 +238,10 @@ fn write(
         match turn {
             Turn::Send(card) => {
                 let message = message(tx, row, ready, &recipient, card.id)?;
-                let claimed =
-                    (broadcast_recipients::state.eq(State::Claimed), broadcast_recipients::message_id.eq(message));
+                let claimed = (
+                    broadcast_recipients::state.eq(State::Claimed),
+                    broadcast_recipients::message_id.eq(message),
+                );
                 diesel::update(of).set((claimed, at)).execute(tx.connection())?;
                 sent += 1;
             }

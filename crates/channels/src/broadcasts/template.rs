@@ -54,7 +54,8 @@ impl Template {
             .get_result(read.connection())
             .optional()?;
         let is_wanted = |namespace: &str| wanted.namespace.as_deref().is_none_or(|other| other == namespace);
-        let Some((namespace, category, status, components)) = found.filter(|(namespace, ..)| is_wanted(namespace))
+        let Some((namespace, category, status, components)) =
+            found.filter(|(namespace, ..)| is_wanted(namespace))
         else {
             return Ok(None);
         };
@@ -73,7 +74,8 @@ impl Template {
         let format = part("HEADER").and_then(|part| part["format"].as_str());
         let buttons = part("BUTTONS").and_then(|part| part["buttons"].as_array());
         let filled = buttons.into_iter().flatten().enumerate().filter(|(_, button)| {
-            button["url"].as_str().is_some_and(|url| !variables(url).is_empty()) || button["type"] == "COPY_CODE"
+            button["url"].as_str().is_some_and(|url| !variables(url).is_empty())
+                || button["type"] == "COPY_CODE"
         });
         Self {
             namespace,
@@ -212,8 +214,7 @@ impl FrozenParams {
     /// The values for a contact. `None` where it lacks one that has no fallback.
     pub(super) fn of(template: &BroadcastTemplate, card: &ContactCard) -> Option<Self> {
         let all = |params: &Params| {
-            let resolved =
-                params.iter().map(|(name, param)| Some((name.clone(), resolved(param, card)?)));
+            let resolved = params.iter().map(|(name, param)| Some((name.clone(), resolved(param, card)?)));
             resolved.collect::<Option<BTreeMap<_, _>>>()
         };
         Some(Self {
@@ -311,13 +312,10 @@ mod tests {
                 { "type": "QUICK_REPLY", "text": "Stop" }, { "type": "URL", "url": "https://example.com/{{1}}" },
             ] }),
         ];
-        let template = Template::of(
-            "n".to_owned(),
-            TemplateCategory::Marketing,
-            TemplateStatus::Approved,
-            &components,
-        );
-        let params = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), param("x", None))).collect();
+        let template =
+            Template::of("n".to_owned(), TemplateCategory::Marketing, TemplateStatus::Approved, &components);
+        let params =
+            |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), param("x", None))).collect();
         let with = |body: &[&str], header: &[&str], buttons: &[&str]| {
             let wanted = BroadcastTemplate {
                 name: "t".to_owned(),
@@ -334,7 +332,8 @@ mod tests {
         assert_eq!(with(&["1", "2", "3"], &["1"], &["1"]).as_deref(), Some("template.params.3"));
         assert_eq!(with(&["1", "2"], &[], &["1"]).as_deref(), Some("template.header_params.1"));
         assert_eq!(with(&["1", "2"], &["1"], &["0", "1"]).as_deref(), Some("template.button_params.0"));
-        let values = BTreeMap::from([("1".to_owned(), "Ana".to_owned()), ("2".to_owned(), "{{1}}".to_owned())]);
+        let values =
+            BTreeMap::from([("1".to_owned(), "Ana".to_owned()), ("2".to_owned(), "{{1}}".to_owned())]);
         assert_eq!(template.filled(&values), "Hi Ana, {{1}} off, Ana!");
     }
 }

@@ -17,6 +17,4 @@ pub(crate) use enqueue::{
 };
 pub(crate) use references::MessageReferences;
 pub use row::MessageRow;
-pub(crate) use row::{
-    MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
-};
+pub(crate) use row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender};

@@ -27,7 +27,8 @@ fn sale() -> Value {
 
 impl Desk {
     async fn template(&self, name: &str, category: &str) {
-        let components = json!([{ "type": "BODY", "text": "Hi {{1}}, {{2}} off!" }, { "type": "FOOTER", "text": "Shop" }]);
+        let components =
+            json!([{ "type": "BODY", "text": "Hi {{1}}, {{2}} off!" }, { "type": "FOOTER", "text": "Shop" }]);
         let statement = format!(
             "INSERT INTO message_templates (workspace_id, channel_id, namespace, name, language, category, status, quality, \
              components, version, created_at, updated_at) VALUES ({}, {}, 'ns', '{name}', 'en', '{category}', 'approved', \
@@ -39,7 +40,8 @@ impl Desk {
 
     /// Drafts a broadcast of the template `sale` with this audience and whatever else `more` has.
     async fn draft(&self, audience: Value, more: Value) -> i64 {
-        let mut body = json!({ "name": "Sale", "channel_id": self.channel, "template": sale(), "audience": audience });
+        let mut body =
+            json!({ "name": "Sale", "channel_id": self.channel, "template": sale(), "audience": audience });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.post("/broadcasts", body).await.expect(201)["id"].as_i64().unwrap()
     }
@@ -96,9 +98,12 @@ impl Desk {
     /// What the network says of the message to a recipient.
     async fn report(&self, recipient: &Value, status: &str, code: Option<&str>) {
         let id = MessageId(recipient["message_id"].as_i64().unwrap());
-        let error = code.map(|code| json!({ "code": code, "message": "No.", "provider_code": null, "retryable": false }));
+        let error = code
+            .map(|code| json!({ "code": code, "message": "No.", "provider_code": null, "retryable": false }));
         let error = error.map_or("NULL".to_owned(), |error| format!("'{error}'"));
-        self.app.sql(format!("UPDATE messages SET status = '{status}', error = {error} WHERE id = {id}")).await;
+        self.app
+            .sql(format!("UPDATE messages SET status = '{status}', error = {error} WHERE id = {id}"))
+            .await;
         let written = self.app.db().write(move |tx| {
             let row = messages::table.find(id).select(MessageRow::as_select()).get_result(tx.connection())?;
             message_changed(tx, &row)
@@ -122,7 +127,8 @@ impl Desk {
     async fn events(&self) -> Vec<String> {
         self.app.deliver().await;
         let events = self.get("/events?limit=100").await.expect(200);
-        let kinds = events.as_array().unwrap().iter().rev().map(|event| event["type"].as_str().unwrap().to_owned());
+        let kinds =
+            events.as_array().unwrap().iter().rev().map(|event| event["type"].as_str().unwrap().to_owned());
         kinds.filter(|kind| kind.starts_with("broadcast.")).collect()
     }
 }
