@@ -1,5 +1,6 @@
 //! What this group adds to the service.
 
+use crate::broadcasts::{self, Broadcasts, RecipientReferences};
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
 use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
@@ -73,7 +74,8 @@ pub fn areas(registry: Registry) -> Result<Registry> {
         .with::<ContactMessages>()?
         .with::<OperatorMessages>()?
         .with::<Conversations>()?
-        .with::<Channels>()
+        .with::<Channels>()?
+        .with::<Broadcasts>()
 }
 
 /// What the areas need beside their operations.
@@ -89,6 +91,8 @@ pub fn group(parts: &WorkerParts) -> Group {
         .service(parts.network.clone())
         .service(parts.wakes.clone())
         .contact_references(MessageReferences)
+        .contact_references(RecipientReferences)
+        .job(broadcasts::job(&parts.people))
         .file_references(QuickReplyFiles)
         .variable_users(QuickReplyVariables)
 }

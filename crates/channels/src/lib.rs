@@ -3,6 +3,7 @@
 //! What a contact writes comes as a callback, which is stored before it is acknowledged and then taken apart. What is sent
 //! is a message and a row of the outbox, written in one transaction; one worker per channel hands them to the network.
 
+pub mod broadcasts;
 pub mod channels;
 pub mod conversations;
 mod events;

@@ -23,6 +23,5 @@ pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
-pub(crate) use row::{
-    MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
-};
+pub use row::MessageRow;
+pub(crate) use row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender};

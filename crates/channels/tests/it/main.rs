@@ -1,5 +1,6 @@
 //! Channels, conversations and broadcasts through the front door.
 
+mod broadcasts;
 mod callbacks;
 mod conversations;
 mod outbox;

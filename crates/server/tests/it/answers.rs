@@ -4,7 +4,7 @@ use crate::sweep::Sweep;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Cause, ContactId, Env, FileId, WorkspaceId};
+use model::{Cause, ChannelId, ContactId, Env, FileId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::{Key, Script, TestApp};
@@ -86,6 +86,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
     ids.extend(seed_task(sweep, &ids["contactId"], &file["id"]).await);
     ids.extend(seed_conversation(sweep, workspace, &ids["contactId"], &file["id"]).await);
+    ids.extend(seed_broadcast(sweep, &ids["contactId"], &ids["segmentId"]).await);
     ids.extend([
         ("fileId", file["id"].to_string()),
         ("uploadId", seed_upload(sweep).await),
@@ -317,6 +318,91 @@ async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'sta
     app.patch(&format!("{at}/comments/{}", comment["id"]), key, edited).await.expect(200);
     app.post(&format!("{at}/files"), key, json!({ "file_id": file })).await.expect(201);
     BTreeMap::from([("taskId", task["id"].to_string()), ("label", "x".to_owned())])
+}
+
+/// A broadcast with everything that a broadcast can have, which was sent to a contact that read it.
+async fn seed_broadcast(sweep: &Sweep, contact: &str, segment: &str) -> BTreeMap<&'static str, String> {
+    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
+    let channel = connect_channel(sweep, "broadcasts").await;
+    let param = |value: &str| json!({ "value": value, "fallback": "x" });
+    let broadcast = json!({
+        "name": "Full", "channel_id": channel,
+        "template": {
+            "name": "full", "language": "en", "namespace": "ns", "params": { "1": param("{{contact.$name}}") },
+            "header_params": { "1": param("a") }, "button_params": { "0": param("b") },
+        },
+        "audience": {
+            "segment_id": segment.parse::<i64>().unwrap(), "contact_ids": [contact.parse::<i64>().unwrap()],
+            "filter_tree": { "field": "$name", "op": "eq", "value": "Full" },
+            "exclude": {
+                "segment_id": segment.parse::<i64>().unwrap(), "contact_ids": [contact.parse::<i64>().unwrap()],
+                "filter_tree": { "field": "$name", "op": "eq", "value": "Other" },
+            },
+        },
+        "schedule": {
+            "send_at": app.db().now().plus_seconds(1), "time_zone": "UTC", "contact_local_time": true,
+            "quiet_hours": { "from": "02:00", "to": "03:00" },
+        },
+        "throttle": { "rate_per_minute": 60 }, "frequency_cap": { "messages": 5, "days": 7 },
+    });
+    let full = app.post("/broadcasts", key, broadcast).await.expect(201);
+    let patch = json!({ "audience": { "contact_ids": [contact.parse::<i64>().unwrap()] } });
+    let sent = app.post("/broadcasts", key, json!({
+        "name": "Sent", "channel_id": channel, "template": full["template"].clone(), "audience": patch["audience"],
+    }));
+    let sent = sent.await.expect(201);
+    let path = format!("/broadcasts/{}", sent["id"]);
+    app.post(&format!("{path}/send"), key, json!({})).await.expect(200);
+    app.service.jobs.run_due().await.unwrap();
+    app.post(&format!("{path}/pause"), key, json!({})).await.expect(200);
+    app.post(&format!("/broadcasts/{}/send", full["id"]), key, json!({})).await;
+    let templates = app.get(&format!("/channels/{channel}/chatnet/templates"), key).await.expect(200);
+    BTreeMap::from([
+        ("broadcastId", sent["id"].to_string()),
+        ("channelId", channel.to_string()),
+        ("templateId", templates[0]["id"].to_string()),
+    ])
+}
+
+/// A channel with a message template.
+async fn connect_channel(sweep: &Sweep, number: &'static str) -> ChannelId {
+    use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+    let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
+    let seal = sweep.app.service.pipeline.seal.clone();
+    let made = sweep.app.db().write(move |tx| {
+        use channels::schema::message_templates as t;
+        use diesel::{ExpressionMethods, RunQueryDsl};
+        let new = ConnectChannel {
+            workspace,
+            provider: ChannelProvider::Simulator,
+            name: "Full".to_owned(),
+            address: Some("+551130000000".to_owned()),
+            base_url: "http://127.0.0.1:9".to_owned(),
+            number_id: number.to_owned(),
+            business_id: "1".to_owned(),
+            access_token: "a".to_owned(),
+            app_secret: "b".to_owned(),
+            verify_token: "c".to_owned(),
+            agent: None,
+            key: None,
+            settings: ChannelSettings::default(),
+            messages_per_second: 80,
+        };
+        let channel = connect(tx, &seal, &new)?.id();
+        let now = tx.now();
+        let components = json!([
+            { "type": "HEADER", "format": "TEXT", "text": "For {{1}}" }, { "type": "BODY", "text": "Hi {{1}}!" },
+            { "type": "BUTTONS", "buttons": [{ "type": "URL", "text": "a", "url": "https://example.com/{{1}}" }] },
+        ]);
+        let row = (
+            (t::workspace_id.eq(workspace), t::channel_id.eq(channel), t::namespace.eq("ns"), t::name.eq("full")),
+            (t::language.eq("en"), t::category.eq("utility"), t::status.eq("approved"), t::quality.eq("high")),
+            (t::components.eq(components.to_string()), t::version.eq(1), t::created_at.eq(now), t::updated_at.eq(now)),
+        );
+        diesel::insert_into(t::table).values(row).execute(tx.connection())?;
+        Ok(channel)
+    });
+    made.await.unwrap()
 }
 
 /// Adds the row of an uploaded file.

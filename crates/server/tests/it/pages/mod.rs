@@ -28,6 +28,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     approvals: "docs/approvals.md",
+    broadcasts: "docs/broadcasts.md",
     command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
     contacts: "docs/contacts.md",

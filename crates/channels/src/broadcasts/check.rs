@@ -1,0 +1,163 @@
+//! What a broadcast must have: some of it when it is drafted, all of it before it is sent.
+
+use super::clock::Clock;
+use super::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, BroadcastTemplate};
+use super::row::{self, BroadcastRow};
+use super::template::{Template, check_params};
+use crate::channels::{self, ChannelRow};
+use chatnet::{Quality, TemplateStatus};
+use chrono_tz::Tz;
+use model::{Code, Error, Result, WorkspaceId};
+use operation::ports::{Audience, People};
+use serde_json::json;
+use store::Read;
+
+/// A moment that passed so many seconds ago is taken for now.
+const LATE_SECONDS: i64 = 60;
+
+/// The conditions of an audience.
+pub(super) fn included(audience: &BroadcastAudience) -> Audience {
+    Audience {
+        segment: audience.segment_id,
+        filter: audience.filter_tree.clone(),
+        ids: audience.contact_ids.clone(),
+    }
+}
+
+/// The conditions of an exclusion, each of which excludes.
+pub(super) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
+    let segment = exclusion.segment_id.map(|id| Audience { segment: Some(id), ..Audience::default() });
+    let filter = &exclusion.filter_tree;
+    let filter = filter.clone().map(|tree| Audience { filter: Some(tree), ..Audience::default() });
+    let ids = exclusion.contact_ids.clone().map(|ids| Audience { ids: Some(ids), ..Audience::default() });
+    [segment, filter, ids].into_iter().flatten().collect()
+}
+
+/// Checks a draft: what it has must make sense, however much is still missing.
+///
+/// # Errors
+/// `validation_error`, `unknown_variable`, and `not_found` for the channel.
+pub(super) fn draft(read: &mut Read, people: &People, row: &BroadcastRow) -> Result<()> {
+    let workspace = row.workspace_id;
+    if let Some(channel) = row.channel_id {
+        channels::live(read, workspace, channel).map_err(|error| error.param("channel_id"))?;
+    }
+    row.template()?.as_ref().map_or(Ok(()), check_params)?;
+    if let Some(audience) = row.audience()? {
+        check_audience(read, people, workspace, &audience)?;
+    }
+    let Some(schedule) = row.schedule()? else { return Ok(()) };
+    if let Some(zone) = &schedule.time_zone {
+        let zone: Result<Tz, _> = zone.parse();
+        let rule = "must be a time zone such as `Europe/Madrid`";
+        zone.map_err(|_| Error::invalid("schedule.time_zone", rule))?;
+    } else if schedule.contact_local_time || schedule.quiet_hours.is_some() {
+        let rule = "is required with `contact_local_time` and `quiet_hours`";
+        return Err(Error::invalid("schedule.time_zone", rule));
+    }
+    if schedule.quiet_hours.is_some_and(|quiet| quiet.from == quiet.to) {
+        return Err(Error::invalid("schedule.quiet_hours.to", "must be another time than `from`"));
+    }
+    Ok(())
+}
+
+fn check_audience(
+    read: &mut Read,
+    people: &People,
+    workspace: WorkspaceId,
+    audience: &BroadcastAudience,
+) -> Result<()> {
+    people.check_audience(read, workspace, &included(audience), "audience")?;
+    let Some(exclusion) = &audience.exclude else { return Ok(()) };
+    for conditions in excluded(exclusion) {
+        people.check_audience(read, workspace, &conditions, "audience.exclude")?;
+    }
+    if let Some(other) = exclusion.broadcast_id {
+        let param = "audience.exclude.broadcast_id";
+        row::find(read, workspace, other)
+            .map_err(|_| Error::invalid(param, "must be the id of a broadcast"))?;
+    }
+    Ok(())
+}
+
+/// What sending a broadcast takes.
+pub(super) struct Ready {
+    pub(super) channel: ChannelRow,
+    pub(super) wanted: BroadcastTemplate,
+    pub(super) template: Template,
+}
+
+impl Ready {
+    /// Whatever a broadcast is sent with, in whatever state.
+    ///
+    /// # Errors
+    /// `validation_error` for what is missing, `template_not_found`.
+    pub(super) fn of(read: &mut Read, row: &BroadcastRow) -> Result<Self> {
+        let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
+        let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
+        let channel = channels::live(read, row.workspace_id, channel)?;
+        let template = Template::find(read, channel.id, &wanted)?.ok_or_else(|| {
+            let message = "The channel has no such message template in this language.";
+            Error::new(Code::TemplateNotFound, message).param("template.name")
+        })?;
+        Ok(Self { channel, wanted, template })
+    }
+
+    /// Why nothing can be sent at this moment.
+    pub(super) fn obstacle(&self) -> Option<BroadcastPauseReason> {
+        if !self.channel.status.can_send() {
+            Some(BroadcastPauseReason::ChannelDisconnected)
+        } else if self.template.status != TemplateStatus::Approved {
+            Some(BroadcastPauseReason::TemplateNotApproved)
+        } else if self.channel.quality == Quality::Low {
+            Some(BroadcastPauseReason::QualityLow)
+        } else {
+            None
+        }
+    }
+
+    /// Makes sure that messages can be sent. The quality of the number is for whoever sends to judge.
+    ///
+    /// # Errors
+    /// `channel_disconnected`, `template_not_approved`, `template_params_mismatch`.
+    pub(super) fn expect_sendable(&self) -> Result<()> {
+        self.channel.expect_connected().map_err(|error| error.param("channel_id"))?;
+        if self.template.status != TemplateStatus::Approved {
+            let status = self.template.status.as_str();
+            let message = format!("The network has not approved the message template: it is {status}.");
+            return Err(Error::new(Code::TemplateNotApproved, message)
+                .param("template.name")
+                .with("details", json!({ "status": status })));
+        }
+        self.template.expect_params(&self.wanted)
+    }
+}
+
+/// Makes sure that a broadcast can be started, or at its time.
+///
+/// # Errors
+/// What keeps it from being sent.
+pub(super) fn startable(read: &mut Read, people: &People, row: &BroadcastRow, now: bool) -> Result<()> {
+    let ready = Ready::of(read, row)?;
+    let audience = row.audience()?.filter(|audience| *audience != BroadcastAudience::default());
+    let audience = audience.filter(|audience| included(audience) != Audience::default());
+    let audience = audience.ok_or_else(|| Error::invalid("audience", "is required"))?;
+    draft(read, people, row)?;
+    let schedule = row.schedule()?;
+    if let Some(schedule) = &schedule {
+        let is_past = |send_at| send_at < read.now().plus_seconds(-LATE_SECONDS);
+        if !now && schedule.send_at.is_some_and(is_past) {
+            return Err(Error::invalid("schedule.send_at", "must not be in the past"));
+        }
+        if schedule.contact_local_time && schedule.send_at.is_none() {
+            return Err(Error::invalid("schedule.send_at", "is required with `contact_local_time`"));
+        }
+    }
+    ready.expect_sendable()?;
+    let is_now = now || Clock::of(schedule.as_ref()).starts_at().is_none_or(|at| at <= read.now());
+    // An audience for later may be empty now.
+    if is_now && people.audience(read, row.workspace_id, &included(&audience), None, 1)?.is_empty() {
+        return Err(Error::new(Code::EmptyAudience, "No contact fits the audience.").param("audience"));
+    }
+    Ok(())
+}

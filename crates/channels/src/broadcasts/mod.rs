@@ -1,0 +1,50 @@
+//! Broadcasts: one message template for many contacts.
+//!
+//! When a broadcast starts, its audience is frozen into rows of recipients, which are the only truth about what was sent to
+//! whom. Sending gives each a message under a key that no second message can have, in the transaction that marks the row.
+
+mod check;
+mod clock;
+mod counts;
+mod delivery;
+mod events;
+mod model;
+mod operations;
+mod prepare;
+mod references;
+mod row;
+mod run;
+mod send;
+mod template;
+
+pub use delivery::{contact_replied, message_changed};
+pub(crate) use references::RecipientReferences;
+pub(crate) use run::job;
+
+use operation::{Domain, EventType, Operations};
+
+/// Broadcasts.
+pub struct Broadcasts;
+
+impl Domain for Broadcasts {
+    const AREA: &'static str = "Broadcasts";
+    const DESCRIPTION: &'static str = "Broadcasts send one message template to many contacts. The audience is frozen when a broadcast starts; \
+         it can be paused, resumed and cancelled, and every recipient has a status of its own.";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(operations::ListBroadcasts),
+            Box::new(operations::CreateBroadcast),
+            Box::new(operations::GetBroadcast),
+            Box::new(operations::UpdateBroadcast),
+            Box::new(operations::ListBroadcastRecipients),
+            Box::new(operations::SendBroadcast),
+            Box::new(operations::PauseBroadcast),
+            Box::new(operations::CancelBroadcast),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<events::BroadcastEvent>()
+    }
+}

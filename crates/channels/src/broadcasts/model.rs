@@ -1,0 +1,494 @@
+//! Broadcasts and their recipients, as callers see and write them.
+
+use super::clock::BroadcastTimeOfDay;
+use super::row::BroadcastRow;
+use crate::messages::MessageError;
+use model::{
+    Actor, BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Patch, Result,
+    SegmentId, Timestamp, text_enum,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+text_enum! {
+    /// Where a broadcast stands.
+    pub enum BroadcastStatus {
+        /// It can be changed, and is not sent.
+        Draft = "draft",
+        /// It starts at `schedule.send_at`.
+        Scheduled = "scheduled",
+        /// Its audience becomes recipients.
+        Preparing = "preparing",
+        /// Its messages are being sent.
+        Sending = "sending",
+        /// Nothing more is sent until it is resumed.
+        Paused = "paused",
+        /// Every recipient was sent the message or left out.
+        Completed = "completed",
+        /// It was cancelled, and its pending recipients are being marked so.
+        Cancelling = "cancelling",
+        /// It was cancelled. What was sent stays sent.
+        Cancelled = "cancelled",
+    }
+}
+
+text_enum! {
+    /// Why a broadcast was paused.
+    pub enum BroadcastPauseReason {
+        /// A request asked for it.
+        Requested = "requested",
+        /// The network no longer allows the message template.
+        TemplateNotApproved = "template_not_approved",
+        /// The channel is not connected.
+        ChannelDisconnected = "channel_disconnected",
+        /// The network rates the quality of the number as low.
+        QualityLow = "quality_low",
+        /// More than 10 % of the last 200 messages failed.
+        FailureRate = "failure_rate",
+        /// The number has written to as many contacts as the network allows in 24 hours.
+        MessagingLimit = "messaging_limit",
+        /// The workspace is blocked.
+        WorkspaceBlocked = "workspace_blocked",
+        /// The audience cannot be read any more, such as after its segment was deleted.
+        AudienceInvalid = "audience_invalid",
+    }
+}
+
+text_enum! {
+    /// Where the message to a recipient stands.
+    pub enum BroadcastRecipientState {
+        /// Nothing was sent yet.
+        Pending = "pending",
+        /// The message waits for its turn, or is being sent.
+        Claimed = "claimed",
+        /// The network accepted the message.
+        Sent = "sent",
+        /// The message reached the contact's device.
+        Delivered = "delivered",
+        /// The contact read the message.
+        Read = "read",
+        /// The message was not sent, or did not reach the contact: see `error`.
+        Failed = "failed",
+        /// The contact was left out: see `skip_reason`.
+        Skipped = "skipped",
+        /// The network did not answer, so the message may have been sent.
+        Unknown = "unknown",
+        /// The broadcast was cancelled before the message was sent.
+        Cancelled = "cancelled",
+    }
+}
+
+text_enum! {
+    /// Why a contact was left out.
+    pub enum BroadcastSkipReason {
+        /// The contact wants no marketing messages.
+        OptedOut = "opted_out",
+        /// The contact is blocked.
+        Blocked = "blocked",
+        /// The contact has neither a telephone number nor a user id on the network, or was deleted.
+        NoAddress = "no_address",
+        /// Another recipient has the same address.
+        DuplicateAddress = "duplicate_address",
+        /// The contact lacks a value of the template, and the fallback is empty.
+        MissingParam = "missing_param",
+        /// The contact received as many broadcasts as `frequency_cap` allows.
+        FrequencyCap = "frequency_cap",
+        /// The contact was merged into another recipient.
+        Merged = "merged",
+    }
+}
+
+/// A value of the message template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "value": "{{contact.$name}}", "fallback": "there" }))]
+pub struct BroadcastParam {
+    /// The text. `{{contact.key}}` stands for the value of a contact field, such as `{{contact.$name}}`.
+    #[schema(min_length = 1, max_length = 1_024, pattern = r"\S")]
+    pub value: String,
+    /// The text for contacts without a value. Required if `value` names a field; if it is empty, such contacts are left
+    /// out.
+    #[serde(default)]
+    #[schema(max_length = 1_024)]
+    pub fallback: Option<String>,
+}
+
+/// The values of a message template, by number or place.
+pub(super) type Params = BTreeMap<String, BroadcastParam>;
+
+/// The message template of a broadcast.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "name": "spring_sale", "language": "en",
+    "params": { "1": { "value": "{{contact.$name}}", "fallback": "there" }, "2": { "value": "10 %" } },
+}))]
+pub struct BroadcastTemplate {
+    /// The name.
+    #[schema(min_length = 1, max_length = 512)]
+    pub name: String,
+    /// The language, such as `pt_BR`.
+    #[schema(min_length = 2, max_length = 15)]
+    pub language: String,
+    /// The namespace. Only a template of this namespace is used.
+    #[serde(default)]
+    #[schema(max_length = 255)]
+    pub namespace: Option<String>,
+    /// The values of the variables in the body, by number.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, BroadcastParam>)]
+    pub params: Params,
+    /// The values of the variables in the header, by number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, BroadcastParam>)]
+    pub header_params: Params,
+    /// The values of the buttons, by their places from 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, BroadcastParam>)]
+    pub button_params: Params,
+}
+
+/// Whom a broadcast is for: the contacts that fit every condition that is set, without those of `exclude`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "filter_tree": { "field": "$stage", "op": "eq", "value": "won" }, "exclude": { "broadcast_id": 1 },
+}))]
+pub struct BroadcastAudience {
+    /// The id of a segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_id: Option<SegmentId>,
+    /// A tree of conditions, as in `GET /contacts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub filter_tree: Option<Value>,
+    /// The ids of contacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10_000)]
+    pub contact_ids: Option<Vec<ContactId>>,
+    /// Who is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<BroadcastExclusion>,
+}
+
+/// Whom a broadcast leaves out: the contacts that fit any condition that is set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "broadcast_id": 1 }))]
+pub struct BroadcastExclusion {
+    /// The id of a segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_id: Option<SegmentId>,
+    /// A tree of conditions, as in `GET /contacts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub filter_tree: Option<Value>,
+    /// The ids of contacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10_000)]
+    pub contact_ids: Option<Vec<ContactId>>,
+    /// The id of another broadcast, whose message a contact was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast_id: Option<BroadcastId>,
+}
+
+/// When the messages of a broadcast are sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({
+    "send_at": "2027-03-01T09:00:00Z", "time_zone": "Europe/Madrid", "contact_local_time": true,
+    "quiet_hours": { "from": "21:00", "to": "08:00" },
+}))]
+pub struct BroadcastSchedule {
+    /// When it starts. At once if not given.
+    #[serde(default)]
+    pub send_at: Option<Timestamp>,
+    /// The time zone, such as `Europe/Madrid`. Required with `contact_local_time` and `quiet_hours`.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 64)]
+    pub time_zone: Option<String>,
+    /// Whether each contact is written to when the clocks of its own `$timezone` show the time of `send_at`. A contact
+    /// without one has that of `time_zone`.
+    #[serde(default)]
+    pub contact_local_time: bool,
+    /// The time of the day at which nothing is sent: by the clocks of `time_zone`, or with `contact_local_time` by those of
+    /// each contact.
+    #[serde(default)]
+    pub quiet_hours: Option<BroadcastQuietHours>,
+}
+
+/// The time of the day at which nothing is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "from": "21:00", "to": "08:00" }))]
+pub struct BroadcastQuietHours {
+    /// When it begins.
+    pub from: BroadcastTimeOfDay,
+    /// When it ends, on the next day if that is before `from`.
+    pub to: BroadcastTimeOfDay,
+}
+
+/// How fast a broadcast is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "rate_per_minute": 600 }))]
+pub struct BroadcastThrottle {
+    /// The most messages per minute. The channel may allow fewer.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub rate_per_minute: i64,
+}
+
+/// How many broadcasts a contact may receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "messages": 2, "days": 7 }))]
+pub struct BroadcastFrequencyCap {
+    /// The most messages of broadcasts, this one included.
+    #[schema(minimum = 1, maximum = 100)]
+    pub messages: i64,
+    /// In so many days.
+    #[schema(minimum = 1, maximum = 365)]
+    pub days: i64,
+}
+
+/// How many recipients a broadcast has, by their states. Each recipient counts once, and once more in `replied`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(example = json!({ "total": 1200, "sent": 900, "delivered": 250, "skipped": 50 }))]
+pub struct BroadcastCounts {
+    /// All recipients.
+    pub total: i64,
+    /// Those to whom nothing was sent yet.
+    pub pending: i64,
+    /// Those whose message waits for its turn, or is being sent.
+    pub sending: i64,
+    /// Those whose message the network accepted.
+    pub sent: i64,
+    /// Those whose message reached their device.
+    pub delivered: i64,
+    /// Those who read the message.
+    pub read: i64,
+    /// Those who wrote after they were sent the message.
+    pub replied: i64,
+    /// Those whom the message did not reach.
+    pub failed: i64,
+    /// Those who were left out.
+    pub skipped: i64,
+    /// Those whose message may have been sent.
+    pub unknown: i64,
+    /// Those to whom nothing was sent because the broadcast was cancelled.
+    pub cancelled: i64,
+}
+
+/// A broadcast: one message template for many contacts.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "name": "Spring sale", "status": "draft", "pause_reason": null, "version": 1 }))]
+pub struct Broadcast {
+    /// The id of the broadcast.
+    pub id: BroadcastId,
+    /// Always `broadcast`.
+    pub object: &'static str,
+    /// The name.
+    pub name: String,
+    /// The channel over which it is sent.
+    pub channel_id: Option<ChannelId>,
+    /// The message template and its values.
+    pub template: Option<BroadcastTemplate>,
+    /// Whom it is for.
+    pub audience: Option<BroadcastAudience>,
+    /// When it is sent.
+    pub schedule: Option<BroadcastSchedule>,
+    /// How fast it is sent. `null` for as fast as the channel allows.
+    pub throttle: Option<BroadcastThrottle>,
+    /// How many broadcasts a contact may receive.
+    pub frequency_cap: Option<BroadcastFrequencyCap>,
+    /// Where it stands.
+    pub status: BroadcastStatus,
+    /// Why it was paused.
+    pub pause_reason: Option<BroadcastPauseReason>,
+    /// How many recipients it has. `total` is final once it is sending.
+    pub counts: BroadcastCounts,
+    /// When it began to be sent.
+    pub started_at: Option<Timestamp>,
+    /// When it was completed or cancelled.
+    pub completed_at: Option<Timestamp>,
+    /// When it is likely to be completed.
+    pub eta_at: Option<Timestamp>,
+    /// The version, incremented with every change.
+    pub version: i64,
+    /// Who created the object.
+    pub created_by: Actor,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+}
+
+impl Broadcast {
+    /// A stored broadcast, as callers see it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(super) fn of(row: &BroadcastRow, counts: BroadcastCounts, eta_at: Option<Timestamp>) -> Result<Self> {
+        let throttle = row.rate_per_minute.map(|rate_per_minute| BroadcastThrottle { rate_per_minute });
+        Ok(Self {
+            id: row.id,
+            object: "broadcast",
+            name: row.name.clone(),
+            channel_id: row.channel_id,
+            template: row.template()?,
+            audience: row.audience()?,
+            schedule: row.schedule()?,
+            throttle,
+            frequency_cap: row.frequency_cap.as_ref().map(JsonText::parse).transpose()?,
+            status: row.status,
+            pause_reason: row.pause_reason,
+            counts,
+            started_at: row.started_at,
+            completed_at: row.completed_at,
+            eta_at,
+            version: row.version,
+            created_by: row.created_by.parse()?,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+/// A broadcast to draft. What is missing can be added before it is sent.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "name": "Spring sale" }))]
+pub struct NewBroadcast {
+    /// The name.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
+    pub(super) name: String,
+    /// The channel over which it is sent.
+    #[serde(default)]
+    pub(super) channel_id: Option<ChannelId>,
+    /// The message template and its values.
+    #[serde(default)]
+    pub(super) template: Option<BroadcastTemplate>,
+    /// Whom it is for.
+    #[serde(default)]
+    pub(super) audience: Option<BroadcastAudience>,
+    /// When it is sent; at once if not given.
+    #[serde(default)]
+    pub(super) schedule: Option<BroadcastSchedule>,
+    /// How fast it is sent; as fast as the channel allows if not given.
+    #[serde(default)]
+    pub(super) throttle: Option<BroadcastThrottle>,
+    /// How many broadcasts a contact may receive.
+    #[serde(default)]
+    pub(super) frequency_cap: Option<BroadcastFrequencyCap>,
+}
+
+/// A change of a broadcast. Fields that are not sent stay unchanged.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "throttle": { "rate_per_minute": 600 } }))]
+pub struct BroadcastPatch {
+    /// The name.
+    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    /// The channel over which it is sent.
+    #[schema(value_type = Option<ChannelId>)]
+    #[serde(default)]
+    pub(super) channel_id: Patch<ChannelId>,
+    /// The message template and its values.
+    #[schema(value_type = Option<BroadcastTemplate>)]
+    #[serde(default)]
+    pub(super) template: Patch<BroadcastTemplate>,
+    /// Whom it is for.
+    #[schema(value_type = Option<BroadcastAudience>)]
+    #[serde(default)]
+    pub(super) audience: Patch<BroadcastAudience>,
+    /// When it is sent. `null` for at once.
+    #[schema(value_type = Option<BroadcastSchedule>)]
+    #[serde(default)]
+    pub(super) schedule: Patch<BroadcastSchedule>,
+    /// How fast it is sent. `null` for as fast as the channel allows.
+    #[schema(value_type = Option<BroadcastThrottle>)]
+    #[serde(default)]
+    pub(super) throttle: Patch<BroadcastThrottle>,
+    /// How many broadcasts a contact may receive. `null` for any number.
+    #[schema(value_type = Option<BroadcastFrequencyCap>)]
+    #[serde(default)]
+    pub(super) frequency_cap: Patch<BroadcastFrequencyCap>,
+    /// The expected version, like `If-Match`. If the broadcast has another version, the request is rejected with 409
+    /// `version_conflict`.
+    #[schema(minimum = 1)]
+    #[serde(default)]
+    pub(super) version: Option<i64>,
+}
+
+text_enum! {
+    /// To whom a completed broadcast is sent again.
+    pub enum BroadcastRetry {
+        /// To those whom the message did not reach.
+        Failed = "failed",
+        /// To those whose message may have been sent: they may get it twice.
+        Unknown = "unknown",
+    }
+}
+
+/// How a broadcast is sent.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "now": true }))]
+pub struct BroadcastSending {
+    /// Whether it starts at once, whatever `schedule.send_at` says.
+    #[serde(default)]
+    pub(super) now: bool,
+    /// To whom a completed broadcast is sent again.
+    #[serde(default)]
+    pub(super) retry: Option<BroadcastRetry>,
+}
+
+/// A recipient of a broadcast.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "contact_id": 1, "address": "+5511987654321", "params": { "1": "Ana" }, "state": "delivered", "skip_reason": null,
+    "attempt": 1, "error": null,
+}))]
+pub struct BroadcastRecipient {
+    /// The id of the entry.
+    pub id: BroadcastRecipientId,
+    /// Always `broadcast_recipient`.
+    pub object: &'static str,
+    /// The broadcast.
+    pub broadcast_id: BroadcastId,
+    /// The contact.
+    pub contact_id: ContactId,
+    /// The telephone number or user id on the network.
+    pub address: Option<String>,
+    /// The values in the body of the message, as they were when the broadcast started, by number.
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub params: BTreeMap<String, String>,
+    /// Where the message stands.
+    pub state: BroadcastRecipientState,
+    /// Why the contact was left out.
+    pub skip_reason: Option<BroadcastSkipReason>,
+    /// When the message is sent at the earliest.
+    pub not_before: Timestamp,
+    /// How often the message was sent, this time included.
+    pub attempt: i64,
+    /// The message.
+    pub message_id: Option<MessageId>,
+    /// Why the message failed.
+    pub error: Option<MessageError>,
+    /// When the network accepted the message.
+    pub sent_at: Option<Timestamp>,
+    /// When the message reached the contact's device.
+    pub delivered_at: Option<Timestamp>,
+    /// When the contact read the message.
+    pub read_at: Option<Timestamp>,
+    /// When the contact wrote next.
+    pub replied_at: Option<Timestamp>,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+}

@@ -1,0 +1,247 @@
+//! Preparing: the audience becomes recipients, piece by piece, with the values that their messages will have.
+
+use super::check::{excluded, included};
+use super::clock::Clock;
+use super::model::{
+    BroadcastAudience, BroadcastFrequencyCap, BroadcastRecipientState as State, BroadcastSkipReason as Skip,
+    BroadcastStatus as Status, BroadcastTemplate,
+};
+use super::row::{BroadcastRow, NewRecipient, locked};
+use super::run::{Next, pause, reason_of};
+use super::template::{FrozenParams, Template};
+use crate::schema::broadcast_recipients;
+use chatnet::TemplateCategory;
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use model::{ContactId, Error, JsonText, Result, Timestamp};
+use operation::ports::{Audience, ContactCard, People};
+use std::collections::{HashMap, HashSet};
+use store::{Db, Read, Tx, each};
+
+/// So many contacts are one piece.
+const PIECE: i64 = 1_000;
+
+/// Some contacts of an audience.
+#[derive(Clone)]
+struct Contacts {
+    cards: Vec<ContactCard>,
+    /// The last one that was looked at.
+    last: Option<ContactId>,
+    is_end: bool,
+}
+
+/// Prepares the next piece. What was read before the transaction is used only if nobody has prepared it meanwhile;
+/// consent is looked at again before anything is sent.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn piece(db: &Db, people: People, row: BroadcastRow) -> Result<Next> {
+    let seen = row.clone();
+    let read = db.read(move |read| contacts(read, &people, &row)).await;
+    db.write(move |tx| {
+        let mut row = locked(tx, seen.workspace_id, seen.id)?;
+        if row.status != Status::Preparing || row.prepared_to != seen.prepared_to {
+            return Ok(Next::Piece);
+        }
+        match &read {
+            Ok(contacts) => store(tx, &mut row, contacts)?,
+            Err(error) => pause(tx, &mut row, reason_of(copy(error))?)?,
+        }
+        Ok(Next::Piece)
+    })
+    .await
+}
+
+/// The work of a transaction may run twice, and errors cannot be cloned.
+fn copy(error: &Error) -> Error {
+    Error::new(error.code(), error.message())
+}
+
+fn contacts(read: &mut Read, people: &People, row: &BroadcastRow) -> Result<Contacts> {
+    let audience = row.audience()?.unwrap_or_default();
+    let workspace = row.workspace_id;
+    let mut cards = people.audience(read, workspace, &included(&audience), row.prepared_to, PIECE)?;
+    let last = cards.last().map(|card| card.id);
+    let is_end = i64::try_from(cards.len()).unwrap_or(PIECE) < PIECE;
+    let out = left_out(read, people, row, &audience, &cards)?;
+    cards.retain(|card| !out.contains(&card.id));
+    Ok(Contacts { cards, last, is_end })
+}
+
+/// Those of some contacts whom the broadcast excludes.
+fn left_out(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+    cards: &[ContactCard],
+) -> Result<HashSet<ContactId>> {
+    let mut out = HashSet::new();
+    let Some(exclusion) = &audience.exclude else { return Ok(out) };
+    let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
+    for conditions in excluded(exclusion) {
+        if let Some(named) = &conditions.ids {
+            out.extend(named);
+            continue;
+        }
+        let among = Audience { ids: Some(ids.clone()), ..conditions };
+        let found = people.audience(read, row.workspace_id, &among, None, PIECE)?;
+        out.extend(found.into_iter().map(|card| card.id));
+    }
+    if let Some(other) = exclusion.broadcast_id {
+        let got: Vec<ContactId> = broadcast_recipients::table
+            .filter(broadcast_recipients::broadcast_id.eq(other))
+            .filter(broadcast_recipients::contact_id.eq_any(ids))
+            .filter(broadcast_recipients::message_id.is_not_null())
+            .select(broadcast_recipients::contact_id)
+            .load(read.connection())?;
+        out.extend(got);
+    }
+    Ok(out)
+}
+
+/// What contacts of a piece already have.
+struct Known {
+    /// Those who are recipients already.
+    contacts: HashSet<ContactId>,
+    /// The addresses of recipients.
+    addresses: HashSet<String>,
+    /// How many broadcasts each was sent lately.
+    sent: HashMap<ContactId, i64>,
+}
+
+impl Known {
+    fn of(
+        tx: &mut Tx,
+        row: &BroadcastRow,
+        cards: &[ContactCard],
+        cap: Option<BroadcastFrequencyCap>,
+    ) -> Result<Self> {
+        let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
+        let addresses: Vec<&str> = cards.iter().filter_map(address).collect();
+        let contacts: Vec<ContactId> = broadcast_recipients::table
+            .filter(broadcast_recipients::broadcast_id.eq(row.id))
+            .filter(broadcast_recipients::contact_id.eq_any(&ids))
+            .select(broadcast_recipients::contact_id)
+            .load(tx.connection())?;
+        let addresses: Vec<Option<String>> = broadcast_recipients::table
+            .filter(broadcast_recipients::broadcast_id.eq(row.id))
+            .filter(broadcast_recipients::skip_reason.is_null())
+            .filter(broadcast_recipients::address.eq_any(addresses))
+            .select(broadcast_recipients::address)
+            .load(tx.connection())?;
+        let sent = match cap {
+            Some(cap) => {
+                let since = tx.now().plus_seconds(-86_400 * cap.days);
+                broadcast_recipients::table
+                    .filter(broadcast_recipients::contact_id.eq_any(&ids))
+                    .filter(broadcast_recipients::sent_at.ge(since))
+                    .group_by(broadcast_recipients::contact_id)
+                    .select((broadcast_recipients::contact_id, count_star()))
+                    .load::<(ContactId, i64)>(tx.connection())?
+            }
+            None => Vec::new(),
+        };
+        Ok(Self {
+            contacts: contacts.into_iter().collect(),
+            addresses: addresses.into_iter().flatten().collect(),
+            sent: sent.into_iter().collect(),
+        })
+    }
+}
+
+/// Where a contact is reached.
+pub(super) fn address(card: &ContactCard) -> Option<&str> {
+    card.text("$phone").or_else(|| card.text("$chat_user_id"))
+}
+
+/// Why nothing may be sent to a contact at this moment, whatever the message.
+pub(super) fn refusal(card: &ContactCard, is_marketing: bool) -> Option<Skip> {
+    if card.is_blocked {
+        Some(Skip::Blocked)
+    } else if is_marketing && card.is_opted_out {
+        Some(Skip::OptedOut)
+    } else if address(card).is_none() {
+        Some(Skip::NoAddress)
+    } else {
+        None
+    }
+}
+
+/// Stores the recipients of a piece, in a broadcast that is locked.
+fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
+    let now = tx.now();
+    let wanted = row.template()?.ok_or_else(|| Error::internal("a broadcast has no template"))?;
+    let template = match row.channel_id {
+        Some(channel) => Template::find(tx, channel, &wanted)?,
+        None => None,
+    };
+    // Of a template that is gone nothing is known, so that it is taken for the strictest.
+    let is_marketing = template.is_none_or(|template| template.category == TemplateCategory::Marketing);
+    let cap: Option<BroadcastFrequencyCap> = row.frequency_cap.as_ref().map(JsonText::parse).transpose()?;
+    let mut known = Known::of(tx, row, &piece.cards, cap)?;
+    let clock = Clock::of(row.schedule()?.as_ref());
+    let mut rows = Vec::with_capacity(piece.cards.len());
+    for card in &piece.cards {
+        if known.contacts.contains(&card.id) {
+            continue;
+        }
+        let params = match refusal(card, is_marketing) {
+            Some(skip) => Err(skip),
+            None => frozen(card, &wanted, &mut known, cap),
+        };
+        rows.push(recipient(row, card, params, clock.not_before(card.text("$timezone"), now), now));
+    }
+    if !rows.is_empty() {
+        each!(tx.connection(), |connection| diesel::insert_into(broadcast_recipients::table)
+            .values(rows)
+            .execute(connection))?;
+    }
+    row.prepared_to = piece.last.or(row.prepared_to);
+    if piece.is_end {
+        (row.status, row.prepared_at) = (Status::Sending, Some(now));
+        return row.store(tx);
+    }
+    row.store_progress(tx)
+}
+
+/// The values for a contact to whom the message can be sent.
+fn frozen(
+    card: &ContactCard,
+    wanted: &BroadcastTemplate,
+    known: &mut Known,
+    cap: Option<BroadcastFrequencyCap>,
+) -> Result<FrozenParams, Skip> {
+    let sent = known.sent.get(&card.id).copied().unwrap_or(0);
+    if cap.is_some_and(|cap| sent >= cap.messages) {
+        return Err(Skip::FrequencyCap);
+    }
+    let params = FrozenParams::of(wanted, card).ok_or(Skip::MissingParam)?;
+    let address = address(card).ok_or(Skip::NoAddress)?;
+    if !known.addresses.insert(address.to_owned()) {
+        return Err(Skip::DuplicateAddress);
+    }
+    Ok(params)
+}
+
+fn recipient(
+    row: &BroadcastRow,
+    card: &ContactCard,
+    params: Result<FrozenParams, Skip>,
+    not_before: Timestamp,
+    now: Timestamp,
+) -> NewRecipient {
+    NewRecipient {
+        workspace_id: row.workspace_id,
+        broadcast_id: row.id,
+        contact_id: card.id,
+        address: address(card).map(str::to_owned),
+        params: params.as_ref().ok().map(JsonText::of),
+        state: if params.is_ok() { State::Pending } else { State::Skipped },
+        skip_reason: params.err(),
+        not_before,
+        attempt: 1,
+        created_at: now,
+        updated_at: now,
+    }
+}

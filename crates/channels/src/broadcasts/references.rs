@@ -1,0 +1,50 @@
+//! What follows a contact that is merged into another: its places among the recipients of broadcasts.
+
+use super::model::{BroadcastRecipientState as State, BroadcastSkipReason as Skip};
+use crate::schema::broadcast_recipients;
+use diesel::prelude::*;
+use model::{BroadcastId, ContactId, Result, WorkspaceId};
+use operation::ports::ContactReferences;
+use store::Tx;
+
+/// The recipients of broadcasts.
+pub(crate) struct RecipientReferences;
+
+impl ContactReferences for RecipientReferences {
+    fn tables(&self) -> &'static [&'static str] {
+        &["broadcast_recipients"]
+    }
+
+    /// Where both contacts are recipients of a broadcast, the one that is merged keeps its entry, and is sent nothing more.
+    fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
+        let now = tx.now();
+        let of = |contact: ContactId| {
+            broadcast_recipients::table
+                .filter(broadcast_recipients::contact_id.eq(contact))
+                .filter(broadcast_recipients::workspace_id.eq(workspace))
+        };
+        let moving: Vec<BroadcastId> =
+            of(from).select(broadcast_recipients::broadcast_id).load(tx.connection())?;
+        if moving.is_empty() {
+            return Ok(());
+        }
+        let both: Vec<BroadcastId> = of(to)
+            .filter(broadcast_recipients::broadcast_id.eq_any(&moving))
+            .select(broadcast_recipients::broadcast_id)
+            .load(tx.connection())?;
+        diesel::update(of(from))
+            .filter(broadcast_recipients::broadcast_id.eq_any(&both))
+            .filter(broadcast_recipients::state.eq(State::Pending))
+            .set((
+                broadcast_recipients::state.eq(State::Skipped),
+                broadcast_recipients::skip_reason.eq(Skip::Merged),
+                broadcast_recipients::updated_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+        diesel::update(of(from))
+            .filter(broadcast_recipients::broadcast_id.ne_all(&both))
+            .set((broadcast_recipients::contact_id.eq(to), broadcast_recipients::updated_at.eq(now)))
+            .execute(tx.connection())?;
+        Ok(())
+    }
+}

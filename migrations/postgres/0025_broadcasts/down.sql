@@ -1,0 +1,2 @@
+DROP TABLE broadcast_recipients;
+DROP TABLE broadcasts;
