@@ -5,6 +5,7 @@ use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
 use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::Callbacks;
+use crate::jobs;
 use crate::messages::{ContactMessages, MessageReferences};
 use crate::network::Network;
 use crate::quick_replies::{QuickReplyFiles, QuickReplyVariables};
@@ -92,6 +93,7 @@ pub fn group(parts: &WorkerParts) -> Group {
         .service(parts.wakes.clone())
         .contact_references(MessageReferences)
         .contact_references(RecipientReferences)
+        .jobs(jobs::jobs(parts))
         .job(broadcasts::job(&parts.people))
         .file_references(QuickReplyFiles)
         .variable_users(QuickReplyVariables)

@@ -9,6 +9,7 @@ pub mod conversations;
 mod events;
 mod group;
 mod inbound;
+mod jobs;
 pub mod messages;
 mod network;
 pub mod quick_replies;

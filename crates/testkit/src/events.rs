@@ -4,7 +4,7 @@ use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A message was sent to a contact.
+/// A message was sent to a contact, as the area of channels publishes it.
 #[derive(Debug, Clone, Serialize, ToSchema, Event)]
 #[event(
     name = "contact.message.sent",
@@ -16,14 +16,29 @@ use utoipa::ToSchema;
 pub struct MessageSent {
     contact_id: i64,
     message_id: i64,
+    conversation_id: i64,
+    channel_id: i64,
+    channel_type: &'static str,
+    r#type: &'static str,
+    content: String,
+    run_id: Option<String>,
     app_url: &'static str,
-    text: String,
 }
 
 impl MessageSent {
     /// A message to this contact, known by its text.
     pub fn new(contact_id: i64, text: impl Into<String>) -> Self {
-        Self { contact_id, message_id: 1, app_url: "https://svc.example/c", text: text.into() }
+        Self {
+            contact_id,
+            message_id: 1,
+            conversation_id: 1,
+            channel_id: 1,
+            channel_type: "chatnet",
+            r#type: "text",
+            content: text.into(),
+            run_id: None,
+            app_url: "https://svc.example/c",
+        }
     }
 }
 

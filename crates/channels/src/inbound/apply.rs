@@ -3,12 +3,11 @@
 use super::message::{device_wrote, receive};
 use super::status::{StatusReport, report};
 use crate::channels::{ChannelRow, ChannelSettings};
-use crate::events::TemplateUpdated;
 use crate::schema::{channel_errors, channels};
 use crate::templates;
-use chatnet::{Party, QualityUpdate, TemplateUpdate, Update};
+use chatnet::{Party, QualityUpdate, Update};
 use diesel::prelude::*;
-use model::{Cause, Code, Error, Result};
+use model::{Code, Error, Result};
 use operation::ports::{ChatIdentity, People};
 use store::Tx;
 
@@ -47,7 +46,7 @@ fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
         Update::Message(message) => receive(tx, of, message),
         Update::Echo(echo) => device_wrote(tx, of, echo),
         Update::Status(status) => report(tx, of.channel, of.people, &StatusReport::of(status)),
-        Update::Template(update) => template(tx, of, update),
+        Update::Template(update) => templates::updated(tx, of.channel, update),
         Update::Quality(update) => quality(tx, of, update),
         Update::Consent { party, wants_marketing, .. } => {
             let workspace = of.channel.workspace_id;
@@ -74,16 +73,6 @@ pub(super) fn identity(party: &Party) -> ChatIdentity {
         username: party.username.clone(),
         name: party.name.clone(),
     }
-}
-
-fn template(tx: &mut Tx, of: &Applying<'_>, update: &TemplateUpdate) -> Result<()> {
-    let channel = (of.channel.workspace_id, of.channel.id);
-    let Some((row, true)) = templates::apply(tx, channel, &of.channel.business_id, update)? else {
-        return Ok(());
-    };
-    let event = TemplateUpdated { template_id: row.id, template: row.template()? };
-    tx.emit(of.channel.workspace_id, &Cause::system("network"), true, &event)?;
-    Ok(())
 }
 
 fn quality(tx: &mut Tx, of: &Applying<'_>, update: &QualityUpdate) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::apply::{Applying, identity};
 use super::opt_out;
+use crate::broadcasts;
 use crate::events::{MessageEvent, MessageReceived};
 use crate::messages::{
     self, Conversation, Detail, Location, MessageDirection, MessageRow, MessageSenderType, MessageStatus,
@@ -16,7 +17,7 @@ use operation::ports::{ContactCard, HandOver, HandoffReason};
 use store::Tx;
 
 /// For how long the event of a message with a file waits for the file and its transcript, in seconds.
-pub(crate) const HOLD_SECONDS: i64 = 30;
+const HOLD_SECONDS: i64 = 30;
 /// A message that is older than this starts no agent, in seconds.
 const OLDEST_ANSWERED: i64 = 48 * 3_600;
 
@@ -43,6 +44,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     }
     let has_file = new.attachment.is_some();
     let row = messages::write(tx, &conversation, new)?;
+    broadcasts::contact_replied(tx, workspace, contact.id, tx.now())?;
     announce(tx, of, &contact, &row, has_file)?;
     let opted = match &message.content {
         InboundContent::Text(text) => opt_out::said(text, &of.settings.opt_out_keywords),
@@ -167,15 +169,16 @@ fn change(tx: &mut Tx, of: &Applying<'_>, id: &str, make: impl FnOnce(Timestamp)
     let Some(row) = messages::by_provider_id(tx, of.channel.id, id)? else { return Ok(()) };
     let now = tx.now();
     let change = make(now);
-    diesel::update(table::table.find(row.id))
+    let changed: MessageRow = diesel::update(table::table.find(row.id))
         .set((
             table::content.eq(change.content),
             table::edited_at.eq(change.edited.or(row.edited_at)),
             table::deleted_at.eq(change.deleted.or(row.deleted_at)),
             table::updated_at.eq(now),
         ))
-        .execute(tx.connection())?;
-    Ok(())
+        .returning(table::all_columns)
+        .get_result(tx.connection())?;
+    messages::terms::reindex(tx, &changed, None)
 }
 
 /// Publishes a message at once, or when its file is there, but never before an earlier one of its conversation.

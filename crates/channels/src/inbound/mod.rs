@@ -8,6 +8,6 @@ mod route;
 mod status;
 
 pub(crate) use apply::{Applying, apply};
-pub(crate) use message::{HOLD_SECONDS, cause_of};
+pub(crate) use message::cause_of;
 pub use route::Callbacks;
 pub(crate) use status::{StatusReport, apply_early, rise};

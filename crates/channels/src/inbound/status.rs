@@ -1,5 +1,6 @@
 //! Statuses of messages: they come in any order, twice, and sometimes before the answer to the send.
 
+use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
 use crate::messages::{self, MessageError, MessageRow, MessageStatus};
@@ -141,7 +142,7 @@ pub(crate) fn rise(
             history::created_at.eq(now),
         ))
         .execute(tx.connection())?;
-    let before = row.status.unwrap_or(MessageStatus::Queued);
+    let (before, before_rank) = (row.status.unwrap_or(MessageStatus::Queued), row.status_rank);
     if !report.status.follows(before) {
         return Ok(());
     }
@@ -154,9 +155,10 @@ pub(crate) fn rise(
         ))
         .returning(table::all_columns)
         .get_result(tx.connection())?;
+    broadcasts::message_changed(tx, &row)?;
     let is_failure =
         matches!(report.status, MessageStatus::Failed | MessageStatus::Unknown | MessageStatus::Expired);
-    let was_unsent = before.rank() < MessageStatus::Sent.rank();
+    let was_unsent = before_rank < MessageStatus::Sent.rank();
     let is_sent = was_unsent && !is_failure && report.status.rank() >= MessageStatus::Sent.rank();
     if (is_failure || is_sent)
         && let Some(card) = people.cards(tx, row.workspace_id, &[row.contact_id])?.into_iter().next()

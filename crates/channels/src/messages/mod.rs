@@ -17,7 +17,7 @@ pub use detail::{
 };
 pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
-    enqueue, put_into_outbox, write,
+    enqueue, write,
 };
 pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};

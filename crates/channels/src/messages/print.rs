@@ -31,17 +31,6 @@ struct AttachmentRow {
     transcript_status: TranscriptStatus,
 }
 
-impl Message {
-    /// A message as it goes out.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub(crate) fn of(read: &mut Read, files: &Files, row: &MessageRow) -> Result<Self> {
-        let printed = print(read, files, std::slice::from_ref(row))?;
-        printed.into_iter().next().ok_or_else(|| Error::internal("a message without its print"))
-    }
-}
-
 /// Messages of one workspace as they go out.
 ///
 /// # Errors

@@ -173,6 +173,7 @@ pub struct MessageRow {
     pub(crate) error: Option<JsonText>,
     /// From 1; each time that it is sent again it rises.
     pub(crate) attempt: i64,
+    #[expect(dead_code, reason = "the database alone looks at it")]
     pub(crate) client_key: Option<String>,
     pub(crate) provider_message_id: Option<String>,
     /// When, by the network's clock.

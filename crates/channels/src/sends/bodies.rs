@@ -211,9 +211,17 @@ pub struct OperatorMessage {
     /// The id of the channel. The contact's last one if not given.
     #[serde(default)]
     pub(crate) channel_id: Option<model::ChannelId>,
-    /// The text.
+    /// The text. Either this or `quick_reply_id` is required.
+    #[serde(default)]
     #[schema(min_length = 1, max_length = 4_096, pattern = r"\S")]
-    pub(crate) text: String,
+    pub(crate) text: Option<String>,
+    /// The id of a quick reply, which is filled for the contact. Its files follow as messages of their own.
+    #[serde(default)]
+    pub(crate) quick_reply_id: Option<model::QuickReplyId>,
+    /// What the quick reply asks for, by label.
+    #[serde(default)]
+    #[schema(value_type = BTreeMap<String, String>)]
+    pub(crate) answers: BTreeMap<String, String>,
     /// The id of the member of the team who writes.
     #[serde(default)]
     pub(crate) member_id: Option<model::MemberId>,

@@ -334,7 +334,7 @@ pub(crate) fn message_type_of(kind: MediaKind) -> MessageType {
 }
 
 /// Checks what the schema cannot say of buttons and lists.
-fn check_interactive(message: &Interactive) -> Result<()> {
+pub(super) fn check_interactive(message: &Interactive) -> Result<()> {
     if message.buttons.len() > MOST_BUTTONS {
         let error =
             Error::new(Code::TooManyButtons, format!("A message has at most {MOST_BUTTONS} buttons."));

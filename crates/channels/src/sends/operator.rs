@@ -1,22 +1,24 @@
 //! Messages of people of the team.
 
 use super::bodies::OperatorMessage;
-use super::operations::text;
+use super::media::attachment;
+use super::operations::{check_interactive, message_type_of, text};
 use super::recipient::channel_for;
 use super::result::SendResult;
-use super::send::{Sending, What, sender_of};
-use crate::channels::ChannelProvider;
-use crate::messages::{MessageSenderType, Sender};
+use super::send::{Free, Sending, What, sender_of};
+use crate::channels::{ChannelProvider, ChannelRow};
+use crate::messages::{Detail, Interactive, MessageSenderType, MessageType, Sender};
 use crate::network::Network;
+use crate::quick_replies::{self, Filling, Rendered};
 use crate::wakes::Wakes;
-use model::{Caller, Code, Error, Result};
-use operation::ports::{ContactRef, HandOver, HandoffReason, People};
+use model::{Caller, Code, Error, MessageId, Result};
+use operation::ports::{ContactRef, HandOver, HandoffReason, People, WorkspaceVariables};
 use operation::{Body, Json, Path, State, operation};
 use store::Tx;
 
 /// Answer as a human operator
 ///
-/// Sends a text in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
+/// Sends a text, or a quick reply, in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
 /// contact is paused for that long, so that the agent does not talk in between. Test keys can write over a simulated
 /// channel only.
 #[operation(post "/contacts/{contactId}/operator-messages", scope = "handoff:manage")]
@@ -28,6 +30,7 @@ pub fn send_operator_message(
     people: State<People>,
     network: State<Network>,
     wakes: State<Wakes>,
+    variables: State<WorkspaceVariables>,
 ) -> Result<Json<SendResult>> {
     let contact = people.0.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
@@ -42,13 +45,56 @@ pub fn send_operator_message(
     let sending =
         Sending { caller, people: &people.0, network: &network.0, wakes: &wakes.0, sender, dry_run: false };
     let autopilot = contact.autopilot;
-    let what = What::Free(text(body.text, false, body.reply_to));
     let (id, pause) = (contact.id, channel.settings()?.takeover_pause_minutes);
-    let sent = sending.send(tx, &channel, Some(contact), what)?;
+    let messages = match (body.text, body.quick_reply_id) {
+        (Some(said), None) => vec![text(said, false, body.reply_to)],
+        (None, Some(reply)) => {
+            let filling = Filling { contact: &contact, variables: &variables.0, answers: &body.answers };
+            let reply = quick_replies::rendered(tx, caller, reply, &filling).map_err(|error| {
+                if error.code() == Code::NotFound { error.param("quick_reply_id") } else { error }
+            })?;
+            said(tx, &sending, &channel, reply, body.reply_to)?
+        }
+        _ => return Err(Error::invalid("text", "or `quick_reply_id` is required, and not both")),
+    };
+    let mut first = None;
+    for message in messages {
+        let sent = sending.send(tx, &channel, Some(contact.clone()), What::Free(message))?;
+        first.get_or_insert(sent);
+    }
+    let sent = first.ok_or_else(|| Error::internal("a quick reply has no message"))?;
     if autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));
         let switch = HandOver { enabled: false, until, reason: HandoffReason::Operator, summary: None };
         people.0.hand_over(tx, caller.workspace_id(), &caller.cause(), id, &switch)?;
     }
     Ok(Json(sent))
+}
+
+/// The messages of a quick reply: its text with its buttons, and a message for each file.
+fn said(
+    tx: &mut Tx,
+    sending: &Sending<'_>,
+    channel: &ChannelRow,
+    reply: Rendered,
+    reply_to: Option<MessageId>,
+) -> Result<Vec<Free>> {
+    let mut first = text(reply.body.clone(), false, reply_to);
+    if !reply.buttons.is_empty() {
+        let interactive =
+            Interactive { header: None, body: reply.body, footer: None, buttons: reply.buttons, list: None };
+        check_interactive(&interactive)?;
+        first.message_type = MessageType::Interactive;
+        first.detail = Detail { interactive: Some(interactive), ..Detail::default() };
+    }
+    let mut all = vec![first];
+    for file in reply.attachments {
+        let network = sending.network.0.capabilities();
+        let attachment = attachment(tx, channel.workspace_id, file, None, network, "quick_reply_id")?;
+        let mut message = text(String::new(), false, None);
+        message.message_type = message_type_of(attachment.kind);
+        message.attachment = Some(attachment);
+        all.push(message);
+    }
+    Ok(all)
 }

@@ -8,9 +8,8 @@ mod resolve;
 
 pub(crate) use components::TemplateComponents;
 pub use model::MessageTemplate;
-pub(crate) use model::TemplateRow;
 pub(crate) use operations::{
     CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
 };
-pub(crate) use queries::{apply, approved, named};
+pub(crate) use queries::{approved, named, updated};
 pub(crate) use resolve::{ResolvedMessage, button_params, expect_media, resolve};

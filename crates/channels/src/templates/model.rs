@@ -97,6 +97,7 @@ pub struct NewMessageTemplate {
 #[diesel(table_name = message_templates)]
 pub(crate) struct TemplateRow {
     pub(crate) id: MessageTemplateId,
+    #[expect(dead_code, reason = "found by its channel, which is of one workspace")]
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) channel_id: ChannelId,
     /// The network's id; `None` until the network has the template.

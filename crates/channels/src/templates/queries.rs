@@ -1,10 +1,12 @@
 //! Queries for message templates.
 
 use super::model::TemplateRow;
+use crate::channels::ChannelRow;
+use crate::events::TemplateUpdated;
 use crate::schema::message_templates as table;
 use chatnet::{Quality, TemplateStatus, TemplateUpdate};
 use diesel::prelude::*;
-use model::{ChannelId, Code, Error, JsonText, MessageTemplateId, Result, WorkspaceId};
+use model::{Cause, ChannelId, Code, Error, JsonText, MessageTemplateId, Result, WorkspaceId};
 use serde_json::json;
 use store::{OneRow as _, Read, Tx};
 
@@ -136,4 +138,16 @@ pub(crate) fn apply(
         .returning(table::all_columns)
         .get_result(tx.connection())?;
     Ok(Some((row, is_changed)))
+}
+
+/// Writes what the network says of a template, and publishes it if that changed the template.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn updated(tx: &mut Tx, channel: &ChannelRow, update: &TemplateUpdate) -> Result<()> {
+    let of = (channel.workspace_id, channel.id);
+    let Some((row, true)) = apply(tx, of, &channel.business_id, update)? else { return Ok(()) };
+    let event = TemplateUpdated { template_id: row.id, template: row.template()? };
+    tx.emit(channel.workspace_id, &Cause::system("network"), true, &event)?;
+    Ok(())
 }

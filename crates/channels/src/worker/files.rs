@@ -1,7 +1,7 @@
 //! Reading the files that contacts send, while the network keeps them, and writing down what is said in voice notes.
 
 use super::Worker;
-use crate::messages::{AttachmentStatus, TranscriptStatus};
+use crate::messages::{AttachmentStatus, MessageRow, TranscriptStatus, terms};
 use crate::schema::{conversations, held_message_events as held, message_attachments as table, messages};
 use ::files::{FileRow, NewFile};
 use bytes::Bytes;
@@ -29,7 +29,6 @@ struct Due {
     message_id: MessageId,
     contact_id: ContactId,
     media_type: MediaKind,
-    status: AttachmentStatus,
     file_id: Option<FileId>,
     provider_media_id: Option<String>,
     mime_type: Option<String>,
@@ -161,6 +160,13 @@ fn note(tx: &mut Tx, due: &Due, read: &Read) -> Result<()> {
             table::last_error.eq(read.failure.as_ref().map(|(reason, _)| reason)),
         ))
         .execute(tx.connection())?;
+    if let Some(transcript) = &read.transcript {
+        let row: MessageRow = messages::table
+            .find(due.message_id)
+            .select(MessageRow::as_select())
+            .get_result(tx.connection())?;
+        terms::reindex(tx, &row, Some(transcript))?;
+    }
     if is_over {
         release(tx, due.message_id)?;
     }

@@ -1,7 +1,6 @@
 //! The address that the network calls back.
 
 use crate::support::Desk;
-use testkit::Kind;
 
 testkit::on_both! {
     async fn only_the_network_is_believed(kind: Kind) {

@@ -1,5 +1,12 @@
 //! Channels, conversations and broadcasts through the front door.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here `on_both!` and helpers make them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
+
 mod broadcasts;
 mod callbacks;
 mod conversations;

@@ -4,7 +4,6 @@ use crate::support::Desk;
 use chrono::Duration;
 use serde_json::{Value, json};
 use simulator::{Faults, SendFault};
-use testkit::Kind;
 
 /// A customer who wrote, and the id of a message that was queued for it.
 async fn queued(desk: &Desk) -> (simulator::User, Value) {

@@ -4,7 +4,6 @@ use crate::support::Desk;
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
-use testkit::Kind;
 
 testkit::on_both! {
     async fn free_messages_need_an_open_window(kind: Kind) {

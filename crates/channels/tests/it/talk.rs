@@ -4,7 +4,7 @@ use crate::support::Desk;
 use chrono::Duration;
 use serde_json::json;
 use simulator::{Action, NewUser};
-use testkit::{Kind, Script};
+use testkit::Script;
 
 testkit::on_both! {
     async fn the_agent_answers_a_customer(kind: Kind) {

@@ -2,7 +2,6 @@
 
 use crate::support::Desk;
 use serde_json::{Value, json};
-use testkit::Kind;
 
 testkit::on_both! {
     async fn a_template_is_reviewed_listed_and_deleted(kind: Kind) {

@@ -6,33 +6,10 @@ use operation::EventType;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn announced() -> Vec<EventType> {
-    let attachment = object(&[("type", text()), ("url", text())], &[("transcript", text())]);
-    let received = object(
-        &[
-            ("contact_id", integer()),
-            ("message_id", integer()),
-            ("channel_id", integer()),
-            ("channel_type", text()),
-            ("content", text()),
-            ("attachments", json!({ "type": "array", "items": attachment })),
-            ("app_url", text()),
-        ],
-        &[],
-    );
-    let sent = object(
-        &[("contact_id", integer()), ("message_id", integer()), ("app_url", text())],
-        &[("channel_id", integer()), ("content", text())],
-    );
     let conversion = || object(&[("conversion_id", text())], &[("contact_id", integer())]);
-    let of = |name, description, schema| {
-        let kind = EventType::announced(name, description, Scope::ConversationsRead, schema);
-        kind.about("contact", "contact_id")
-    };
     let reported =
         |name, description| EventType::announced(name, description, Scope::ConversionsRead, conversion());
     vec![
-        of("contact.message.received", "A contact sent a message.", received),
-        of("contact.message.sent", "A message was sent to a contact.", sent),
         reported("conversion.sent", "A conversion was reported to an advertising platform."),
         reported("conversion.discarded", "A conversion was not reported."),
     ]

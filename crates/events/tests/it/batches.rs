@@ -158,7 +158,7 @@ testkit::on_both! {
         let key = key(&app).await;
         let receiver = Receiver::start().await;
         receiver.answer(|one| {
-            let last = one.json()["data"]["text"] == "last";
+            let last = one.json()["data"]["content"] == "last";
             Answering::Slow(Duration::from_millis(if last { 1500 } else { 0 }))
         });
         let endpoint = subscribe(&app, &key, &receiver.url("/"), json!({})).await;

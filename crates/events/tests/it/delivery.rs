@@ -222,7 +222,7 @@ testkit::on_both! {
         assert_eq!(seen.len(), 2);
         assert!(seen.contains(&json!(2)) && seen.contains(&json!(3)));
         let data = thin.delivered()[0].json()["data"].clone();
-        assert_eq!(data.get("text"), None);
+        assert_eq!(data.get("content"), None);
         assert_eq!(data["app_url"], "https://svc.example/c");
         assert_eq!(slow.count(), 1);
         for expected in 2..=4 {
@@ -237,7 +237,7 @@ testkit::on_both! {
         let key = key(&app).await;
         let receiver = Receiver::start().await;
         receiver.answer(|one| {
-            let last = one.json()["data"]["text"] == "last";
+            let last = one.json()["data"]["content"] == "last";
             Answering::Slow(std::time::Duration::from_millis(if last { 1500 } else { 500 }))
         });
         let endpoint = subscribe(&app, &key, &receiver.url("/"), json!({})).await;

@@ -39,7 +39,7 @@ testkit::on_both! {
             assert_eq!(rows.as_array().unwrap().len(), count, "{query}");
         }
         assert_eq!(app.get("/events?type=no.such", &key).await.expect_error(400, "validation_error").as_deref(), Some("type"));
-        assert_eq!(app.get(&format!("/events/{last}"), &key).await.expect(200)["data"]["text"], "b");
+        assert_eq!(app.get(&format!("/events/{last}"), &key).await.expect(200)["data"]["content"], "b");
         let stats = app.get("/events/stats", &key).await.expect(200);
         assert_eq!(stats["total"], 7);
         assert_eq!(stats["by_type"][0], json!({ "type": "contact.message.sent", "count": 6 }));

@@ -13,7 +13,7 @@ fn seen(delivered: &[Delivered]) -> Vec<(i64, String)> {
         .iter()
         .map(|one| {
             let data = one.json()["data"].clone();
-            (data["contact_id"].as_i64().unwrap(), data["text"].as_str().unwrap().to_owned())
+            (data["contact_id"].as_i64().unwrap(), data["content"].as_str().unwrap().to_owned())
         })
         .collect()
 }
@@ -51,7 +51,7 @@ testkit::on_both! {
         let key = key(&app).await;
         let receiver = Receiver::start().await;
         let endpoint = subscribe(&app, &key, &receiver.url("/"), json!({ "ordering": "per_entity" })).await;
-        receiver.answer(|one| Answering::status(if one.json()["data"]["text"] == "a" { 500 } else { 200 }));
+        receiver.answer(|one| Answering::status(if one.json()["data"]["content"] == "a" { 500 } else { 200 }));
         app.emit(key.workspace, contact(1, "a")).await;
         app.emit(key.workspace, contact(1, "b")).await;
         for seconds in [0, 6, 350, 2100] {

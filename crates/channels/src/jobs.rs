@@ -1,0 +1,166 @@
+//! What happens to channels from time to time: the network is asked how they are, and what is no longer needed is deleted.
+
+use crate::channels::{ChannelRow, ChannelStatus};
+use crate::schema::{channel_callbacks, channel_errors, channels as table, early_statuses};
+use crate::templates;
+use crate::worker::WorkerParts;
+use chatnet::{NumberHealth, TemplateUpdate};
+use diesel::prelude::*;
+use jobs::{Job, JobContext, JobError};
+use model::{ChannelId, Result};
+use std::sync::Arc;
+use std::time::Duration;
+use store::Tx;
+
+/// The job that asks the network.
+const SYNC: &str = "channels.sync";
+/// The job that deletes.
+const PURGE: &str = "channels.purge";
+/// The most rows that are deleted in one transaction.
+const PIECE: i64 = 1_000;
+/// For how many days callbacks that were applied are kept, so that they can be applied again.
+const CALLBACK_DAYS: i64 = 7;
+/// For how many days errors are kept.
+const ERROR_DAYS: i64 = 30;
+/// For how many days a status waits for its message.
+const STATUS_DAYS: i64 = 1;
+
+/// The jobs of channels.
+pub(crate) fn jobs(parts: &WorkerParts) -> [Job; 2] {
+    let parts = parts.clone();
+    let sync_all = move |job| sync(job, parts.clone());
+    [
+        Job::every(
+            SYNC,
+            Duration::from_secs(900),
+            "asks the network how the channels and their templates are",
+            sync_all,
+        ),
+        Job::every(
+            PURGE,
+            Duration::from_secs(3_600),
+            "deletes callbacks that were applied, old errors, and statuses of messages that nobody knows",
+            purge,
+        ),
+    ]
+}
+
+async fn sync(job: JobContext, parts: WorkerParts) -> Result<(), JobError> {
+    let mut after = ChannelId(0);
+    loop {
+        let next: Option<ChannelRow> = job
+            .db
+            .read(move |read| {
+                Ok(table::table
+                    .filter(table::id.gt(after))
+                    .filter(table::status.ne(ChannelStatus::Disabled))
+                    .order(table::id)
+                    .select(ChannelRow::as_select())
+                    .first(read.connection())
+                    .optional()?)
+            })
+            .await?;
+        let Some(channel) = next else { return Ok(()) };
+        after = channel.id();
+        if let Err(error) = sync_one(&job, &parts, channel).await {
+            tracing::warn!(channel = %after, %error, "a channel could not be brought up to date");
+        }
+    }
+}
+
+/// Asks the network about one channel. One that cannot be reached stays as it is; one whose credentials are refused is
+/// disconnected.
+async fn sync_one(job: &JobContext, parts: &WorkerParts, channel: ChannelRow) -> Result<()> {
+    let account = channel.account(&parts.seal)?;
+    let health = match parts.network.0.health(&account).await {
+        Ok(health) => health,
+        Err(error) if error.is_unauthorized => {
+            return job.db.write(move |tx| disconnected(tx, channel.id(), &error.message)).await;
+        }
+        Err(error) => {
+            tracing::warn!(channel = %channel.id(), error = error.message, "the network could not be asked");
+            return Ok(());
+        }
+    };
+    let templates = parts.network.0.list_templates(&account).await.unwrap_or_default();
+    let found = Arc::new((channel, health, templates));
+    job.db.write(move |tx| write(tx, &found.0, &found.1, &found.2)).await
+}
+
+fn disconnected(tx: &mut Tx, channel: ChannelId, reason: &str) -> Result<()> {
+    let now = tx.now();
+    diesel::update(table::table.find(channel).filter(table::status.ne(ChannelStatus::Disconnected)))
+        .set((
+            table::status.eq(ChannelStatus::Disconnected),
+            table::status_reason.eq(reason),
+            table::checked_at.eq(now),
+            table::version.eq(table::version + 1),
+            table::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+fn write(tx: &mut Tx, channel: &ChannelRow, health: &NumberHealth, updates: &[TemplateUpdate]) -> Result<()> {
+    let now = tx.now();
+    let works = table::status.eq_any([ChannelStatus::Connecting, ChannelStatus::Disconnected]);
+    diesel::update(table::table.find(channel.id()).filter(works))
+        .set((
+            table::status.eq(ChannelStatus::Connected),
+            table::status_reason.eq(None::<String>),
+            table::version.eq(table::version + 1),
+            table::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    diesel::update(table::table.find(channel.id()))
+        .set((
+            table::quality.eq(health.quality),
+            table::messaging_limit.eq(health.messaging_limit),
+            table::checked_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    for update in updates {
+        templates::updated(tx, channel, update)?;
+    }
+    Ok(())
+}
+
+async fn purge(job: JobContext) -> Result<(), JobError> {
+    loop {
+        let deleted = job.db.write(purge_piece).await?;
+        if i64::try_from(deleted).unwrap_or_default() < PIECE {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes some of what is no longer needed; says the most rows that one table lost.
+fn purge_piece(tx: &mut Tx) -> Result<usize> {
+    let before = |days: i64| tx.now().plus_seconds(-days * 86_400);
+    let (callbacks, errors, statuses) = (before(CALLBACK_DAYS), before(ERROR_DAYS), before(STATUS_DAYS));
+    let done: Vec<i64> = channel_callbacks::table
+        .filter(channel_callbacks::received_at.lt(callbacks))
+        .filter(channel_callbacks::status.eq("done"))
+        .limit(PIECE)
+        .select(channel_callbacks::id)
+        .load(tx.connection())?;
+    let mut most = diesel::delete(channel_callbacks::table.filter(channel_callbacks::id.eq_any(done)))
+        .execute(tx.connection())?;
+    let old: Vec<i64> = channel_errors::table
+        .filter(channel_errors::created_at.lt(errors))
+        .limit(PIECE)
+        .select(channel_errors::id)
+        .load(tx.connection())?;
+    most = most.max(
+        diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(old)))
+            .execute(tx.connection())?,
+    );
+    let lost: Vec<i64> = early_statuses::table
+        .filter(early_statuses::created_at.lt(statuses))
+        .limit(PIECE)
+        .select(early_statuses::id)
+        .load(tx.connection())?;
+    let lost = diesel::delete(early_statuses::table.filter(early_statuses::id.eq_any(lost)))
+        .execute(tx.connection())?;
+    Ok(most.max(lost))
+}
