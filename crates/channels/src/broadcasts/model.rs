@@ -255,7 +255,10 @@ pub struct BroadcastFrequencyCap {
 
 /// How many recipients a broadcast has, by their states. Each recipient counts once, and once more in `replied`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(example = json!({ "total": 1200, "sent": 900, "delivered": 250, "skipped": 50 }))]
+#[schema(example = json!({
+    "total": 1200, "pending": 0, "sending": 0, "sent": 100, "delivered": 500, "read": 540, "replied": 80, "failed": 10,
+    "skipped": 50, "unknown": 0, "cancelled": 0,
+}))]
 pub struct BroadcastCounts {
     /// All recipients.
     pub total: i64,

@@ -8,6 +8,7 @@ pub mod aggregate;
 mod columns;
 mod cursor;
 mod fetch;
+mod ordered;
 mod params;
 mod pick;
 mod plan;

@@ -68,7 +68,7 @@ pub struct QueryPlan {
     reverse: bool,
     tail: Tail,
     /// What its ranges keep; `None` where it keeps everything.
-    kept: Option<Vec<Range>>,
+    pub(super) kept: Option<Vec<Range>>,
     /// What the conditions go by that its ranges stand for.
     covers: Vec<Subject>,
     /// Items that it is thought to look at.
@@ -205,29 +205,8 @@ pub(super) fn choose(
     best(read, planner, wanted, sampler, plans)
 }
 
-/// Chooses among the plans in the order of the list, for work that goes through everything piece by piece: each piece goes
-/// on where the last one ended, so that all of them together look at no item twice.
-///
-/// # Errors
-/// When the database fails.
-pub(super) fn choose_ordered(
-    read: &mut Read,
-    planner: &Planner,
-    wanted: PlanRequest<'_>,
-) -> Result<QueryPlan> {
-    let mut best = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
-    let mut cost = planner.count_items(read, wanted.shape)?;
-    for plan in over_indexes(wanted).into_iter().filter(|plan| plan.ordered) {
-        let (Some(ranges), Some(index)) = (&plan.kept, plan.uses.first()) else { continue };
-        let count = planner.count_keys(read, *index, ranges, wanted.most_counted)?;
-        if count < cost {
-            (best, cost) = (plan, count);
-        }
-    }
-    Ok(best)
-}
-
-fn over_indexes(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
+/// The plans that scan an index.
+pub(super) fn over_indexes(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     let ready = wanted.shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
     let over = |index: &Index| match index.kind {
         IndexKind::Single | IndexKind::Composite => over_keys(wanted, index),

@@ -1,6 +1,7 @@
 //! Answering a query: by the plan that seems the cheapest, or by columns.
 
 use super::columns::{ColumnarQuery, Summary};
+use super::ordered;
 use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
@@ -78,7 +79,7 @@ impl Query {
         let mut visit = Visit::new(planner, shape, self, Some(&sort), []);
         let (filter, trashed, most_counted) = (&self.filter, self.trashed, MOST_COUNTED);
         let wanted = PlanRequest { shape, filter, sort: Some(&sort), trashed, need, most_counted };
-        let plan = plan::choose_ordered(read, planner, wanted)?;
+        let plan = ordered::choose(read, planner, wanted)?;
         let after = after.map(|after| {
             let mut place = Vec::with_capacity(8);
             key::push_id(&mut place, after.0, false);

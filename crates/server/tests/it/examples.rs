@@ -15,11 +15,13 @@ use std::collections::BTreeMap;
 const PLACEHOLDERS: [&str; 9] = ["", "string", "text", "example", "foo", "bar", "test", "value", "x"];
 
 /// Operations that need another object than the one that most of them need: operation, parameter and id.
-const OTHERS: [(&str, &str, &str); 4] = [
+const OTHERS: [(&str, &str, &str); 5] = [
     ("deleteAgent", "agentId", "2"),
     ("deleteField", "fieldId", "8"),
     ("deleteFieldOption", "optionId", "6"),
     ("restoreItem", "itemId", "3"),
+    // A draft, and not the one that was sent.
+    ("updateBroadcast", "broadcastId", "1"),
 ];
 
 /// What must have been done before an operation, which others before it may have undone: method and path.

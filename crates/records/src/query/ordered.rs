@@ -1,0 +1,24 @@
+//! Choosing how to go through everything that a query finds, piece by piece.
+
+use super::plan::{PlanRequest, QueryPlan, id_bounds, over_indexes};
+use super::planner::Planner;
+use model::Result;
+use store::Read;
+
+/// Chooses among the plans in the order of the list, for work that goes through everything piece by piece: each piece goes
+/// on where the last one ended, so that all of them together look at no item twice.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<QueryPlan> {
+    let mut best = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
+    let mut cost = planner.count_items(read, wanted.shape)?;
+    for plan in over_indexes(wanted).into_iter().filter(|plan| plan.ordered) {
+        let (Some(ranges), Some(index)) = (&plan.kept, plan.uses.first()) else { continue };
+        let count = planner.count_keys(read, *index, ranges, wanted.most_counted)?;
+        if count < cost {
+            (best, cost) = (plan, count);
+        }
+    }
+    Ok(best)
+}
