@@ -90,7 +90,11 @@ pub fn group(parts: &WorkerParts) -> Group {
     Group::default()
         .raw_route(callbacks)
         .service(parts.network.clone())
-        .service(parts.wakes.clone())
+        .service(sends::SendParts {
+            people: parts.people.clone(),
+            network: parts.network.clone(),
+            wakes: parts.wakes.clone(),
+        })
         .contact_references(MessageReferences)
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts))

@@ -9,7 +9,7 @@ use crate::schema::{channels, message_attachments, message_statuses, messages};
 use chatnet::MediaKind;
 use diesel::prelude::*;
 use files::{FileRow, FileStatus, Files};
-use model::{AttachmentId, ChannelId, Error, FileId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
+use model::{AttachmentId, ChannelId, FileId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
 

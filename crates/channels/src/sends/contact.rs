@@ -4,12 +4,10 @@ use super::bodies::{ContactTemplateMessage, ContactTextMessage, DryRun};
 use super::operations::text;
 use super::recipient::channel_for;
 use super::result::SendResult;
-use super::send::{Sending, What, sender_of};
+use super::send::{Filled, SendParts, Sending, What};
 use crate::messages::SentTemplate;
-use crate::network::Network;
-use crate::wakes::Wakes;
 use model::{Caller, Result};
-use operation::ports::{ContactRef, People};
+use operation::ports::ContactRef;
 use operation::{Body, Json, Path, Query, State, operation};
 use store::Tx;
 
@@ -24,21 +22,12 @@ pub fn send_contact_message(
     Path(contact_id): Path<ContactRef>,
     Query(query): Query<DryRun>,
     Body(body): Body<ContactTextMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
-    let contact = people.0.find(tx, caller.workspace_id(), &contact_id)?;
+    let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
-    let what = What::Free(text(body.text, body.preview_url, body.reply_to));
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let what = What::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }
 
@@ -53,11 +42,9 @@ pub fn send_contact_template(
     Path(contact_id): Path<ContactRef>,
     Query(query): Query<DryRun>,
     Body(body): Body<ContactTemplateMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
-    let contact = people.0.find(tx, caller.workspace_id(), &contact_id)?;
+    let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     let filled = SentTemplate {
         name: body.name,
@@ -67,14 +54,8 @@ pub fn send_contact_template(
         header_params: body.header_params,
         button_params: body.button_params,
     };
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
-    let what = What::Template(filled, body.media, Some(body.namespace));
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let what =
+        What::Template(Filled { template: filled, media: body.media, namespace: Some(body.namespace) });
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }

@@ -20,3 +20,4 @@ pub(crate) use operations::{
     SendChannelReaction, SendChannelTemplate, message_type_of,
 };
 pub(crate) use operator::SendOperatorMessage;
+pub use send::SendParts;

@@ -7,18 +7,17 @@ use super::bodies::{
 use super::media;
 use super::recipient::To;
 use super::result::SendResult;
-use super::send::{Free, Sending, What, sender_of};
+use super::send::{Filled, Free, SendParts, Sending, What};
 use crate::channels::{self, ChannelRow};
 use crate::messages::{Detail, Interactive, MessageDirection, MessageRow, MessageType, SentTemplate};
 use crate::network::{Network, refused};
 use crate::schema::{conversations, messages};
 use crate::templates::ResolvedMessage;
-use crate::wakes::Wakes;
 use auth::Seal;
 use chatnet::MediaKind;
 use diesel::prelude::*;
 use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
-use operation::ports::{ContactCard, People};
+use operation::ports::ContactCard;
 use operation::{Body, Cx, Json, Path, Query, State, operation};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -41,13 +40,11 @@ pub fn send_channel_template(
     Path(channel_id): Path<ChannelId>,
     Query(query): Query<DryRun>,
     Body(body): Body<ChannelTemplateMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = to.contact(tx, &people.0, channel.workspace_id, query.dry_run)?;
+    let contact = to.contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
     let filled = SentTemplate {
         name: body.name,
         language: body.language,
@@ -56,15 +53,8 @@ pub fn send_channel_template(
         header_params: body.header_params,
         button_params: body.button_params,
     };
-    let what = What::Template(filled, body.media, body.namespace);
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
+    let what = What::Template(Filled { template: filled, media: body.media, namespace: body.namespace });
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
     sending.send(tx, &channel, contact, what).map(Json)
 }
 
@@ -78,22 +68,13 @@ pub fn send_channel_message(
     Path(channel_id): Path<ChannelId>,
     Query(query): Query<DryRun>,
     Body(body): Body<ChannelTextMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &people.0, channel.workspace_id, true)?)?;
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
-    let what = What::Free(text(body.text, body.preview_url, body.reply_to));
+    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let what = What::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }
 
@@ -108,17 +89,15 @@ pub fn send_channel_media(
     Path(channel_id): Path<ChannelId>,
     Query(query): Query<DryRun>,
     Body(body): Body<ChannelMediaMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &people.0, channel.workspace_id, true)?)?;
+    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     if body.caption.is_some() && matches!(body.kind, MediaKind::Audio | MediaKind::Sticker) {
         return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
     }
-    let capabilities = network.0.0.capabilities();
+    let capabilities = parts.0.network.0.capabilities();
     let workspace = channel.workspace_id;
     let attachment =
         media::attachment(tx, workspace, body.file_id, Some(body.kind), capabilities, "file_id")?;
@@ -136,15 +115,8 @@ pub fn send_channel_media(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
-    sending.send(tx, &channel, Some(contact), What::Free(free)).map(Json)
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
 /// Send up to 3 buttons, or a list
@@ -157,13 +129,11 @@ pub fn send_channel_interactive(
     Path(channel_id): Path<ChannelId>,
     Query(query): Query<DryRun>,
     Body(body): Body<ChannelInteractiveMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &people.0, channel.workspace_id, true)?)?;
+    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     check_interactive(&body.interactive)?;
     let buttons = body.interactive.buttons.iter().map(|button| button.title.clone());
     let list = body.interactive.list.iter().map(|list| list.button.clone());
@@ -181,15 +151,8 @@ pub fn send_channel_interactive(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: query.dry_run,
-    };
-    sending.send(tx, &channel, Some(contact), What::Free(free)).map(Json)
+    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
 /// React to a message
@@ -201,16 +164,14 @@ pub fn send_channel_reaction(
     caller: &Caller,
     Path(channel_id): Path<ChannelId>,
     Body(body): Body<ChannelReaction>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let target = message_of(tx, &channel, body.message_id)?;
     if target.provider_message_id.is_none() {
         return Err(Error::new(Code::InvalidState, "The message was not sent.").param("message_id"));
     }
-    let contact = people.0.find(tx, channel.workspace_id, &target.contact_id.into())?;
+    let contact = parts.0.people.find(tx, channel.workspace_id, &target.contact_id.into())?;
     let free = Free {
         message_type: MessageType::Reaction,
         content: body.emoji.clone().unwrap_or_default(),
@@ -219,15 +180,8 @@ pub fn send_channel_reaction(
         shown: ResolvedMessage { body: body.emoji.unwrap_or_default(), ..ResolvedMessage::default() },
         reply_to: Some(target.id),
     };
-    let sending = Sending {
-        caller,
-        people: &people.0,
-        network: &network.0,
-        wakes: &wakes.0,
-        sender: sender_of(caller)?,
-        dry_run: false,
-    };
-    sending.send(tx, &channel, Some(contact), What::Free(free)).map(Json)
+    let sending = Sending::new(caller, &parts.0, false)?;
+    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
 /// A conversation that was marked as read.

@@ -5,14 +5,12 @@ use super::media::attachment;
 use super::operations::{check_interactive, message_type_of, text};
 use super::recipient::channel_for;
 use super::result::SendResult;
-use super::send::{Free, Sending, What, sender_of};
+use super::send::{Free, SendParts, Sending, What, sender_of};
 use crate::channels::{ChannelProvider, ChannelRow};
 use crate::messages::{Detail, Interactive, MessageSenderType, MessageType, Sender};
-use crate::network::Network;
 use crate::quick_replies::{self, Filling, Rendered};
-use crate::wakes::Wakes;
 use model::{Caller, Code, Error, MessageId, Result};
-use operation::ports::{ContactRef, HandOver, HandoffReason, People, WorkspaceVariables};
+use operation::ports::{ContactRef, HandOver, HandoffReason, WorkspaceVariables};
 use operation::{Body, Json, Path, State, operation};
 use store::Tx;
 
@@ -27,12 +25,10 @@ pub fn send_operator_message(
     caller: &Caller,
     Path(contact_id): Path<ContactRef>,
     Body(body): Body<OperatorMessage>,
-    people: State<People>,
-    network: State<Network>,
-    wakes: State<Wakes>,
+    parts: State<SendParts>,
     variables: State<WorkspaceVariables>,
 ) -> Result<Json<SendResult>> {
-    let contact = people.0.find(tx, caller.workspace_id(), &contact_id)?;
+    let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     if !caller.livemode() && channel.provider != ChannelProvider::Simulator {
         let message = "A test key can send messages over a simulated channel only.";
@@ -42,8 +38,7 @@ pub fn send_operator_message(
         Some(member) => Sender { kind: MessageSenderType::User, id: Some(member.to_string()) },
         None => Sender { kind: MessageSenderType::User, id: sender_of(caller)?.id },
     };
-    let sending =
-        Sending { caller, people: &people.0, network: &network.0, wakes: &wakes.0, sender, dry_run: false };
+    let sending = Sending { sender, ..Sending::new(caller, &parts.0, false)? };
     let autopilot = contact.autopilot;
     let (id, pause) = (contact.id, channel.settings()?.takeover_pause_minutes);
     let messages = match (body.text, body.quick_reply_id) {
@@ -59,14 +54,14 @@ pub fn send_operator_message(
     };
     let mut first = None;
     for message in messages {
-        let sent = sending.send(tx, &channel, Some(contact.clone()), What::Free(message))?;
+        let sent = sending.send(tx, &channel, Some(contact.clone()), What::Free(Box::new(message)))?;
         first.get_or_insert(sent);
     }
     let sent = first.ok_or_else(|| Error::internal("a quick reply has no message"))?;
     if autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));
         let switch = HandOver { enabled: false, until, reason: HandoffReason::Operator, summary: None };
-        people.0.hand_over(tx, caller.workspace_id(), &caller.cause(), id, &switch)?;
+        parts.0.people.hand_over(tx, caller.workspace_id(), &caller.cause(), id, &switch)?;
     }
     Ok(Json(sent))
 }
@@ -89,7 +84,7 @@ fn said(
     }
     let mut all = vec![first];
     for file in reply.attachments {
-        let network = sending.network.0.capabilities();
+        let network = sending.parts.network.0.capabilities();
         let attachment = attachment(tx, channel.workspace_id, file, None, network, "quick_reply_id")?;
         let mut message = text(String::new(), false, None);
         message.message_type = message_type_of(attachment.kind);

@@ -22,12 +22,18 @@ use store::{OneRow as _, Tx};
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
 
-/// What every send needs.
+/// What sends are made with. A service that operations ask for.
+#[derive(Debug, Clone)]
+pub struct SendParts {
+    pub(crate) people: People,
+    pub(crate) network: Network,
+    pub(crate) wakes: Wakes,
+}
+
+/// A request that sends.
 pub(super) struct Sending<'a> {
     pub(super) caller: &'a Caller,
-    pub(super) people: &'a People,
-    pub(super) network: &'a Network,
-    pub(super) wakes: &'a Wakes,
+    pub(super) parts: &'a SendParts,
     pub(super) sender: Sender,
     pub(super) dry_run: bool,
 }
@@ -35,9 +41,18 @@ pub(super) struct Sending<'a> {
 /// What is sent.
 pub(super) enum What {
     /// What only the 24-hour window allows.
-    Free(Free),
+    Free(Box<Free>),
     /// A template.
-    Template(SentTemplate, Option<FileId>, Option<String>),
+    Template(Filled),
+}
+
+/// A template with its values.
+pub(super) struct Filled {
+    pub(super) template: SentTemplate,
+    /// The file above its text.
+    pub(super) media: Option<FileId>,
+    /// The namespace that it must have.
+    pub(super) namespace: Option<String>,
 }
 
 /// A message that is no template.
@@ -62,7 +77,12 @@ pub(super) fn sender_of(caller: &Caller) -> Result<Sender> {
     Ok(Sender { kind, id: Some(actor.id) })
 }
 
-impl Sending<'_> {
+impl<'a> Sending<'a> {
+    /// A request that sends in its own name.
+    pub(super) fn new(caller: &'a Caller, parts: &'a SendParts, dry_run: bool) -> Result<Self> {
+        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run })
+    }
+
     /// Checks what is to be sent and, unless that is all, queues it.
     ///
     /// # Errors
@@ -127,7 +147,7 @@ impl Sending<'_> {
 
     /// The contact, which nobody changes until the message is queued.
     fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
-        let locked = self.people.lock(tx, self.caller.workspace_id(), contact.id)?;
+        let locked = self.parts.people.lock(tx, self.caller.workspace_id(), contact.id)?;
         locked.ok_or_else(|| Error::not_found("contact"))
     }
 
@@ -145,9 +165,9 @@ impl Sending<'_> {
             What::Free(free) => {
                 let window = expect_window(tx, channel, conversation);
                 let end = checks.note("window_open", window);
-                Ok((free, end.unwrap_or(now)))
+                Ok((*free, end.unwrap_or(now)))
             }
-            What::Template(filled, media, namespace) => {
+            What::Template(Filled { template: filled, media, namespace }) => {
                 let namespace = namespace.as_deref();
                 let template = templates::named(tx, channel.id, namespace, &filled.name, &filled.language)?;
                 checks.note("template_approved", templates::expect_approved(&template));
@@ -156,7 +176,7 @@ impl Sending<'_> {
                 }
                 let components = template.components()?;
                 let file = media.map(|file| {
-                    let network = self.network.0.capabilities();
+                    let network = self.parts.network.0.capabilities();
                     media::attachment(tx, channel.workspace_id, file, None, network, "media")
                 });
                 let attachment = file.transpose()?;
@@ -198,7 +218,7 @@ impl Sending<'_> {
         let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
         let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
-        self.wakes.after(tx);
+        self.parts.wakes.after(tx);
         Ok(row)
     }
 }
