@@ -37,3 +37,8 @@ CREATE TABLE quick_reply_files (
     PRIMARY KEY (quick_reply_id, place)
 );
 CREATE INDEX quick_reply_files_by_file ON quick_reply_files (file_id);
+
+-- Lists of the conversations of a channel, and of those that wait to be read.
+CREATE INDEX conversations_by_channel ON conversations (channel_id, last_message_id);
+CREATE INDEX conversations_unread ON conversations (workspace_id, last_message_id) WHERE unread_count > 0;
+CREATE INDEX conversations_read ON conversations (workspace_id, last_message_id) WHERE unread_count = 0;

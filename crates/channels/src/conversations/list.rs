@@ -7,7 +7,9 @@ use super::model::{
 use crate::channels::ChannelType;
 use crate::messages::{Conversation as Row, Message, MessageRow, MessageSender, MessageType, print};
 use crate::schema::{channels, conversations, messages};
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use files::Files;
 use model::{Caller, ChannelId, ContactId, ConversationId, MessageId, Result, WorkspaceId};
 use operation::ports::{ContactCard, People};
@@ -46,9 +48,10 @@ pub fn list_conversations(
     if let Some(contact) = filter.contact_id {
         query = query.filter(conversations::contact_id.eq(contact));
     }
+    // Written as the indexes have it, so that those are used.
     match filter.unread {
-        Some(true) => query = query.filter(conversations::unread_count.gt(0)),
-        Some(false) => query = query.filter(conversations::unread_count.eq(0)),
+        Some(true) => query = query.filter(sql::<Bool>("unread_count > 0")),
+        Some(false) => query = query.filter(sql::<Bool>("unread_count = 0")),
         None => {}
     }
     if let Some(after) = page.page().after::<MessageId>()? {

@@ -101,9 +101,11 @@ pub(super) struct ConversationFilter {
     #[serde(default)]
     pub(super) status: Option<ConversationStatus>,
     /// Only conversations of this channel.
+    #[param(value_type = Option<i64>)]
     #[serde(default)]
     pub(super) channel_id: Option<ChannelId>,
     /// Only conversations with this contact.
+    #[param(value_type = Option<i64>)]
     #[serde(default)]
     pub(super) contact_id: Option<ContactId>,
     /// Only conversations with unread messages (`true`) or without (`false`).
@@ -119,9 +121,11 @@ pub(super) struct MessageSearch {
     #[param(min_length = 1, max_length = 200, example = "saturday")]
     pub(super) q: String,
     /// Only messages of this channel.
+    #[param(value_type = Option<i64>)]
     #[serde(default)]
     pub(super) channel_id: Option<ChannelId>,
     /// Only messages to and from this contact.
+    #[param(value_type = Option<i64>)]
     #[serde(default)]
     pub(super) contact_id: Option<ContactId>,
 }

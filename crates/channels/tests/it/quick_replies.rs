@@ -12,7 +12,7 @@ testkit::on_both! {
     async fn answers_are_saved_changed_and_deleted(kind: Kind) {
         let desk = Desk::open(kind).await;
         let (app, key) = (&desk.app, &desk.key);
-        desk.post("/variables", json!({ "key": "shop.phone", "type": "text", "value": "+34" })).await.expect(201);
+        desk.post("/variables", json!({ "key": "shop.phone", "type": "string", "value": "+34" })).await.expect(201);
         let file = app.ask("POST", "/files").key(key).header("idempotency-key", "file");
         let file = file.form(&[], ("a.txt", b"a")).send().await.expect(201);
         let mut new = reply("Hi {{contact.$name|there}}, call {{vars.shop.phone}} on {{ask.day}}.");
