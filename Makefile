@@ -6,7 +6,7 @@ SVC_DATA_DIR ?= ./data
 MODEL_FILE := $(CURDIR)/.cache/models/smollm2-135m-instruct.gguf
 
 # The areas whose operations are complete in each contract; '' says all of them, 'none' leaves the table alone.
-AREAS ?= Identity,Runs,Agents,Billing,Collections,Items,Item Links,Variables,Files,Tasks,Reminders,Team,Business,Events,Webhooks
+AREAS ?= Identity,Runs,Agents,Billing,Collections,Items,Item Links,Variables,Files,Contacts,Conversations,Channels,Broadcasts,Tasks,Reminders,Team,Business,Events,Webhooks
 PARTNER_AREAS ?= none
 
 # Where the tests of `make test` note which types of events they emit.

@@ -8,7 +8,9 @@ use crate::messages::{
     self, Conversation, Detail, Location, MessageDirection, MessageRow, MessageSenderType, MessageStatus,
     MessageType, NewAttachment, NewMessage, Outgoing, Priority, Sender,
 };
-use crate::schema::{conversations, held_message_events as held, messages as table};
+use crate::schema::{
+    conversations, held_message_events as held, message_attachments as attachments, messages as table,
+};
 use crate::sends::message_type_of;
 use chatnet::{Echo, InboundContent, InboundMedia, InboundMessage, MediaKind};
 use diesel::prelude::*;
@@ -178,7 +180,13 @@ fn change(tx: &mut Tx, of: &Applying<'_>, id: &str, make: impl FnOnce(Timestamp)
         ))
         .returning(table::all_columns)
         .get_result(tx.connection())?;
-    messages::terms::reindex(tx, &changed, None)
+    let transcript: Option<Option<String>> = attachments::table
+        .filter(attachments::message_id.eq(changed.id))
+        .select(attachments::transcript)
+        .first(tx.connection())
+        .optional()?;
+    let transcript = transcript.flatten().filter(|_| changed.deleted_at.is_none());
+    messages::terms::reindex(tx, &changed, transcript.as_deref())
 }
 
 /// Publishes a message at once, or when its file is there, but never before an earlier one of its conversation.

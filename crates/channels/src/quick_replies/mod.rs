@@ -8,7 +8,6 @@ mod render;
 mod row;
 
 pub(crate) use ports::{QuickReplyFiles, QuickReplyVariables};
-#[allow(unused_imports, reason = "what sends messages fills quick replies")]
 pub(crate) use render::{Filling, Rendered, rendered};
 
 use operation::{EventType, Operations};

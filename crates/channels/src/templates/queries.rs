@@ -84,33 +84,8 @@ pub(crate) fn apply(
         .first(tx.connection())
         .optional()?;
     let Some(before) = found else {
-        // Of a template that was never seen, a notice that has no parts says too little.
-        let (Some(status), Some(category), Some(components)) =
-            (update.status, update.category, &update.components)
-        else {
-            return Ok(None);
-        };
-        let row = diesel::insert_into(table::table)
-            .values((
-                table::workspace_id.eq(workspace),
-                table::channel_id.eq(channel),
-                table::provider_id.eq(&update.provider_id),
-                table::namespace.eq(namespace),
-                table::name.eq(&update.name),
-                table::language.eq(&update.language),
-                table::category.eq(category),
-                table::status.eq(status),
-                table::rejection_reason.eq(&update.rejection_reason),
-                table::quality.eq(update.quality.unwrap_or(Quality::Unknown)),
-                table::components.eq(JsonText::of(components)),
-                table::last_synced_at.eq(now),
-                table::version.eq(1),
-                table::created_at.eq(now),
-                table::updated_at.eq(now),
-            ))
-            .returning(table::all_columns)
-            .get_result(tx.connection())?;
-        return Ok(Some((row, true)));
+        let new = introduce(tx, (workspace, channel), namespace, update)?;
+        return Ok(new.map(|row| (row, true)));
     };
     let status = update.status.unwrap_or(before.status);
     let category = update.category.unwrap_or(before.category);
@@ -138,6 +113,42 @@ pub(crate) fn apply(
         .returning(table::all_columns)
         .get_result(tx.connection())?;
     Ok(Some((row, is_changed)))
+}
+
+/// Makes a template known that the network has. Of one that was never seen, a notice that has no parts says too little.
+fn introduce(
+    tx: &mut Tx,
+    (workspace, channel): (WorkspaceId, ChannelId),
+    namespace: &str,
+    update: &TemplateUpdate,
+) -> Result<Option<TemplateRow>> {
+    let (Some(status), Some(category), Some(components)) =
+        (update.status, update.category, &update.components)
+    else {
+        return Ok(None);
+    };
+    let now = tx.now();
+    let row = diesel::insert_into(table::table)
+        .values((
+            table::workspace_id.eq(workspace),
+            table::channel_id.eq(channel),
+            table::provider_id.eq(&update.provider_id),
+            table::namespace.eq(namespace),
+            table::name.eq(&update.name),
+            table::language.eq(&update.language),
+            table::category.eq(category),
+            table::status.eq(status),
+            table::rejection_reason.eq(&update.rejection_reason),
+            table::quality.eq(update.quality.unwrap_or(Quality::Unknown)),
+            table::components.eq(JsonText::of(components)),
+            table::last_synced_at.eq(now),
+            table::version.eq(1),
+            table::created_at.eq(now),
+            table::updated_at.eq(now),
+        ))
+        .returning(table::all_columns)
+        .get_result(tx.connection())?;
+    Ok(Some(row))
 }
 
 /// Writes what the network says of a template, and publishes it if that changed the template.

@@ -64,7 +64,7 @@ testkit::on_both! {
         let error = desk.post(&send, unknown).await;
         error.expect_error(404, "template_not_found");
         assert_eq!(error.body["error"]["details"]["languages"], json!(["en"]));
-        let contact = format!("/contacts/phone:+5511987654321/send-template");
+        let contact = "/contacts/phone:+5511987654321/send-template".to_owned();
         let body = json!({ "name": "order_shipped", "language": "en", "namespace": "other", "params": { "1": "a", "2": "b" } });
         desk.post(&contact, body).await.expect_error(404, "template_not_found");
     }
