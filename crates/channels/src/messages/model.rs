@@ -37,7 +37,7 @@ pub struct Message {
     /// The type of message.
     #[serde(rename = "type")]
     pub kind: MessageType,
-    /// What people read: the text, the caption, or `[Audio]` for a voice note. Empty for a deleted message.
+    /// The text as it is shown: the text, the caption, or `[Audio]` for a voice note. Empty for a deleted message.
     pub content: String,
     /// Its files.
     pub attachments: Vec<MessageAttachment>,

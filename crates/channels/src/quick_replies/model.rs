@@ -22,7 +22,7 @@ text_enum! {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "shortcode": "hours", "title": "Opening hours", "body": "Hi {{contact.$name|there}}, we are open from 9 to 18.",
-    "buttons": [], "attachments": [], "language": "en", "version": 1,
+    "buttons": [], "attachments": [], "language": "en", "usage_count": 12, "version": 1,
 }))]
 pub struct QuickReply {
     /// The id of the quick reply.

@@ -18,7 +18,7 @@ pub struct DryRun {
 /// A text to send.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "contact_id": 1, "text": "Your order is on its way." }))]
+#[schema(example = json!({ "contact_id": 10, "text": "Your order is on its way." }))]
 pub struct ChannelTextMessage {
     /// The id of the contact. Either this or `to` is required.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct ChannelTextMessage {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
-    "contact_id": 1, "name": "order_shipped", "language": "en", "params": { "1": "Ana", "2": "4711" },
+    "contact_id": 10, "name": "order_shipped", "language": "en", "params": { "1": "Ana", "2": "4711" },
 }))]
 pub struct ChannelTemplateMessage {
     /// The id of the contact. Either this or `to` is required.
@@ -82,7 +82,7 @@ pub struct ChannelTemplateMessage {
 /// A file to send.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "contact_id": 1, "type": "document", "file_id": 1, "caption": "Our price list" }))]
+#[schema(example = json!({ "contact_id": 10, "type": "document", "file_id": 1, "caption": "Our price list" }))]
 pub struct ChannelMediaMessage {
     /// The id of the contact. Either this or `to` is required.
     #[serde(default)]
@@ -108,7 +108,7 @@ pub struct ChannelMediaMessage {
 /// A text with buttons or a list to send.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "contact_id": 1 }))]
+#[schema(example = json!({ "contact_id": 10 }))]
 pub struct ChannelInteractiveMessage {
     /// The id of the contact. Either this or `to` is required.
     #[serde(default)]

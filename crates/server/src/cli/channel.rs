@@ -66,7 +66,7 @@ pub(super) struct Connect {
     provider: ChannelProvider,
     /// Where the network's API is, with its version.
     #[arg(long, value_name = "URL", value_parser = http_url)]
-    base_url: String,
+    network_url: String,
     /// The network's id of the number.
     #[arg(long, value_name = "ID")]
     number_id: String,
@@ -162,7 +162,7 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
                         provider: given.provider,
                         name: given.name.clone(),
                         address: given.address.clone(),
-                        base_url: given.base_url.trim_end_matches('/').to_owned(),
+                        base_url: given.network_url.trim_end_matches('/').to_owned(),
                         number_id: given.number_id.clone(),
                         business_id: given.business_id.clone(),
                         access_token: given.access_token.clone(),

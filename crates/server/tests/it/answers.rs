@@ -1,10 +1,11 @@
 //! What is stored is answered as the contract says.
 
+use crate::channel_seeds::seed_channel;
 use crate::sweep::Sweep;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
-use model::{Cause, ChannelId, ContactId, Env, FileId, WorkspaceId};
+use model::{Cause, Env, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::{Key, Script, TestApp};
@@ -85,8 +86,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
     let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
     ids.extend(seed_task(sweep, &ids["contactId"], &file["id"]).await);
-    ids.extend(seed_conversation(sweep, workspace, &ids["contactId"], &file["id"]).await);
-    ids.extend(seed_broadcast(sweep, &ids["contactId"], &ids["segmentId"]).await);
+    ids.extend(seed_channel(sweep, &ids["contactId"], &ids["segmentId"], &file["id"]).await);
     ids.extend([
         ("fileId", file["id"].to_string()),
         ("uploadId", seed_upload(sweep).await),
@@ -251,47 +251,6 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     ])
 }
 
-/// A conversation with messages of several types, and a saved answer.
-async fn seed_conversation(
-    sweep: &Sweep,
-    workspace: WorkspaceId,
-    contact: &str,
-    file: &Value,
-) -> BTreeMap<&'static str, String> {
-    use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
-    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
-    let contact = ContactId(contact.parse().unwrap());
-    let voice = FileId(file.as_i64().unwrap());
-    let seal = app.service.pipeline.seal.clone();
-    let made = app.db().write(move |tx| {
-        let channel = ConnectChannel {
-            workspace,
-            provider: ChannelProvider::Simulator,
-            name: "Full".to_owned(),
-            address: Some("+551130000000".to_owned()),
-            base_url: "http://127.0.0.1:9".to_owned(),
-            number_id: "full".to_owned(),
-            business_id: "full".to_owned(),
-            access_token: "token".to_owned(),
-            app_secret: "secret".to_owned(),
-            verify_token: "verify".to_owned(),
-            agent: None,
-            key: None,
-            settings: ChannelSettings::default(),
-            messages_per_second: 80,
-        };
-        let channel = connect(tx, &seal, &channel)?.id();
-        channels::sample::create(tx, workspace, channel, contact, Some(voice))
-    });
-    let conversation = made.await.unwrap().conversation;
-    let reply = json!({
-        "shortcode": "full", "title": "Full", "body": "Hi {{contact.$name|there}}", "attachments": [file],
-        "buttons": [{ "id": "a", "title": "A" }], "language": "pt-BR", "scope": "workspace",
-    });
-    let reply = app.post("/quick-replies", key, reply).await.expect(201);
-    BTreeMap::from([("conversationId", conversation.to_string()), ("quickReplyId", reply["id"].to_string())])
-}
-
 /// A task with everything that a task can have, and one that is done.
 async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'static str, String> {
     let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
@@ -318,90 +277,6 @@ async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'sta
     app.patch(&format!("{at}/comments/{}", comment["id"]), key, edited).await.expect(200);
     app.post(&format!("{at}/files"), key, json!({ "file_id": file })).await.expect(201);
     BTreeMap::from([("taskId", task["id"].to_string()), ("label", "x".to_owned())])
-}
-
-/// A broadcast with everything that a broadcast can have, which was sent to a contact that read it.
-async fn seed_broadcast(sweep: &Sweep, contact: &str, segment: &str) -> BTreeMap<&'static str, String> {
-    let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
-    let channel = connect_channel(sweep, "broadcasts").await;
-    let param = |value: &str| json!({ "value": value, "fallback": "x" });
-    let broadcast = json!({
-        "name": "Full", "channel_id": channel,
-        "template": {
-            "name": "full", "language": "en", "namespace": "ns", "params": { "1": param("{{contact.$name}}") },
-            "header_params": { "1": param("a") }, "button_params": { "0": param("b") },
-        },
-        "audience": {
-            "segment_id": segment.parse::<i64>().unwrap(), "contact_ids": [contact.parse::<i64>().unwrap()],
-            "filter_tree": { "field": "$name", "op": "eq", "value": "Full" },
-            "exclude": {
-                "segment_id": segment.parse::<i64>().unwrap(), "contact_ids": [contact.parse::<i64>().unwrap()],
-                "filter_tree": { "field": "$name", "op": "eq", "value": "Other" },
-            },
-        },
-        "schedule": {
-            "send_at": app.db().now().plus_seconds(1), "time_zone": "UTC", "contact_local_time": true,
-            "quiet_hours": { "from": "02:00", "to": "03:00" },
-        },
-        "throttle": { "rate_per_minute": 60 }, "frequency_cap": { "messages": 5, "days": 7 },
-    });
-    let full = app.post("/broadcasts", key, broadcast).await.expect(201);
-    let patch = json!({ "audience": { "contact_ids": [contact.parse::<i64>().unwrap()] } });
-    let sent = app.post("/broadcasts", key, json!({
-        "name": "Sent", "channel_id": channel, "template": full["template"].clone(), "audience": patch["audience"],
-    }));
-    let sent = sent.await.expect(201);
-    let path = format!("/broadcasts/{}", sent["id"]);
-    app.post(&format!("{path}/send"), key, json!({})).await.expect(200);
-    app.service.jobs.run_due().await.unwrap();
-    app.post(&format!("{path}/pause"), key, json!({})).await.expect(200);
-    let templates = app.get(&format!("/channels/{channel}/chatnet/templates"), key).await.expect(200);
-    BTreeMap::from([
-        ("broadcastId", sent["id"].to_string()),
-        ("channelId", channel.to_string()),
-        ("templateId", templates[0]["id"].to_string()),
-    ])
-}
-
-/// A channel with a message template.
-async fn connect_channel(sweep: &Sweep, number: &'static str) -> ChannelId {
-    use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
-    let workspace = WorkspaceId(sweep.workspace.parse().unwrap());
-    let seal = sweep.app.service.pipeline.seal.clone();
-    let made = sweep.app.db().write(move |tx| {
-        use channels::schema::message_templates as t;
-        use diesel::{ExpressionMethods, RunQueryDsl};
-        let new = ConnectChannel {
-            workspace,
-            provider: ChannelProvider::Simulator,
-            name: "Full".to_owned(),
-            address: Some("+551130000000".to_owned()),
-            base_url: "http://127.0.0.1:9".to_owned(),
-            number_id: number.to_owned(),
-            business_id: "1".to_owned(),
-            access_token: "a".to_owned(),
-            app_secret: "b".to_owned(),
-            verify_token: "c".to_owned(),
-            agent: None,
-            key: None,
-            settings: ChannelSettings::default(),
-            messages_per_second: 80,
-        };
-        let channel = connect(tx, &seal, &new)?.id();
-        let now = tx.now();
-        let components = json!([
-            { "type": "HEADER", "format": "TEXT", "text": "For {{1}}" }, { "type": "BODY", "text": "Hi {{1}}!" },
-            { "type": "BUTTONS", "buttons": [{ "type": "URL", "text": "a", "url": "https://example.com/{{1}}" }] },
-        ]);
-        let row = (
-            (t::workspace_id.eq(workspace), t::channel_id.eq(channel), t::namespace.eq("ns"), t::name.eq("full")),
-            (t::language.eq("en"), t::category.eq("utility"), t::status.eq("approved"), t::quality.eq("high")),
-            (t::components.eq(components.to_string()), t::version.eq(1), t::created_at.eq(now), t::updated_at.eq(now)),
-        );
-        diesel::insert_into(t::table).values(row).execute(tx.connection())?;
-        Ok(channel)
-    });
-    made.await.unwrap()
 }
 
 /// Adds the row of an uploaded file.
@@ -505,6 +380,9 @@ testkit::on_both! {
             }
             if op.id == "searchItems" {
                 queries = vec!["?q=full".to_owned(), "?q=full&page=1&limit=1".to_owned()];
+            }
+            if op.id == "searchConversations" {
+                queries = vec!["?q=espresso".to_owned(), "?q=espresso&paginate=true&limit=1".to_owned()];
             }
             if op.id == "getRun" {
                 queries.push("?include=steps".to_owned());

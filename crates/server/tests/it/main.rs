@@ -11,6 +11,7 @@
 mod admin;
 mod answers;
 mod bad_input;
+mod channel_seeds;
 mod chaos;
 mod client_commands;
 mod command_line;

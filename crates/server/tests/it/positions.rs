@@ -84,6 +84,7 @@ impl<'a> List<'a> {
         };
         let query = match (op.id.as_str(), op.paging.as_deref()) {
             ("searchItems", _) => "q=full&",
+            ("searchConversations", _) => "q=espresso&paginate=true&",
             (_, Some("opt_in")) => "paginate=true&",
             _ => "",
         };

@@ -29,6 +29,7 @@ pages! {
     readme: "README.md",
     approvals: "docs/approvals.md",
     broadcasts: "docs/broadcasts.md",
+    channels: "docs/channels.md",
     command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
     contacts: "docs/contacts.md",
