@@ -39,10 +39,16 @@ const JUDGED: i64 = 200;
 /// With more failures than this among them, the broadcast pauses.
 const MOST_FAILED: usize = 20;
 
+/// The messages per second of a channel without a limit, such as a simulated one: more than it can send.
+const UNLIMITED: f64 = 5_000.0;
+
 /// How many messages per second a broadcast may send.
 pub(super) fn messages_per_second(row: &BroadcastRow, channel: &ChannelRow) -> f64 {
     let number = |value: i64| f64::from(i32::try_from(value.max(1)).unwrap_or(i32::MAX));
-    let channel = number(channel.messages_per_second) * SHARE;
+    let channel = match channel.messages_per_second {
+        0 => UNLIMITED,
+        limit => number(limit) * SHARE,
+    };
     row.rate_per_minute.map_or(channel, |rate| channel.min(number(rate) / 60.0))
 }
 

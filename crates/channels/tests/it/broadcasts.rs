@@ -13,6 +13,7 @@ use testkit::Kind;
 /// A desk with a template that has two variables in its body.
 async fn open(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
+    desk.app.sql("UPDATE channels SET messages_per_second = 80").await;
     desk.put_template("sale", "marketing").await;
     desk.put_template("notice", "utility").await;
     desk

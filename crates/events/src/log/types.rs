@@ -100,7 +100,10 @@ mod tests {
     use super::*;
 
     fn catalogue() -> Catalogue {
-        Catalogue::new(crate::log::announced())
+        let mut types = crate::log::announced();
+        let schema = serde_json::json!({ "type": "object" });
+        types.push(EventType::announced("contact.message.sent", "Sent.", Scope::ConversationsRead, schema));
+        Catalogue::new(types)
     }
 
     #[test]

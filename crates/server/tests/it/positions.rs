@@ -80,6 +80,7 @@ impl<'a> List<'a> {
         let filters = match op.id.as_str() {
             // It has filters of its own.
             "listItems" => json!([ids["collectionId"].parse::<i64>().unwrap(), [], null, false]),
+            "searchConversations" => json!([["q", "espresso"]]),
             _ => json!(named.iter().collect::<Vec<_>>()),
         };
         let query = match (op.id.as_str(), op.paging.as_deref()) {
