@@ -37,9 +37,9 @@ string_enum! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
-    "body": { "text": "Hello {{1}}, your order {{2}} was shipped today.", "examples": ["Ana", "4711"] },
+    "body": { "text": "Hello {{1}}, your order {{2}} was shipped today.", "samples": ["Ana", "4711"] },
     "footer": "Reply STOP to opt out",
-    "buttons": [{ "type": "url", "text": "Track it", "url": "https://example.com/track/{{1}}", "example": "4711" }],
+    "buttons": [{ "type": "url", "text": "Track it", "url": "https://example.com/track/{{1}}", "sample": "4711" }],
 }))]
 pub struct TemplateComponents {
     /// What is above the body.
@@ -61,7 +61,7 @@ pub struct TemplateComponents {
 /// What is above the body of a message template.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "format": "text", "text": "Order {{1}}", "example": "4711" }))]
+#[schema(example = json!({ "format": "text", "text": "Order {{1}}", "sample": "4711" }))]
 pub struct TemplateHeader {
     /// What it is.
     pub format: TemplateHeaderFormat,
@@ -69,24 +69,24 @@ pub struct TemplateHeader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 60)]
     pub text: Option<String>,
-    /// An example of the variable's value, or the network's handle of an example file.
+    /// A sample of the variable's value, or the network's handle of a sample file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 2_000)]
-    pub example: Option<String>,
+    pub sample: Option<String>,
 }
 
 /// The text of a message template.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({ "text": "Hello {{1}}, your order {{2}} was shipped today.", "examples": ["Ana", "4711"] }))]
+#[schema(example = json!({ "text": "Hello {{1}}, your order {{2}} was shipped today.", "samples": ["Ana", "4711"] }))]
 pub struct TemplateBody {
     /// The text, with the variables `{{1}}`, `{{2}}` and so on. It neither begins nor ends with a variable.
     #[schema(min_length = 1, max_length = 1_024, pattern = r"\S")]
     pub text: String,
-    /// An example of each variable's value, in order.
+    /// A sample of each variable's value, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 100)]
-    pub examples: Vec<String>,
+    pub samples: Vec<String>,
 }
 
 /// A button of a message template.
@@ -108,10 +108,10 @@ pub struct TemplateButton {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 20)]
     pub phone_number: Option<String>,
-    /// An example of the variable's value or of the code.
+    /// A sample of the variable's value or of the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 1, max_length = 2_000)]
-    pub example: Option<String>,
+    pub sample: Option<String>,
 }
 
 /// A piece of a text with variables.
@@ -182,7 +182,7 @@ impl TemplateComponents {
         if let Some(header) = &self.header {
             let format = header.format.as_str().to_uppercase();
             let mut part = json!({ "type": "HEADER", "format": format });
-            let example = match (&header.example, header.format) {
+            let example = match (&header.sample, header.format) {
                 (Some(example), TemplateHeaderFormat::Text) => Some(json!({ "header_text": [example] })),
                 (Some(example), _) => Some(json!({ "header_handle": [example] })),
                 (None, _) => None,
@@ -192,7 +192,7 @@ impl TemplateComponents {
             all.push(part);
         }
         let mut body = json!({ "type": "BODY", "text": self.body.text });
-        let examples = Some(&self.body.examples).filter(|examples| !examples.is_empty());
+        let examples = Some(&self.body.samples).filter(|examples| !examples.is_empty());
         put(&mut body, "example", examples.map(|examples| json!({ "body_text": [examples] })));
         all.push(body);
         all.extend(self.footer.as_ref().map(|text| json!({ "type": "FOOTER", "text": text })));
@@ -213,7 +213,7 @@ impl TemplateComponents {
                 Some("BODY") => {
                     let examples = part.pointer("/example/body_text/0").and_then(Value::as_array);
                     let examples = examples.into_iter().flatten().filter_map(Value::as_str);
-                    all.body.examples = examples.map(str::to_owned).collect();
+                    all.body.samples = examples.map(str::to_owned).collect();
                     all.body.text = text().unwrap_or_default();
                 }
                 Some("FOOTER") => all.footer = text(),
@@ -240,7 +240,7 @@ fn header_of(part: &Value) -> Option<TemplateHeader> {
     Some(TemplateHeader {
         format,
         text: part["text"].as_str().map(str::to_owned),
-        example: example.and_then(Value::as_str).map(str::to_owned),
+        sample: example.and_then(Value::as_str).map(str::to_owned),
     })
 }
 
@@ -252,7 +252,7 @@ fn button_of(part: &Value) -> Option<TemplateButton> {
         text: text("text").unwrap_or_default(),
         url: text("url"),
         phone_number: text("phone_number"),
-        example: example.map(str::to_owned),
+        sample: example.map(str::to_owned),
     })
 }
 
@@ -279,23 +279,23 @@ fn check_body(body: &TemplateBody, wrong: &mut impl FnMut(&str, &str)) {
     let is_numbered = (1_usize..).zip(&names).all(|(number, name)| *name == number.to_string());
     if !is_numbered {
         wrong(param, "must number its variables `{{1}}`, `{{2}}` and so on, without gaps");
-    } else if names.len() != body.examples.len() {
-        wrong("components.body.examples", "must have one example for each variable");
+    } else if names.len() != body.samples.len() {
+        wrong("components.body.samples", "must have one sample for each variable");
     }
-    if body.examples.iter().any(|example| example.trim().is_empty()) {
-        wrong("components.body.examples", "must have no blank examples");
+    if body.samples.iter().any(|example| example.trim().is_empty()) {
+        wrong("components.body.samples", "must have no blank samples");
     }
 }
 
 fn check_header(header: &TemplateHeader, wrong: &mut impl FnMut(&str, &str)) {
-    let (param, example) = ("components.header.text", "components.header.example");
+    let (param, example) = ("components.header.text", "components.header.sample");
     match (header.format, header.text.as_deref()) {
         (TemplateHeaderFormat::Text, None) => wrong(param, "is required with the format `text`"),
         (TemplateHeaderFormat::Text, Some(text)) => {
             let names = variables(text);
             if names.iter().any(|name| name != "1") {
                 wrong(param, "must have at most the variable `{{1}}`");
-            } else if !names.is_empty() && header.example.is_none() {
+            } else if !names.is_empty() && header.sample.is_none() {
                 wrong(example, "is required, because the text has a variable");
             }
         }
@@ -331,16 +331,16 @@ impl TemplateButton {
                     if !url.starts_with("https://") && !url.starts_with("http://") {
                         return Some(("url", "must be an address that begins with `https://` or `http://`"));
                     }
-                    if !names.is_empty() && self.example.is_none() {
-                        return Some(("example", "is required, because the address has a variable"));
+                    if !names.is_empty() && self.sample.is_none() {
+                        return Some(("sample", "is required, because the address has a variable"));
                     }
                 }
             },
             TemplateButtonType::PhoneNumber if self.phone_number.is_none() => {
                 return Some(("phone_number", "is required with the type `phone_number`"));
             }
-            TemplateButtonType::CopyCode if self.example.is_none() => {
-                return Some(("example", "is required with the type `copy_code`"));
+            TemplateButtonType::CopyCode if self.sample.is_none() => {
+                return Some(("sample", "is required with the type `copy_code`"));
             }
             _ => {}
         }
@@ -355,7 +355,7 @@ impl TemplateButton {
         let mut part = json!({ "type": self.kind.as_str().to_uppercase(), "text": self.text });
         put(&mut part, "url", self.url.as_ref().map(|url| json!(url)));
         put(&mut part, "phone_number", self.phone_number.as_ref().map(|number| json!(number)));
-        let example = self.example.as_ref().map(|example| match self.kind {
+        let example = self.sample.as_ref().map(|example| match self.kind {
             TemplateButtonType::CopyCode => json!(example),
             _ => json!([example]),
         });
@@ -370,7 +370,7 @@ mod tests {
 
     fn params(body: &str, examples: &[&str]) -> Vec<String> {
         let examples = examples.iter().map(|example| (*example).to_owned()).collect();
-        let body = TemplateBody { text: body.to_owned(), examples };
+        let body = TemplateBody { text: body.to_owned(), samples: examples };
         let mut all = Vec::new();
         check_body(&body, &mut |param, _| all.push(param.to_owned()));
         all
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn texts_that_the_network_refuses_are_found() {
-        let (text, examples) = ("components.body.text", "components.body.examples");
+        let (text, examples) = ("components.body.text", "components.body.samples");
         assert!(params("Hello {{1}}!", &["Ana"]).is_empty());
         assert!(params("No variables.", &[]).is_empty());
         assert_eq!(params("{{1}} hello.", &["Ana"]), [text]);
@@ -397,9 +397,9 @@ mod tests {
             header: Some(TemplateHeader {
                 format: TemplateHeaderFormat::Text,
                 text: Some("Order {{1}}".to_owned()),
-                example: Some("4711".to_owned()),
+                sample: Some("4711".to_owned()),
             }),
-            body: TemplateBody { text: "Hello {{1}}!".to_owned(), examples: vec!["Ana".to_owned()] },
+            body: TemplateBody { text: "Hello {{1}}!".to_owned(), samples: vec!["Ana".to_owned()] },
             footer: Some("Bye".to_owned()),
             buttons: vec![
                 TemplateButton {
@@ -407,14 +407,14 @@ mod tests {
                     text: "Track".to_owned(),
                     url: Some("https://example.com/{{1}}".to_owned()),
                     phone_number: None,
-                    example: Some("4711".to_owned()),
+                    sample: Some("4711".to_owned()),
                 },
                 TemplateButton {
                     kind: TemplateButtonType::CopyCode,
                     text: "Copy".to_owned(),
                     url: None,
                     phone_number: None,
-                    example: Some("SAVE".to_owned()),
+                    sample: Some("SAVE".to_owned()),
                 },
             ],
         };

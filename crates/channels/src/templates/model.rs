@@ -161,20 +161,20 @@ fn parameters(components: &TemplateComponents) -> Vec<TemplateParameter> {
         all.extend(names.into_iter().map(|key| TemplateParameter {
             component: TemplateComponentType::Header,
             key,
-            example: header.example.clone(),
+            example: header.sample.clone(),
         }));
     }
     let names = variables(&components.body.text).into_iter().enumerate();
     all.extend(names.map(|(place, key)| TemplateParameter {
         component: TemplateComponentType::Body,
         key,
-        example: components.body.examples.get(place).cloned(),
+        example: components.body.samples.get(place).cloned(),
     }));
     let buttons = components.buttons.iter().enumerate().filter(|(_, button)| button.has_variable());
     all.extend(buttons.map(|(place, button)| TemplateParameter {
         component: TemplateComponentType::Button,
         key: place.to_string(),
-        example: button.example.clone(),
+        example: button.sample.clone(),
     }));
     all
 }

@@ -132,7 +132,7 @@ mod tests {
     use crate::templates::components::TemplateBody;
 
     fn filled(values: &[(&str, &str)]) -> Result<String> {
-        let body = TemplateBody { text: "Hello {{1}}, order {{2}}.".to_owned(), examples: Vec::new() };
+        let body = TemplateBody { text: "Hello {{1}}, order {{2}}.".to_owned(), samples: Vec::new() };
         let components = TemplateComponents { body, ..TemplateComponents::default() };
         let params = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let sent = SentTemplate {

@@ -148,7 +148,7 @@ impl Desk {
     pub async fn template(&self, name: &str, category: &str, body: &str, examples: &[&str]) -> Value {
         let new = json!({
             "name": name, "language": "en", "category": category,
-            "components": { "body": { "text": body, "examples": examples } },
+            "components": { "body": { "text": body, "samples": examples } },
         });
         let made = self.post(&self.path("/chatnet/templates"), new).await.expect(201);
         self.network.review(name, "en", &simulator::Review::Approve).unwrap();

@@ -9,7 +9,7 @@ testkit::on_both! {
         let path = desk.path("/chatnet/templates");
         let body = json!({
             "name": "order_arrived", "language": "en", "category": "utility",
-            "components": { "body": { "text": "Order {{1}} has arrived.", "examples": ["7"] }, "footer": "Bye" },
+            "components": { "body": { "text": "Order {{1}} has arrived.", "samples": ["7"] }, "footer": "Bye" },
         });
         let made = desk.post(&path, body.clone()).await.expect(201);
         assert_eq!((&made["status"], &made["parameters"]), (&json!("pending"), &json!([{ "component": "body", "key": "1", "example": "7" }])));
@@ -33,8 +33,8 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let with = |components: Value| json!({ "name": "x", "language": "en", "category": "utility", "components": components });
         for (components, param) in [
-            (json!({ "body": { "text": "{{1}} hello" , "examples": ["a"] } }), "components.body.text"),
-            (json!({ "body": { "text": "Hello {{1}}!" } }), "components.body.examples"),
+            (json!({ "body": { "text": "{{1}} hello" , "samples": ["a"] } }), "components.body.text"),
+            (json!({ "body": { "text": "Hello {{1}}!" } }), "components.body.samples"),
             (json!({ "body": { "text": "Hi" }, "footer": "{{1}}" }), "components.footer"),
             (json!({ "body": { "text": "Hi" }, "header": { "format": "text" } }), "components.header.text"),
             (json!({ "body": { "text": "Hi" }, "buttons": [{ "type": "url", "text": "Go" }] }), "components.buttons[0].url"),
