@@ -23,7 +23,7 @@ fn weather(one: &Delivered) -> Answering {
     let event = one.json();
     // Hashed, because five neighbours that fail open the breaker, which then waits for minutes.
     let mut hasher = DefaultHasher::new();
-    event["data"]["text"].as_str().unwrap().hash(&mut hasher);
+    event["data"]["content"].as_str().unwrap().hash(&mut hasher);
     let lot = hasher.finish() % 1000;
     if one.headers["x-svc-attempt"] != "1" {
         return Answering::status(200);
@@ -82,7 +82,7 @@ fn accepted(receiver: &Receiver, path: &str) -> Vec<(i64, i64)> {
     let here = all.iter().filter(|one| one.path == path && one.accepted);
     here.map(|one| one.json()["data"].clone())
         .map(|about| {
-            (about["contact_id"].as_i64().unwrap(), about["text"].as_str().unwrap().parse().unwrap())
+            (about["contact_id"].as_i64().unwrap(), about["content"].as_str().unwrap().parse().unwrap())
         })
         .filter(|(_, number)| seen.insert(*number))
         .collect()
