@@ -38,7 +38,7 @@ impl Worker {
             let (people, epoch) = (self.parts.people.clone(), self.lease.epoch);
             let transcribes = self.parts.transcriber.is_some();
             let applied = self.parts.db.write(move |tx| {
-                let Some(channel) = lease::held_by(tx, channel, epoch)? else { return Ok(false) };
+                let Some(channel) = lease::changed_by(tx, channel, epoch)? else { return Ok(false) };
                 let settings = channel.settings()?;
                 let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
                 apply(tx, &of, &updates)?;

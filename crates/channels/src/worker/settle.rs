@@ -8,7 +8,7 @@ use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
 use model::{MessageId, Result};
 use operation::ports::People;
-use store::Tx;
+use store::{Tx, lock_row};
 
 /// How often a message is handed to the network that asks to try again.
 const MOST_ATTEMPTS: i64 = 6;
@@ -20,6 +20,17 @@ pub(super) fn is_too_fast(outcome: &SendOutcome) -> bool {
     matches!(outcome, SendOutcome::Refused(refusal) if refusal.code == RefusalCode::RateLimited)
 }
 
+/// Whether an answer says something of the channel too.
+fn changes_channel(channel: &ChannelRow, outcome: &SendOutcome) -> bool {
+    match outcome {
+        SendOutcome::Accepted { .. } => channel.status == ChannelStatus::Connecting,
+        SendOutcome::Refused(refusal) => {
+            matches!(refusal.code, RefusalCode::CredentialsInvalid | RefusalCode::AccountRestricted)
+        }
+        SendOutcome::Unknown { .. } => false,
+    }
+}
+
 /// Writes down what the network answered.
 pub(super) fn settle(
     tx: &mut Tx,
@@ -27,6 +38,10 @@ pub(super) fn settle(
     people: &People,
     answers: &[(MessageId, SendOutcome)],
 ) -> Result<()> {
+    // Whoever changes a channel and its messages locks the channel first.
+    if answers.iter().any(|(_, outcome)| changes_channel(channel, outcome)) {
+        lock_row!(tx, channels::table.find(channel.id).select(channels::id), for_no_key_update);
+    }
     for (id, outcome) in answers {
         match outcome {
             SendOutcome::Accepted { provider_id } => accepted(tx, channel, people, *id, provider_id)?,
