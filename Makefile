@@ -45,7 +45,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
-check: ## check formatting, lints, layers, licences, the OpenAPI documents and clients generated from them
+check: ## check formatting, lints, layers, licences, the OpenAPI documents, clients generated from them, and the chat page
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -56,6 +56,7 @@ check: ## check formatting, lints, layers, licences, the OpenAPI documents and c
 	scripts/vendor-scalar --check
 	cargo build --locked -p svc
 	scripts/check-clients
+	scripts/check-chat-page
 
 openapi: ## regenerate the OpenAPI documents and the tables of operations and events
 	@mkdir -p target

@@ -88,6 +88,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         tiers: tiers(arguments.model_server.as_deref())?,
         // Webhooks are received on this machine.
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
+        network_connector: None,
         seal: Seal::new(&[7; 32]).map_err(described)?,
         objects: files::objects_in_memory(),
         rates: RateWindows::local(),

@@ -110,6 +110,8 @@ pub struct ServiceParts {
     pub tiers: Tiers,
     /// Outbound HTTP.
     pub connector: Connector,
+    /// The same to the chat network, where that is reached under another policy.
+    pub network_connector: Option<Connector>,
     /// Seals secrets.
     pub seal: Seal,
     /// Where the bytes of files are.
@@ -167,6 +169,7 @@ impl Service {
             db,
             tiers,
             connector,
+            network_connector,
             seal,
             objects,
             rates,
@@ -219,7 +222,9 @@ impl Service {
         let outbound = connector.collectors();
         let talking = WorkerParts {
             db: db.clone(),
-            network: Network(Arc::new(Chatnet::new((*connector).clone()))),
+            network: Network(Arc::new(Chatnet::new(
+                network_connector.unwrap_or_else(|| (*connector).clone()),
+            ))),
             seal: seal.clone(),
             people: people.clone(),
             runs: Arc::new(engine.clone()),

@@ -1,12 +1,13 @@
 //! Serving: from the configuration to a listening socket, and back down on SIGTERM.
 
 use crate::compose::{Service, ServiceParts};
+use crate::demo::Demo;
 use crate::file_storage::Place;
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, follow, open_seal};
 use crate::tiers::operator_policy;
 use crate::traces::{Collector, Exporting, Traces};
-use crate::{Config, demo, tiers};
+use crate::{Config, tiers};
 use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
@@ -72,45 +73,43 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let began = Instant::now();
     let config = Arc::new(config);
     let settings = Settings::read(&config).await?;
+    let listeners = settings.listeners;
     for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys, &db).await?;
-    let welcome = if with_demo { Some(demo::prepare(&db, &config).await?) } else { None };
+    let demo = if with_demo { Some(Demo::prepare(&db, &config, &settings.connector).await?) } else { None };
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector, &db, &runtime).map_err(cause)?;
     let service = Service::new(ServiceParts {
         db,
         tiers: settings.tiers,
         connector: settings.connector,
+        network_connector: demo.as_ref().map(|demo| demo.network_connector.clone()),
         seal,
         objects: settings.objects.open()?,
         rates: settings.rates,
         base_url: config.base_url(),
         limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
         retention: config.log_retention(),
-        transcriber: settings.transcriber,
+        transcriber: settings.transcriber.or_else(|| demo.as_ref().map(Demo::transcriber)),
         traces,
         runtime,
     })
     .map_err(cause)?;
 
-    // Signals are ours: requests are the first of several that get their time.
-    let mut server = rest::server(&service.api(), settings.listeners, KEEP_ALIVE)?
-        .disable_signals()
-        .shutdown_timeout(config.shutdown_seconds);
-    if let Some(workers) = config.workers {
-        server = server.workers(workers);
+    if let Some(demo) = &demo {
+        demo.connect(&service.pipeline, &listeners).await?;
     }
+    let mut server = serve_api(&service, listeners, &config)?;
     let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
-    let mut server = server.run();
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
-    if let Some(welcome) = welcome {
-        welcome.print();
+    if let Some(demo) = &demo {
+        demo.welcome();
     }
     tokio::select! {
         ended = &mut server => return Ok(ended?),
@@ -129,6 +128,18 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         admin.stop(false).await;
     }
     Ok(())
+}
+
+/// Serves the API until it is stopped.
+fn serve_api(service: &Service, listeners: Vec<TcpListener>, config: &Config) -> anyhow::Result<Server> {
+    // Signals are ours: requests are the first of several that get their time.
+    let mut server = rest::server(&service.api(), listeners, KEEP_ALIVE)?
+        .disable_signals()
+        .shutdown_timeout(config.shutdown_seconds);
+    if let Some(workers) = config.workers {
+        server = server.workers(workers);
+    }
+    Ok(server.run())
 }
 
 /// Serves health, readiness and metrics where there is an address for them, until the handle is stopped.

@@ -1,6 +1,6 @@
 //! What a simulator is started with.
 
-use model::{Clock, SystemClock};
+use model::{Clock, Random as _, SystemClock, SystemRandom};
 use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -75,6 +75,17 @@ impl Default for Settings {
             callback_batch: 50,
             workers: 1,
         }
+    }
+}
+
+impl Settings {
+    /// A seed that differs at each call. A service that keeps what it received takes the messages of a second simulator
+    /// with the same seed for those of the first, because their ids are the same.
+    #[must_use]
+    pub fn random_seed() -> u64 {
+        let mut bytes = [0; 4];
+        SystemRandom::default().fill(&mut bytes);
+        u32::from_be_bytes(bytes).into()
     }
 }
 

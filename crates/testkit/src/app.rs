@@ -127,6 +127,7 @@ impl TestApp {
             db,
             tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
             connector: Connector::new(loopback()).unwrap(),
+            network_connector: None,
             seal: Seal::new(&[7; 32]).unwrap(),
             objects: objects.clone(),
             rates,

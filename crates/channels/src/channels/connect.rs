@@ -49,13 +49,7 @@ pub struct ConnectChannel {
 /// # Errors
 /// `duplicate_value` where the number is another workspace's, or the database's.
 pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<ChannelRow> {
-    let found: Option<ChannelRow> = channels::table
-        .filter(channels::channel_type.eq(ChannelType::Chatnet))
-        .filter(channels::base_url.eq(&new.base_url))
-        .filter(channels::number_id.eq(&new.number_id))
-        .select(ChannelRow::as_select())
-        .first(tx.connection())
-        .optional()?;
+    let found = by_number(tx, &new.base_url, &new.number_id)?;
     if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {
         return Err(Error::duplicate("number_id", "The number is connected by another workspace.", other.id));
     }
@@ -97,6 +91,17 @@ pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<Channel
     Ok(row)
 }
 
+/// The channel of a number, in any workspace.
+fn by_number(read: &mut Read, base_url: &str, number_id: &str) -> Result<Option<ChannelRow>> {
+    let found = channels::table
+        .filter(channels::channel_type.eq(ChannelType::Chatnet))
+        .filter(channels::base_url.eq(base_url))
+        .filter(channels::number_id.eq(number_id))
+        .select(ChannelRow::as_select())
+        .first(read.connection());
+    Ok(found.optional()?)
+}
+
 fn insert(tx: &mut Tx, new: &ConnectChannel) -> Result<ChannelId> {
     let now = tx.now();
     let id = diesel::insert_into(channels::table)
@@ -132,6 +137,8 @@ fn insert(tx: &mut Tx, new: &ConnectChannel) -> Result<ChannelId> {
 pub struct ChannelChange {
     /// What people call it.
     pub name: Option<String>,
+    /// Where the network's API is, without a slash at the end.
+    pub network_url: Option<String>,
     /// The agent that answers contacts.
     pub agent: Option<AgentId>,
     /// The key on whose behalf the agent runs.
@@ -143,7 +150,7 @@ pub struct ChannelChange {
 /// Changes a channel and its settings.
 ///
 /// # Errors
-/// `not_found`.
+/// `not_found`, and `duplicate_value` where another channel has the number at that address.
 pub fn set(
     tx: &mut Tx,
     id: ChannelId,
@@ -151,12 +158,19 @@ pub fn set(
     settings: impl FnOnce(&mut ChannelSettings),
 ) -> Result<ChannelRow> {
     let row = by_id(tx, id)?.ok_or_else(|| Error::not_found("channel"))?;
+    let network_url = change.network_url.as_ref().unwrap_or(&row.base_url);
+    let namesake = by_number(tx, network_url, &row.number_id)?;
+    if let Some(other) = namesake.filter(|other| other.id != id) {
+        let message = "Another channel has the number at this address.";
+        return Err(Error::duplicate("network_url", message, other.id));
+    }
     let mut changed = row.settings()?;
     settings(&mut changed);
     let now = tx.now();
     let row = diesel::update(channels::table.find(id))
         .set((
             channels::name.eq(change.name.as_ref().unwrap_or(&row.name)),
+            channels::base_url.eq(network_url),
             channels::agent_id.eq(change.agent.or(row.agent_id)),
             channels::key_id.eq(change.key.as_ref().or(row.key_id.as_ref())),
             channels::messages_per_second.eq(change.messages_per_second.unwrap_or(row.messages_per_second)),

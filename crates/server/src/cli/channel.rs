@@ -35,6 +35,9 @@ pub(super) enum ChannelCommand {
         /// What people call it.
         #[arg(long)]
         name: Option<String>,
+        /// Where the network's API is, with its version.
+        #[arg(long, value_name = "URL", value_parser = http_url)]
+        network_url: Option<String>,
         #[command(flatten)]
         handling: Handling,
         #[command(flatten)]
@@ -162,7 +165,7 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
                         provider: given.provider,
                         name: given.name.clone(),
                         address: given.address.clone(),
-                        base_url: given.network_url.trim_end_matches('/').to_owned(),
+                        base_url: without_end(&given.network_url),
                         number_id: given.number_id.clone(),
                         business_id: given.business_id.clone(),
                         access_token: given.access_token.clone(),
@@ -183,11 +186,12 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
             let rows: Vec<Value> = rows.iter().map(|row| shown(row, &base_url)).collect();
             output::rows(&rows, json.json)?;
         }
-        ChannelCommand::Set { channel, name, handling, json } => {
+        ChannelCommand::Set { channel, name, network_url, handling, json } => {
             let row = db
                 .write(move |tx| {
                     let change = ChannelChange {
                         name: name.clone(),
+                        network_url: network_url.as_deref().map(without_end),
                         agent: handling.agent.map(AgentId),
                         key: handling.key.clone(),
                         messages_per_second: handling.messages_per_second,
@@ -203,6 +207,11 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
         }
     }
     Ok(())
+}
+
+/// An address without the slashes at its end.
+fn without_end(url: &str) -> String {
+    url.trim_end_matches('/').to_owned()
 }
 
 /// What operators see of a channel: the address that the network is to call back, and no credentials.

@@ -24,9 +24,10 @@ pub(super) struct Chatnet {
     /// The id of the business's number.
     #[arg(long, value_name = "ID")]
     number: Option<String>,
-    /// Makes ids and chooses faults. The same seed makes the same ones.
-    #[arg(long, default_value = "1", value_parser = whole::<u64, 0, { i64::MAX }>, allow_negative_numbers = true)]
-    seed: u64,
+    /// Makes ids and chooses faults. The same seed makes the same ones; without it they differ at each start, as a service
+    /// needs that keeps what it received.
+    #[arg(long, value_name = "N", value_parser = whole::<u64, 0, { i64::MAX }>, allow_negative_numbers = true)]
+    seed: Option<u64>,
     /// Limit neither messages per second nor messages to one recipient.
     #[arg(long)]
     no_rates: bool,
@@ -40,7 +41,7 @@ pub(super) async fn run(arguments: Chatnet) -> anyhow::Result<()> {
     let default = Settings::default();
     let settings = Settings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port)),
-        seed: arguments.seed,
+        seed: arguments.seed.unwrap_or_else(Settings::random_seed),
         rates: !arguments.no_rates,
         app_secret: arguments.secret.unwrap_or(default.app_secret),
         verify_token: arguments.verify_token.clone().unwrap_or(default.verify_token),

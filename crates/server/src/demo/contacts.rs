@@ -81,6 +81,15 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<ContactId>
     Ok(ids)
 }
 
+/// Name and telephone number of those whom the demo's chat network knows: one of each country.
+pub(super) fn customers() -> impl Iterator<Item = (String, String)> {
+    (0..COUNTRIES.len()).filter_map(|number| {
+        let contact = contact(number);
+        let text = |key: &str| contact.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some((text("$name")?, text("$phone")?))
+    })
+}
+
 /// One of a list, whatever the number.
 fn pick<'a>(of: &[&'a str], number: usize) -> &'a str {
     of.get(number % of.len().max(1)).copied().unwrap_or_default()

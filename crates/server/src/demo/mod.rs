@@ -1,6 +1,7 @@
 //! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
-//! reminders, a business profile, and keys that are printed once.
+//! reminders, a business profile, keys that are printed once, and a channel to a simulated chat network.
 
+mod chat;
 mod contacts;
 mod people;
 mod products;
@@ -15,15 +16,31 @@ use auth::keys::{self, NewKey};
 use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
+use channels::Transcriber;
+use chat::Chat;
+use egress::Connector;
 use model::{Code, CollectionId, Env, KeyId, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use operation::Pipeline;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::net::TcpListener;
+use std::sync::Arc;
 use store::{Db, Tx};
 
 const SLUG: &str = "demo";
 
+/// The demo workspace, with the chat network that its channel is connected to.
+pub(crate) struct Demo {
+    workspace: WorkspaceId,
+    chat: Chat,
+    /// Reaches the chat network, too.
+    pub(crate) network_connector: Connector,
+    welcome: Welcome,
+}
+
 /// What to tell the newcomer once the service serves.
-pub(crate) struct Welcome {
+#[derive(Clone)]
+struct Welcome {
     listen: String,
     /// The flags by which another command finds the same database.
     database: String,
@@ -32,20 +49,49 @@ pub(crate) struct Welcome {
     keys: Option<(String, String)>,
     /// The collection of products, where it is there.
     products: Option<CollectionId>,
+    /// The page on which a person chats as a customer.
+    chat: String,
 }
 
-/// Makes the demo workspace where there is none.
-pub(crate) async fn prepare(db: &Db, config: &Config) -> anyhow::Result<Welcome> {
-    let made = db.write(|tx| match workspaces::find(tx, SLUG) {
-        Ok(workspace) => Ok((workspace.id, None)),
-        Err(error) if error.code() == Code::WorkspaceNotFound => {
-            make(tx).map(|(id, live, test)| (id, Some((live, test))))
-        }
-        Err(error) => Err(error),
-    });
-    let (workspace, keys) = made.await.map_err(cause)?;
-    let products = db.read(move |read| products::find(read, workspace)).await.map_err(cause)?;
-    Ok(Welcome { listen: config.listen.clone(), database: database_flags(config), workspace, keys, products })
+impl Demo {
+    /// Makes the demo workspace where there is none, and starts the chat network.
+    pub(crate) async fn prepare(db: &Db, config: &Config, connector: &Connector) -> anyhow::Result<Self> {
+        let made = db.write(|tx| match workspaces::find(tx, SLUG) {
+            Ok(workspace) => Ok((workspace.id, None)),
+            Err(error) if error.code() == Code::WorkspaceNotFound => {
+                make(tx).map(|(id, live, test)| (id, Some((live, test))))
+            }
+            Err(error) => Err(error),
+        });
+        let (workspace, keys) = made.await.map_err(cause)?;
+        let products = db.read(move |read| products::find(read, workspace)).await.map_err(cause)?;
+        let chat = Chat::start()?;
+        let network_connector = chat.connector(connector, &config.allow_outbound)?;
+        let welcome = Welcome {
+            listen: config.listen.clone(),
+            database: database_flags(config),
+            workspace,
+            keys,
+            products,
+            chat: chat.page().to_owned(),
+        };
+        Ok(Self { workspace, chat, network_connector, welcome })
+    }
+
+    /// Connects the demo's channel to the chat network.
+    pub(crate) async fn connect(&self, service: &Pipeline, listeners: &[TcpListener]) -> anyhow::Result<()> {
+        self.chat.connect(service, self.workspace, listeners).await
+    }
+
+    /// What transcribes voice notes of the chat network.
+    pub(crate) fn transcriber(&self) -> Arc<dyn Transcriber> {
+        Arc::new(self.chat.transcriber(self.network_connector.clone()))
+    }
+
+    /// Tells the newcomer what there is.
+    pub(crate) fn welcome(&self) {
+        self.welcome.clone().print();
+    }
 }
 
 /// A database's URL may hold a password, which is not to be printed.
@@ -106,7 +152,7 @@ fn make_key(tx: &mut Tx, workspace: WorkspaceId, env: Env) -> Result<(KeyId, Str
 impl Welcome {
     /// Prints it. On standard output, because these lines are what the command was run for. Where nobody reads them, the
     /// service serves all the same: they are written on a thread, which may wait for its reader for ever.
-    pub(crate) fn print(self) {
+    fn print(self) {
         let print = move || {
             let printed = self.text().map(|text| std::io::stdout().write_all(text.as_bytes()));
             if !matches!(printed, Ok(Ok(()))) {
@@ -152,6 +198,8 @@ impl Welcome {
                 writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
+        writeln!(text)?;
+        writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
         writeln!(text)?;
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;

@@ -1,7 +1,7 @@
 //! What the documents list, against the code that it is about.
 
 use model::Code;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Kind, TestApp};
 
 /// The words in backticks that begin the rows of a document's tables.
@@ -38,6 +38,22 @@ fn every_error_code_is_explained_once_under_its_status() {
     let strange: Vec<&str> =
         rows(codes).into_iter().map(|(row, _)| row).filter(|row| !known.contains(row)).collect();
     assert_eq!(strange, [""; 0]);
+}
+
+#[test]
+fn the_readme_counts_the_operations() {
+    let readme = include_str!("../../../../README.md");
+    let registry = server::registry().unwrap();
+    let mut areas: BTreeMap<&str, usize> = BTreeMap::new();
+    for served in registry.operations() {
+        *areas.entry(served.area).or_default() += 1;
+    }
+    let all: usize = areas.values().sum();
+    assert!(readme.contains(&format!("These {all} are implemented:")), "{all} operations are implemented");
+    for (area, count) in areas {
+        let row = format!("| {area} | {count} of ");
+        assert!(readme.contains(&row), "README.md has no row `{row}`");
+    }
 }
 
 #[actix_web::test]
