@@ -3,6 +3,7 @@
 
 use crate::machine;
 use anyhow::{Context, Result, bail};
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,7 +22,8 @@ pub struct Arguments {
     #[arg(long)]
     pub process: u32,
     /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
-    /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, and `{m}` for another one, up to a million.
+    /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, `{m}` for another one, up to a million, `{c8}` for one
+    /// of `contacts` in eight digits, and `{now}` for the second since 1970.
     #[arg(long)]
     pub target: String,
     /// The body, for requests that have one.
@@ -30,9 +32,15 @@ pub struct Arguments {
     /// The greatest number that is drawn.
     #[arg(long, default_value_t = 1)]
     pub spread: u64,
+    /// The number of contacts that are drawn from.
+    #[arg(long, default_value_t = 1)]
+    pub contacts: u64,
     /// Keys, shared among the connections.
     #[arg(long, value_delimiter = ',')]
     pub keys: Vec<String>,
+    /// The secret by which the chat network signs the body.
+    #[arg(long)]
+    pub secret: Option<String>,
     /// Connections.
     #[arg(long)]
     pub connections: usize,
@@ -103,9 +111,13 @@ impl Arguments {
             .args(["load", "--address", &self.address, "--target", &self.target, "--body", &self.body])
             .args(["--keys", &self.keys.join(","), "--process", &self.process.to_string()])
             .args(["--connections", &self.connections.to_string(), "--seconds", &self.seconds.to_string()])
-            .args(["--warm", &self.warm.to_string(), "--spread", &self.spread.to_string()]);
+            .args(["--warm", &self.warm.to_string(), "--spread", &self.spread.to_string()])
+            .args(["--contacts", &self.contacts.to_string()]);
         if let Some(requests) = self.requests {
             command.args(["--requests", &requests.to_string()]);
+        }
+        if let Some(secret) = &self.secret {
+            command.args(["--secret", secret]);
         }
         if let Some(rate) = self.rate {
             command.args(["--rate", &rate.to_string()]);
@@ -123,11 +135,16 @@ impl Arguments {
             text.replace("{n15}", &format!("{drawn:015}"))
                 .replace("{n}", &drawn.to_string())
                 .replace("{m}", &other.to_string())
+                .replace("{c8}", &format!("{:08}", 10_000_000 + other % self.contacts))
+                .replace("{now}", &(machine::wall_micros() / 1_000_000).to_string())
         };
         let (target, body) = (with_number(&self.target), with_number(&self.body));
         let mut text = format!("{target} HTTP/1.1\r\nhost: {}\r\n", self.address);
         if let Some(key) = self.keys.get(connection % self.keys.len().max(1)) {
             text += &format!("authorization: Bearer {key}\r\n");
+        }
+        if let Some(secret) = &self.secret {
+            text += &signature(secret, &body);
         }
         if !body.is_empty() {
             text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
@@ -136,6 +153,13 @@ impl Arguments {
         text += &body;
         text.into_bytes()
     }
+}
+
+/// The header by which the chat network signs a callback.
+fn signature(secret: &str, body: &str) -> String {
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), body.as_bytes());
+    let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x-hub-signature-256: sha256={hex}\r\n")
 }
 
 /// Numbers that look drawn, the same in every run: xorshift.

@@ -10,6 +10,7 @@ mod http;
 mod load;
 mod machine;
 mod measure;
+mod network;
 mod receiver;
 mod report;
 mod service;
@@ -51,6 +52,9 @@ struct Plan {
     /// How many queries it draws.
     #[arg(long, default_value_t = 40)]
     queries: usize,
+    /// How many contacts the part `broadcasts` prepares for.
+    #[arg(long, default_value_t = 1_000_000)]
+    recipients: u64,
     /// The document whose generated part is written anew.
     #[arg(long, value_name = "FILE")]
     document: Option<PathBuf>,
@@ -76,6 +80,9 @@ enum Command {
     /// An endpoint for webhooks that answers at once.
     #[command(hide = true)]
     ServeReceiver,
+    /// A chat network.
+    #[command(hide = true)]
+    ServeNetwork,
     /// The load generator.
     #[command(hide = true)]
     Load(load::Arguments),
@@ -96,6 +103,7 @@ fn main() -> anyhow::Result<()> {
         }
         Some(Command::ServeStub) => single_threaded(stub::serve()),
         Some(Command::ServeReceiver) => single_threaded(receiver::serve()),
+        Some(Command::ServeNetwork) => actix_web::rt::System::new().block_on(network::serve()),
         Some(Command::Load(arguments)) => single_threaded(load::run(arguments)),
         None => {
             let mut plan = cli.plan;

@@ -1,5 +1,5 @@
 //! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, that obeys commands on
-//! lines: `stats` tells how often the database was asked, `deliver` starts deliveries that were held back, `claim` makes
+//! lines: `stats` tells how often the database was asked, `callbacks` how many are to be applied, `deliver` starts deliveries that were held back, `claim` makes
 //! those that are due and says when it began, `stop` ends it all and holds the books against each other.
 
 use crate::child::words;
@@ -18,12 +18,13 @@ use auth::workspaces::NewWorkspace;
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
 use billing::plans;
+use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
 use events::Delivering;
 use model::{
-    Clock, Env, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
+    Clock, Env, KeyId, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };
 use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
@@ -51,6 +52,12 @@ pub struct Arguments {
     /// Deliver no events until asked to.
     #[arg(long)]
     hold_deliveries: bool,
+    /// Where the API of a chat network is. The first workspace gets a channel on it.
+    #[arg(long)]
+    network: Option<String>,
+    /// Let no agent answer over the channel.
+    #[arg(long)]
+    no_answers: bool,
     /// Count no requests for `/metrics`.
     #[arg(long)]
     without_metrics: bool,
@@ -82,7 +89,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let number = arguments.workspaces;
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
-    let made: Vec<(WorkspaceId, String)> = made.await.map_err(described)?;
+    let made: Vec<Made> = made.await.map_err(described)?;
     let mut service = Service::new(ServiceParts {
         db: db.clone(),
         tiers: tiers(arguments.model_server.as_deref())?,
@@ -103,6 +110,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     if arguments.without_metrics {
         Arc::get_mut(&mut service.pipeline).context("the pipeline is shared already")?.metrics = None;
     }
+    if let (Some(base_url), Some(first)) = (&arguments.network, made.first()) {
+        connect_channel(&service.pipeline, first, base_url.clone(), !arguments.no_answers).await?;
+    }
     let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
@@ -111,8 +121,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     tokio::spawn(server);
     let running = (!arguments.quiet).then(|| service.jobs.start());
     let delivers = !arguments.quiet && !arguments.hold_deliveries;
+    let channels = (!arguments.quiet).then(|| service.channels.start());
     let mut delivering = delivers.then(|| service.deliveries.start());
-    let keys: Vec<&str> = made.iter().map(|(_, key)| key.as_str()).collect();
+    let keys: Vec<&str> = made.iter().map(|made| made.secret.as_str()).collect();
     println!("{}", json!({ "address": address, "keys": keys }));
 
     obey(&service, &mut delivering).await?;
@@ -120,12 +131,15 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     if let Some(running) = running {
         running.stop(Duration::from_secs(5)).await;
     }
+    if let Some(channels) = channels {
+        channels.stop(Duration::from_secs(5)).await;
+    }
     if let Some(delivering) = delivering {
         delivering.stop(Duration::from_secs(5)).await;
     }
     let pipeline = service.pipeline.clone();
     service.stop(Duration::from_secs(30)).await;
-    println!("{}", books(&pipeline, made.iter().map(|(id, _)| *id).collect()).await?);
+    println!("{}", books(&pipeline, made.iter().map(|made| made.workspace).collect()).await?);
     Ok(())
 }
 
@@ -135,6 +149,7 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
     while let Some(word) = words.recv().await {
         let began = wall_micros();
         match word.as_str() {
+            "callbacks" => println!("{}", waiting_callbacks(&service.pipeline).await?),
             "stats" => println!("{}", stats(&service.pipeline)),
             "deliver" => {
                 delivering.get_or_insert_with(|| service.deliveries.start());
@@ -157,8 +172,40 @@ fn described(error: model::Error) -> anyhow::Error {
     }
 }
 
+/// A workspace that was made.
+#[derive(Debug)]
+struct Made {
+    workspace: WorkspaceId,
+    key: KeyId,
+    secret: String,
+}
+
+/// Connects a channel on a simulated network, without limits, whose agent answers at once.
+async fn connect_channel(service: &Pipeline, of: &Made, base_url: String, answers: bool) -> Result<()> {
+    let network = simulator::Settings::default();
+    let new = ConnectChannel {
+        workspace: of.workspace,
+        provider: ChannelProvider::Simulator,
+        name: "Bench".to_owned(),
+        address: None,
+        base_url,
+        number_id: network.number_id,
+        business_id: network.business_id,
+        access_token: network.access_token,
+        app_secret: network.app_secret,
+        verify_token: network.verify_token,
+        agent: None,
+        key: answers.then(|| of.key.clone()),
+        settings: ChannelSettings { reply_debounce_ms: 0, ..ChannelSettings::default() },
+        messages_per_second: 0,
+    };
+    let seal = service.seal.clone();
+    service.db.write(move |tx| connect(tx, &seal, &new)).await.map_err(described)?;
+    Ok(())
+}
+
 /// A workspace with an agent, Energy and a key. Its plan has limits, so that they are counted, but none is met.
-fn make(tx: &mut Tx, number: usize) -> model::Result<(WorkspaceId, String)> {
+fn make(tx: &mut Tx, number: usize) -> model::Result<Made> {
     if number == 0 {
         plans::seed_catalogue(tx)?;
         diesel::update(plan_table::table)
@@ -184,7 +231,8 @@ fn make(tx: &mut Tx, number: usize) -> model::Result<(WorkspaceId, String)> {
     let agent = agent_queries::insert(tx, workspace, &fresh)?;
     agent_queries::keep_version(tx, None, &agent, None)?;
     let new = NewKey::of_workspace("Bench", workspace, Env::Live, Scope::of_workspaces().collect());
-    Ok((workspace, keys::create(tx, new)?.1.reveal().to_owned()))
+    let (stored, secret) = keys::create(tx, new)?;
+    Ok(Made { workspace, key: stored.key.id, secret: secret.reveal().to_owned() })
 }
 
 fn tiers(model_server: Option<&str>) -> Result<Tiers> {
@@ -208,13 +256,23 @@ fn tiers(model_server: Option<&str>) -> Result<Tiers> {
     Ok(Tiers { fast: setup(fast), balanced: setup(balanced), advanced: setup(advanced) })
 }
 
+/// How many callbacks of the chat network are still to be applied.
+async fn waiting_callbacks(pipeline: &Pipeline) -> Result<Value> {
+    let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status = 'pending'";
+    let waiting = pipeline.db.read(move |read| {
+        let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
+        Ok(number.n)
+    });
+    Ok(json!({ "waiting": waiting.await.map_err(described)? }))
+}
+
 fn stats(pipeline: &Pipeline) -> Value {
     let stats = pipeline.db.stats();
     json!({ "reads": stats.reads, "writes": stats.writes, "log_writes": pipeline.log.transactions() })
 }
 
 /// What must fit together once everything is written.
-const BOOKS: [(&str, &str); 13] = [
+const BOOKS: [(&str, &str); 15] = [
     ("runs", "SELECT COUNT(*) AS n FROM runs"),
     ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
     ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
@@ -226,6 +284,8 @@ const BOOKS: [(&str, &str); 13] = [
     ("received_again", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'duplicate'"),
     ("received_events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'webhook.received'"),
     ("delivered", "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE status = 'succeeded'"),
+    ("inbound_messages", "SELECT COUNT(*) AS n FROM messages WHERE direction = 'inbound'"),
+    ("callbacks", "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status = 'done'"),
     ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
     ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
 ];

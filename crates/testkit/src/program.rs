@@ -112,19 +112,30 @@ impl Program {
 
     /// Starts a process that serves the demo workspace, which it makes, and waits until it does.
     pub async fn serve_demo(&self) -> (Serving, Demo) {
+        let (serving, printed) = self.serve_printing().await;
+        let demo = Demo {
+            live: word_after("live:", &printed),
+            test: word_after("test:", &printed),
+            chat: word_after(CHAT, &printed),
+        };
+        (serving, demo)
+    }
+
+    /// Starts a process that serves the demo workspace of an earlier one; gives the page of its chat network.
+    pub async fn serve_demo_again(&self) -> (Serving, String) {
+        let (serving, printed) = self.serve_printing().await;
+        (serving, word_after(CHAT, &printed))
+    }
+
+    async fn serve_printing(&self) -> (Serving, Vec<String>) {
         let mut command = self.command();
         command.args(["serve", "--demo"]).stdout(Stdio::piped());
         let mut serving = Serving(command.spawn().unwrap());
         let printed = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let printed: Vec<String> = printed.take_while(|line| !line.starts_with("Reference: ")).collect();
-        let key = |env: &str| {
-            let line = printed.iter().find_map(|line| line.trim().strip_prefix(env));
-            line.and_then(|line| line.split_whitespace().next()).unwrap().to_owned()
-        };
-        let demo = Demo { live: key("live:"), test: key("test:") };
+        let printed = printed.take_while(|line| !line.starts_with("Reference: ")).collect();
         let client = self.client();
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
-        (serving, demo)
+        (serving, printed)
     }
 
     /// A shell with the settings of this installation, in which `svc` is the program.
@@ -171,12 +182,22 @@ impl Program {
     }
 }
 
-/// The keys of the demo workspace.
+/// What the demo prints before the address of its chat network.
+const CHAT: &str = "Chat with the agent as a customer:";
+
+fn word_after(label: &str, printed: &[String]) -> String {
+    let line = printed.iter().find_map(|line| line.trim().strip_prefix(label));
+    line.and_then(|line| line.split_whitespace().next()).unwrap().to_owned()
+}
+
+/// The keys of the demo workspace, and its chat network.
 pub struct Demo {
     /// The live one.
     pub live: String,
     /// The test one.
     pub test: String,
+    /// The page of the chat network, such as `http://127.0.0.1:8090`.
+    pub chat: String,
 }
 
 /// A serving process, killed when dropped.

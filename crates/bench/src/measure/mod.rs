@@ -1,5 +1,8 @@
 //! The measurements.
 
+mod broadcasts;
+mod channels;
+mod conversations;
 mod data_io;
 mod deliveries;
 mod gate;
@@ -52,6 +55,12 @@ pub enum Part {
     Neighbours,
     /// Random queries of items against PocketBase.
     Queries,
+    /// Messages of contacts, and their answers.
+    Channels,
+    /// Newest conversations of inboxes of two sizes.
+    Conversations,
+    /// Broadcasts.
+    Broadcasts,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -78,7 +87,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 12] = [
+    let parts: [(Part, Measure); 15] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -90,6 +99,9 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Deliveries, deliveries::measure),
         (Part::DataIo, data_io::measure),
         (Part::Neighbours, neighbours::measure),
+        (Part::Channels, channels::measure),
+        (Part::Conversations, conversations::measure),
+        (Part::Broadcasts, broadcasts::measure),
         (Part::Queries, queries::measure),
     ];
     for (part, measure) in parts {
@@ -122,9 +134,11 @@ impl Bench<'_> {
             target: target.to_owned(),
             body: body.to_owned(),
             keys: keys(server),
+            secret: None,
             connections,
             seconds: self.plan.seconds,
             spread: 1,
+            contacts: 1,
             warm: 0.5,
             requests: None,
             rate: None,

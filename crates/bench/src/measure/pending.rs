@@ -103,7 +103,7 @@ fn fill(endpoint: &str, pending: u64, probes: u32) -> String {
 }
 
 /// The numbers from 1, as the table `n`.
-fn numbers(count: u64) -> String {
+pub fn numbers(count: u64) -> String {
     format!("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})")
 }
 
@@ -141,7 +141,7 @@ fn make_due(endpoint: &str, probe: u32) -> String {
 }
 
 /// Runs statements on the service's database, beside it.
-fn execute(database: &str, sql: &str) -> Result<()> {
+pub fn execute(database: &str, sql: &str) -> Result<()> {
     match database.strip_prefix("sqlite:") {
         Some(path) => {
             let mut connection = SqliteConnection::establish(path)?;

@@ -203,6 +203,8 @@ impl Real {
             connections: 64,
             seconds: bench.plan.seconds,
             spread: 1,
+            contacts: 1,
+            secret: None,
             warm: 0.5,
             requests: None,
             rate: None,

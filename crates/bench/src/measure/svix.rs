@@ -136,6 +136,8 @@ impl Running {
             connections: CONNECTIONS,
             seconds: seconds.unwrap_or(0.0),
             spread: 1,
+            contacts: 1,
+            secret: None,
             warm: 0.5,
             requests,
             rate: None,

@@ -16,6 +16,7 @@ mod chaos;
 mod client_commands;
 mod command_line;
 mod contract;
+mod demo_chat;
 mod doctor;
 mod document;
 mod documents;

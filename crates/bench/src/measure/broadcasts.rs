@@ -1,0 +1,157 @@
+//! Broadcasts: how fast an audience becomes recipients, how fast they are written to, and how soon the counts are read
+//! meanwhile.
+
+use super::channels::Stage;
+use super::{Bench, postgres, whole};
+use crate::child::{number, text};
+use crate::http::Server;
+use crate::machine::memory;
+use crate::report::Section;
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// Contacts of one import: as many as fit into a request.
+const ROWS: u64 = 100_000;
+/// Contacts who are written to.
+const WRITTEN_TO: u64 = 20_000;
+/// Connections that read the counts.
+const READERS: usize = 4;
+/// How often the service is asked whether it is done.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let mut section = Section::new("Broadcasts");
+    one(bench, &mut section, "SQLite", &bench.sqlite("broadcasts.db"), 1_500.0)?;
+    match postgres("svc_bench_broadcasts")? {
+        Some(database) => one(bench, &mut section, "PostgreSQL", &database, 1_000.0)?,
+        None => section.note("PostgreSQL was not there: run by `scripts/with-services`."),
+    }
+    section.note(
+        "The contacts are imported before, without being measured. A broadcast is prepared from `started_at` until the first \
+         message of it is sent; each recipient has a value of its contact. Sending goes through the adapter to the simulated \
+         network, without rate limits, until every message is known to be delivered: three statuses each, over callbacks. \
+         The counts are read while the larger broadcast goes on.",
+    );
+    Ok(section)
+}
+
+fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, target: f64) -> Result<()> {
+    let quick = bench.plan.quick;
+    let (all, few) = if quick { (2_000, 500) } else { (bench.plan.recipients, WRITTEN_TO) };
+    let mut stage = Stage::start(database, &["--no-answers"])?;
+    let server = stage.server()?;
+    for first in (0..all).step_by(usize::try_from(ROWS)?) {
+        import(&server, first, ROWS.min(all - first), few)?;
+    }
+    // The network is asked for its templates when the service starts.
+    wait("the template", LOOK, || {
+        let listed = server.ask("GET", "/api/v1/channels/1/chatnet/templates", None)?;
+        Ok(listed.pointer("/data/0/status").and_then(Value::as_str) == Some("approved"))
+    })?;
+
+    let sending = start(&server, "Few", json!({ "field": "$company", "op": "eq", "value": "Few" }))?;
+    let began = Instant::now();
+    wait("the broadcast", LOOK, || Ok(counts(&server, &sending)?.delivered == few))?;
+    let rate = few as f64 / began.elapsed().as_secs_f64();
+    let sent = stage.network.ask("sent")?;
+    ensure!(number(&sent, "count")? == i64::try_from(few)?, "{few} recipients, but the network took {sent}");
+    let seconds = (number(&sent, "last")? - number(&sent, "first")?) as f64 / 1000.0;
+    section.state(format!("{name}: messages/s that the network takes"), whole(few as f64 / seconds));
+    section.against(
+        format!("{name}: messages/s, prepared, sent and with every status written"),
+        whole(rate),
+        &format!("≥ {}", whole(target)),
+        rate >= target,
+    );
+
+    let before = memory(stage.service.id(), "VmHWM")?;
+    let large = start(&server, "All", json!({ "field": "$source", "op": "eq", "value": "bench" }))?;
+    let began = Instant::now();
+    wait("the preparation", LOOK, || Ok(status(&server, &large)? != "preparing"))?;
+    let rate = all as f64 / began.elapsed().as_secs_f64();
+    let peak = memory(stage.service.id(), "VmHWM")?;
+    let what = format!("{name}: recipients/s prepared, of {}", whole(all as f64));
+    section.against(what, whole(rate), "≥ 20,000", rate >= 20_000.0);
+    let what = format!("{name}: resident at most before / with it, MiB");
+    section.against(what, format!("{before:.0} / {peak:.0}"), "< 128", peak < 128.0);
+    let load = bench.load(&stage.service, &format!("GET {large}"), "", READERS)?.spawn()?;
+    ensure!(load.ok() == load.total(), "the counts were refused: {load:?}");
+    let what = format!("{name}: counts while it is sent, p50 / p99, ms");
+    section.against(what, format!("{:.1} / {:.1}", load.p50, load.p99), "≤ 20", load.p99 <= 20.0);
+    server.ask("POST", &format!("{large}/cancel"), Some(&json!({})))?;
+    wait("the cancelling", LOOK, || Ok(status(&server, &large)? == "cancelled"))?;
+    stage.service.ask("stop")?;
+    Ok(())
+}
+
+/// Makes a broadcast and starts it; gives its path.
+fn start(server: &Server, name: &str, audience: Value) -> Result<String> {
+    let made = server.ask(
+        "POST",
+        "/api/v1/broadcasts",
+        Some(&json!({
+            "name": name,
+            "channel_id": 1,
+            "template": {
+                "name": "spring_sale", "language": "en",
+                "params": { "1": { "value": "{{contact.$name}}", "fallback": "there" } },
+            },
+            "audience": { "filter_tree": audience },
+        })),
+    )?;
+    let id = made.pointer("/data/id").and_then(Value::as_i64).context("no broadcast")?;
+    let path = format!("/api/v1/broadcasts/{id}");
+    server.ask("POST", &format!("{path}/send"), Some(&json!({})))?;
+    Ok(path)
+}
+
+fn broadcast(server: &Server, path: &str) -> Result<Value> {
+    let answer = server.ask("GET", path, None)?;
+    let data = answer.get("data").context("no data")?;
+    ensure!(text(data, "status")? != "paused", "it paused: {data}");
+    Ok(data.clone())
+}
+
+fn status(server: &Server, path: &str) -> Result<String> {
+    Ok(text(&broadcast(server, path)?, "status")?.to_owned())
+}
+
+struct Counts {
+    delivered: u64,
+}
+
+fn counts(server: &Server, path: &str) -> Result<Counts> {
+    let data = broadcast(server, path)?;
+    let counts = data.get("counts").context("no counts")?;
+    Ok(Counts { delivered: u64::try_from(number(counts, "delivered")?)? })
+}
+
+fn wait(what: &str, every: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(900);
+    while !done()? {
+        if Instant::now() > deadline {
+            bail!("{what} did not come to an end");
+        }
+        std::thread::sleep(every);
+    }
+    Ok(())
+}
+
+/// Imports contacts with numbers from `first`; the first `few` of all have a company of their own.
+fn import(server: &Server, first: u64, rows: u64, few: u64) -> Result<()> {
+    let mut content = "$name,$phone,$source,$company\n".to_owned();
+    for n in first..first + rows {
+        let company = if n < few { "Few" } else { "Many" };
+        let _ = writeln!(content, "Contact {n},+55119{:08},bench,{company}", 10_000_000 + n);
+    }
+    let made = server.ask("POST", "/api/v1/contacts/import", Some(&json!({ "content": content })))?;
+    let path = "/api/v1/contacts/counts";
+    let expected = first + rows;
+    ensure!(made.get("data").is_some(), "no import: {made}");
+    wait("the import", Duration::from_millis(500), || {
+        let counts = server.ask("GET", path, None)?;
+        Ok(counts.pointer("/data/total").and_then(Value::as_u64) == Some(expected))
+    })
+}
