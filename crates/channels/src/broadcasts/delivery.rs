@@ -2,7 +2,7 @@
 
 use super::model::BroadcastRecipientState as State;
 use super::row::RecipientRow;
-use crate::messages::{MessageError, MessageRow, MessageStatus};
+use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
 use crate::schema::broadcast_recipients;
 use chatnet::RefusalCode;
 use diesel::prelude::*;
@@ -12,32 +12,46 @@ use store::Tx;
 /// What a contact writes within this time answers a broadcast.
 const REPLY_SECONDS: i64 = 7 * 86_400;
 
-/// Carries the status of a message over to the recipient of the broadcast that sent it. Whoever changes the status of a
-/// message calls it in the same transaction; of other messages it does nothing.
+/// Carries the statuses of messages over to the recipients of the broadcasts that sent them. Whoever changes the status of
+/// messages calls it in the same transaction; of other messages it does nothing.
 ///
 /// # Errors
 /// When the database fails.
-pub fn message_changed(tx: &mut Tx, row: &MessageRow) -> Result<()> {
-    let (Some(status), Some(_)) = (row.status, row.broadcast_id) else { return Ok(()) };
-    let found = broadcast_recipients::table.filter(broadcast_recipients::message_id.eq(row.id));
-    let found = found.select(RecipientRow::as_select()).get_result(tx.connection()).optional()?;
-    let Some(recipient) = found else { return Ok(()) };
+pub fn messages_changed(tx: &mut Tx, rows: &[MessageRow]) -> Result<()> {
     let now = tx.now();
-    let state = state_of(status);
-    let is_out = matches!(status, MessageStatus::Sent | MessageStatus::Delivered | MessageStatus::Read);
-    let came = matches!(status, MessageStatus::Delivered | MessageStatus::Read);
-    let since = |before: Option<Timestamp>, is_so: bool| before.or(is_so.then_some(now));
-    diesel::update(broadcast_recipients::table.find(recipient.id))
-        .set((
-            broadcast_recipients::state.eq(state),
-            broadcast_recipients::error.eq(error_of(row, status)),
-            broadcast_recipients::sent_at.eq(since(recipient.sent_at, is_out)),
-            broadcast_recipients::delivered_at.eq(since(recipient.delivered_at, came)),
-            broadcast_recipients::read_at.eq(since(recipient.read_at, status == MessageStatus::Read)),
-            broadcast_recipients::settled_at.eq((state != State::Claimed).then_some(now)),
-            broadcast_recipients::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
+    for Alike { status, error, ids } in Alike::among(rows.iter().filter(|row| row.broadcast_id.is_some())) {
+        let state = state_of(status);
+        let of = || broadcast_recipients::table.filter(broadcast_recipients::message_id.eq_any(&ids));
+        diesel::update(of())
+            .set((
+                broadcast_recipients::state.eq(state),
+                broadcast_recipients::error.eq(error_of(error, status)),
+                broadcast_recipients::settled_at.eq((state != State::Claimed).then_some(now)),
+                broadcast_recipients::updated_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+        let (is_read, came, went) = match status {
+            MessageStatus::Read => (true, true, true),
+            MessageStatus::Delivered => (false, true, true),
+            MessageStatus::Sent => (false, false, true),
+            _ => (false, false, false),
+        };
+        if went {
+            diesel::update(of().filter(broadcast_recipients::sent_at.is_null()))
+                .set(broadcast_recipients::sent_at.eq(now))
+                .execute(tx.connection())?;
+        }
+        if came {
+            diesel::update(of().filter(broadcast_recipients::delivered_at.is_null()))
+                .set(broadcast_recipients::delivered_at.eq(now))
+                .execute(tx.connection())?;
+        }
+        if is_read {
+            diesel::update(of().filter(broadcast_recipients::read_at.is_null()))
+                .set(broadcast_recipients::read_at.eq(now))
+                .execute(tx.connection())?;
+        }
+    }
     Ok(())
 }
 
@@ -53,9 +67,9 @@ fn state_of(status: MessageStatus) -> State {
     }
 }
 
-fn error_of(row: &MessageRow, status: MessageStatus) -> Option<JsonText> {
-    if status != MessageStatus::Expired || row.error.is_some() {
-        return row.error.clone();
+fn error_of(error: Option<JsonText>, status: MessageStatus) -> Option<JsonText> {
+    if status != MessageStatus::Expired || error.is_some() {
+        return error;
     }
     Some(JsonText::of(&MessageError {
         code: RefusalCode::Expired,

@@ -17,7 +17,7 @@ mod run;
 mod send;
 mod template;
 
-pub use delivery::{contact_replied, message_changed};
+pub use delivery::{contact_replied, messages_changed};
 pub(crate) use references::RecipientReferences;
 pub(crate) use run::job;
 

@@ -20,13 +20,18 @@ pub(crate) struct Applying<'a> {
     pub(crate) transcribes: bool,
 }
 
-/// Applies all parts of a callback. What fails for good is noted among the channel's errors.
+/// Applies all parts of callbacks. What fails for good is noted among the channel's errors.
 ///
 /// # Errors
 /// When the database fails: nothing was applied then, and everything is tried again.
-pub(crate) fn apply(tx: &mut Tx, of: &Applying<'_>, updates: &[Update]) -> Result<()> {
-    for update in updates {
-        match tx.savepoint(|tx| one(tx, of, update)) {
+pub(crate) fn apply<'a>(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    updates: impl Iterator<Item = &'a Update>,
+) -> Result<()> {
+    let updates: Vec<&Update> = updates.collect();
+    for part in updates.chunk_by(|one, next| is_status(one) && is_status(next)) {
+        match tx.savepoint(|tx| together(tx, of, part)) {
             Err(error) if error.code() == Code::InternalError => return Err(error),
             Err(error) => note(tx, of, &error)?,
             Ok(()) => {}
@@ -41,11 +46,28 @@ pub(crate) fn apply(tx: &mut Tx, of: &Applying<'_>, updates: &[Update]) -> Resul
     Ok(())
 }
 
+fn is_status(update: &Update) -> bool {
+    matches!(update, Update::Status(_))
+}
+
+/// Applies statuses that came together, or one other update.
+fn together(tx: &mut Tx, of: &Applying<'_>, updates: &[&Update]) -> Result<()> {
+    let status = |update: &&Update| match update {
+        Update::Status(status) => Some(StatusReport::of(status)),
+        _ => None,
+    };
+    let statuses: Vec<StatusReport> = updates.iter().filter_map(status).collect();
+    if statuses.is_empty() {
+        return updates.iter().try_for_each(|update| one(tx, of, update));
+    }
+    report(tx, of.channel, of.people, &statuses)
+}
+
 fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
     match update {
         Update::Message(message) => receive(tx, of, message),
         Update::Echo(echo) => device_wrote(tx, of, echo),
-        Update::Status(status) => report(tx, of.channel, of.people, &StatusReport::of(status)),
+        Update::Status(status) => report(tx, of.channel, of.people, &[StatusReport::of(status)]),
         Update::Template(update) => templates::updated(tx, of.channel, update),
         Update::Quality(update) => quality(tx, of, update),
         Update::Consent { party, wants_marketing, .. } => {

@@ -3,13 +3,14 @@
 use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
-use crate::messages::{self, MessageError, MessageRow, MessageStatus};
+use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
 use crate::schema::{early_statuses as early, message_statuses as history, messages as table};
 use chatnet::{NetworkStatus, RefusalCode, StatusUpdate};
 use diesel::prelude::*;
-use model::{Cause, JsonText, MessageId, Result, Timestamp, whole_number};
+use model::{Cause, ContactId, JsonText, MessageId, Result, Timestamp, whole_number};
 use operation::ports::People;
-use store::{Tx, lock_row};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use store::{Tx, each, lock_row};
 
 /// What the network says of a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,35 +53,58 @@ impl StatusReport {
     }
 }
 
-/// Applies a status to its message. One whose message is not known yet waits for it.
+/// Applies statuses to their messages. One whose message is not known yet waits for it.
+///
+/// # Errors
+/// When the database fails.
 pub(crate) fn report(
     tx: &mut Tx,
     channel: &ChannelRow,
     people: &People,
-    report: &StatusReport,
+    reports: &[StatusReport],
 ) -> Result<()> {
-    let mut found = messages::by_provider_id(tx, channel.id, &report.provider_id)?;
-    if found.is_none()
-        && let Some(id) = report.reference
-    {
-        // The answer to the send was lost, or is on its way: the echo says which message it was.
-        found = table::table
-            .find(id)
-            .filter(table::channel_id.eq(channel.id))
-            .filter(table::provider_message_id.is_null())
-            .select(MessageRow::as_select())
-            .first(tx.connection())
-            .optional()?;
-        if let Some(row) = &found {
-            diesel::update(table::table.find(row.id))
-                .set(table::provider_message_id.eq(&report.provider_id))
-                .execute(tx.connection())?;
+    let mut known = by_provider_ids(tx, channel, reports)?;
+    let mut rises = Vec::with_capacity(reports.len());
+    for report in reports {
+        let mut id = known.get(&report.provider_id).copied();
+        if id.is_none() {
+            id = by_reference(tx, channel, report)?;
+            known.extend(id.map(|id| (report.provider_id.clone(), id)));
+        }
+        match id {
+            Some(id) => rises.push((id, report)),
+            None => park(tx, channel, report)?,
         }
     }
-    match found {
-        Some(row) => rise(tx, channel, people, row.id, report),
-        None => park(tx, channel, report),
-    }
+    rise(tx, channel, people, &rises)
+}
+
+/// The messages of statuses, by the network's ids.
+fn by_provider_ids(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    reports: &[StatusReport],
+) -> Result<HashMap<String, MessageId>> {
+    let ids: HashSet<&str> = reports.iter().map(|report| report.provider_id.as_str()).collect();
+    let found: Vec<(Option<String>, MessageId)> = table::table
+        .filter(table::channel_id.eq(channel.id))
+        .filter(table::provider_message_id.eq_any(ids))
+        .select((table::provider_message_id, table::id))
+        .load(tx.connection())?;
+    Ok(found.into_iter().filter_map(|(provider_id, id)| Some((provider_id?, id))).collect())
+}
+
+/// The message that a status names by our own id: the answer to its send was lost, or is on its way.
+fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Result<Option<MessageId>> {
+    let Some(id) = report.reference else { return Ok(None) };
+    let of = table::table
+        .find(id)
+        .filter(table::channel_id.eq(channel.id))
+        .filter(table::provider_message_id.is_null());
+    let changed = diesel::update(of)
+        .set(table::provider_message_id.eq(&report.provider_id))
+        .execute(tx.connection())?;
+    Ok((changed > 0).then_some(id))
 }
 
 /// Applies the statuses that came before the answer to the send.
@@ -102,73 +126,138 @@ pub(crate) fn apply_early(
         return Ok(());
     }
     diesel::delete(of).execute(tx.connection())?;
+    let mut parked = Vec::with_capacity(waiting.len());
     for (status, error, at) in waiting {
         let error = error.as_ref().map(JsonText::parse).transpose()?;
-        let parked = StatusReport { provider_id: provider_id.clone(), reference: None, status, error, at };
-        rise(tx, channel, people, row.id, &parked)?;
+        parked.push(StatusReport { provider_id: provider_id.clone(), reference: None, status, error, at });
     }
-    Ok(())
+    let rises: Vec<(MessageId, &StatusReport)> = parked.iter().map(|report| (row.id, report)).collect();
+    rise(tx, channel, people, &rises)
 }
 
-/// Notes a status, and gives it to the message if it is further than what the message has.
+/// Notes statuses, and gives each message those that are further than what it has.
+///
+/// # Errors
+/// When the database fails.
 pub(crate) fn rise(
     tx: &mut Tx,
     channel: &ChannelRow,
     people: &People,
-    id: MessageId,
-    report: &StatusReport,
+    reports: &[(MessageId, &StatusReport)],
 ) -> Result<()> {
-    let row = table::table.find(id);
-    lock_row!(tx, row.select(table::id), for_update);
-    let row: MessageRow = row.select(MessageRow::as_select()).get_result(tx.connection())?;
+    let mut rows = locked(tx, reports)?;
+    let mut known = history_of(tx, rows.keys())?;
     let now = tx.now();
-    let error = report.error.as_ref().map(JsonText::of);
-    let is_known: bool = diesel::select(diesel::dsl::exists(
-        history::table
-            .filter(history::message_id.eq(id))
-            .filter(history::status.eq(report.status))
-            .filter(history::reported_at.eq(report.at)),
-    ))
-    .get_result(tx.connection())?;
-    if is_known {
-        return Ok(());
-    }
-    diesel::insert_into(history::table)
-        .values((
-            history::message_id.eq(id),
+    let (mut noted, mut risen) = (Vec::new(), Vec::new());
+    for (id, report) in reports {
+        let Some(row) = rows.get_mut(id) else { continue };
+        if !known.insert((*id, report.status.as_str(), report.at)) {
+            continue;
+        }
+        noted.push((
+            history::message_id.eq(*id),
             history::status.eq(report.status),
-            history::error.eq(&error),
+            history::error.eq(report.error.as_ref().map(JsonText::of)),
             history::reported_at.eq(report.at),
             history::created_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    let (before, before_rank) = (row.status.unwrap_or(MessageStatus::Queued), row.status_rank);
-    if !report.status.follows(before) {
+        ));
+        let before = row.status.unwrap_or(MessageStatus::Queued);
+        if !report.status.follows(before) {
+            continue;
+        }
+        let was_unsent = row.status_rank < MessageStatus::Sent.rank();
+        row.status = Some(report.status);
+        row.status_rank = report.status.rank();
+        row.error = report.error.as_ref().map(JsonText::of);
+        row.updated_at = now;
+        risen.push(Risen { row: row.clone(), error: report.error.clone(), was_unsent });
+    }
+    let insert = diesel::insert_into(history::table).values(&noted);
+    each!(tx.connection(), |connection| insert.execute(connection))?;
+    let mut changed: Vec<MessageRow> = Vec::with_capacity(risen.len());
+    for risen in risen.iter().rev() {
+        // Of several steps of one message the last one is stored.
+        if !changed.iter().any(|row| row.id == risen.row.id) {
+            changed.push(risen.row.clone());
+        }
+    }
+    store(tx, &changed)?;
+    broadcasts::messages_changed(tx, &changed)?;
+    publish(tx, channel, people, &risen)
+}
+
+/// A step that a message made.
+struct Risen {
+    row: MessageRow,
+    error: Option<MessageError>,
+    /// Whether the network had not taken it before.
+    was_unsent: bool,
+}
+
+impl Risen {
+    /// What is published of the step, if anything.
+    fn event(&self, channel: &ChannelRow, app_url: String) -> Option<MessageEvent> {
+        let status = self.row.status?;
+        if matches!(status, MessageStatus::Failed | MessageStatus::Unknown | MessageStatus::Expired) {
+            return Some(MessageEvent::failed(&self.row, self.error.clone(), app_url));
+        }
+        let is_sent = self.was_unsent && status.rank() >= MessageStatus::Sent.rank();
+        is_sent.then(|| MessageEvent::sent(&self.row, channel.channel_type, app_url))
+    }
+}
+
+/// The messages of statuses, which nobody else changes until the transaction ends.
+fn locked(tx: &mut Tx, reports: &[(MessageId, &StatusReport)]) -> Result<HashMap<MessageId, MessageRow>> {
+    let ids: BTreeSet<MessageId> = reports.iter().map(|(id, _)| *id).collect();
+    let of = table::table.filter(table::id.eq_any(ids)).order(table::id);
+    lock_row!(tx, of.clone().select(table::id), for_update);
+    let rows: Vec<MessageRow> = of.select(MessageRow::as_select()).load(tx.connection())?;
+    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// The statuses that messages had, each with its moment.
+fn history_of<'a>(
+    tx: &mut Tx,
+    ids: impl Iterator<Item = &'a MessageId>,
+) -> Result<HashSet<(MessageId, &'static str, Timestamp)>> {
+    let known: Vec<(MessageId, MessageStatus, Timestamp)> = history::table
+        .filter(history::message_id.eq_any(ids.copied().collect::<Vec<_>>()))
+        .select((history::message_id, history::status, history::reported_at))
+        .load(tx.connection())?;
+    Ok(known.into_iter().map(|(id, status, at)| (id, status.as_str(), at)).collect())
+}
+
+/// Stores the statuses of messages: those that are alike in one statement.
+fn store(tx: &mut Tx, rows: &[MessageRow]) -> Result<()> {
+    let now = tx.now();
+    for alike in Alike::among(rows) {
+        diesel::update(table::table.filter(table::id.eq_any(alike.ids)))
+            .set((
+                table::status.eq(alike.status),
+                table::status_rank.eq(alike.status.rank()),
+                table::error.eq(alike.error),
+                table::updated_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+fn publish(tx: &mut Tx, channel: &ChannelRow, people: &People, steps: &[Risen]) -> Result<()> {
+    let told: Vec<&Risen> =
+        steps.iter().filter(|step| step.event(channel, String::new()).is_some()).collect();
+    let contacts: BTreeSet<ContactId> = told.iter().map(|step| step.row.contact_id).collect();
+    if contacts.is_empty() {
         return Ok(());
     }
-    let row: MessageRow = diesel::update(table::table.find(id))
-        .set((
-            table::status.eq(report.status),
-            table::status_rank.eq(report.status.rank()),
-            table::error.eq(&error),
-            table::updated_at.eq(now),
-        ))
-        .returning(table::all_columns)
-        .get_result(tx.connection())?;
-    broadcasts::message_changed(tx, &row)?;
-    let is_failure =
-        matches!(report.status, MessageStatus::Failed | MessageStatus::Unknown | MessageStatus::Expired);
-    let was_unsent = before_rank < MessageStatus::Sent.rank();
-    let is_sent = was_unsent && !is_failure && report.status.rank() >= MessageStatus::Sent.rank();
-    if (is_failure || is_sent)
-        && let Some(card) = people.cards(tx, row.workspace_id, &[row.contact_id])?.into_iter().next()
-    {
-        let event = if is_sent {
-            MessageEvent::sent(&row, channel.channel_type, card.app_url)
-        } else {
-            MessageEvent::failed(&row, report.error.clone(), card.app_url)
-        };
-        tx.emit(row.workspace_id, &Cause::system("channels"), true, &event)?;
+    let contacts: Vec<ContactId> = contacts.into_iter().collect();
+    let cards = people.cards(tx, channel.workspace_id, &contacts)?;
+    let urls: HashMap<ContactId, String> = cards.into_iter().map(|card| (card.id, card.app_url)).collect();
+    for step in told {
+        let Some(url) = urls.get(&step.row.contact_id) else { continue };
+        if let Some(event) = step.event(channel, url.clone()) {
+            tx.emit(step.row.workspace_id, &Cause::system("channels"), true, &event)?;
+        }
     }
     Ok(())
 }

@@ -24,4 +24,6 @@ pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, Mess
 pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
 pub use row::MessageRow;
-pub(crate) use row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender};
+pub(crate) use row::{
+    Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
+};

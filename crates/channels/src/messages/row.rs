@@ -139,6 +139,30 @@ pub struct MessageError {
     pub retryable: bool,
 }
 
+/// Messages that have the same status for the same reason.
+#[derive(Debug)]
+pub(crate) struct Alike {
+    pub(crate) status: MessageStatus,
+    pub(crate) error: Option<JsonText>,
+    pub(crate) ids: Vec<MessageId>,
+}
+
+impl Alike {
+    /// Messages that are sent, put together, so that one statement changes many.
+    pub(crate) fn among<'a>(rows: impl IntoIterator<Item = &'a MessageRow>) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for row in rows {
+            let Some(status) = row.status else { continue };
+            let mut known = groups.iter_mut();
+            match known.find(|group| group.status == status && group.error == row.error) {
+                Some(group) => group.ids.push(row.id),
+                None => groups.push(Self { status, error: row.error.clone(), ids: vec![row.id] }),
+            }
+        }
+        groups
+    }
+}
+
 /// Who sent a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sender {

@@ -3,20 +3,29 @@
 use super::{Worker, lease};
 use crate::inbound::{Applying, apply};
 use crate::schema::channel_callbacks as table;
+use chatnet::Update;
 use diesel::prelude::*;
-use model::{Result, Timestamp};
+use model::Result;
 use std::sync::Arc;
+use store::Tx;
 
 /// The most callbacks of one round.
 const MOST: i64 = 50;
 /// How often a callback is tried whose parts the database refuses.
 const MOST_ATTEMPTS: i64 = 8;
 
+/// A callback that was taken apart.
+struct Callback {
+    id: i64,
+    attempts: i64,
+    updates: Vec<Update>,
+}
+
 impl Worker {
     /// Applies the next callbacks. Says whether there were any.
     pub(super) async fn callbacks(&self) -> Result<bool> {
         let channel = self.channel.id;
-        let pending: Vec<(i64, Vec<u8>, i64, Timestamp)> = self
+        let pending: Vec<(i64, Vec<u8>, i64)> = self
             .parts
             .db
             .read(move |read| {
@@ -27,33 +36,51 @@ impl Worker {
                     .filter(table::due_at.le(now))
                     .order(table::id)
                     .limit(MOST)
-                    .select((table::id, table::body, table::attempts, table::received_at))
+                    .select((table::id, table::body, table::attempts))
                     .load(read.connection())?)
             })
             .await?;
-        let found = !pending.is_empty();
-        let account = Arc::new(self.channel.account(&self.parts.seal)?);
-        for (id, body, attempts, _) in pending {
-            let updates = Arc::new(self.parts.network.0.parse_webhook(&account, &body));
-            let (people, epoch) = (self.parts.people.clone(), self.lease.epoch);
-            let transcribes = self.parts.transcriber.is_some();
-            let applied = self.parts.db.write(move |tx| {
-                let Some(channel) = lease::changed_by(tx, channel, epoch)? else { return Ok(false) };
-                let settings = channel.settings()?;
-                let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
-                apply(tx, &of, &updates)?;
-                diesel::update(table::table.find(id))
-                    .set(table::status.eq("done"))
-                    .execute(tx.connection())?;
-                Ok(true)
-            });
-            match applied.await {
+        if pending.is_empty() {
+            return Ok(false);
+        }
+        let account = self.channel.account(&self.parts.seal)?;
+        let parse = |(id, body, attempts): (i64, Vec<u8>, i64)| {
+            let updates = self.parts.network.0.parse_webhook(&account, &body);
+            Arc::new(Callback { id, attempts, updates })
+        };
+        let pending: Vec<Arc<Callback>> = pending.into_iter().map(parse).collect();
+        // One transaction for many costs a fraction. If one of them fails, none must keep the others.
+        if let Ok(is_ours) = self.apply(pending.clone()).await {
+            return Ok(is_ours);
+        }
+        for callback in pending {
+            match self.apply(vec![callback.clone()]).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                Err(error) => self.put_callback_off(id, attempts + 1, error.to_string()).await?,
+                Err(error) => {
+                    self.put_callback_off(callback.id, callback.attempts + 1, error.to_string()).await?;
+                }
             }
         }
-        Ok(found)
+        Ok(true)
+    }
+
+    /// Applies callbacks in one transaction. `false` if another worker has the channel.
+    async fn apply(&self, callbacks: Vec<Arc<Callback>>) -> Result<bool> {
+        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
+        let transcribes = self.parts.transcriber.is_some();
+        let apply = move |tx: &mut Tx| {
+            let Some(channel) = lease::changed_by(tx, channel, epoch)? else { return Ok(false) };
+            let settings = channel.settings()?;
+            let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
+            apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;
+            let ids: Vec<i64> = callbacks.iter().map(|callback| callback.id).collect();
+            diesel::update(table::table.filter(table::id.eq_any(ids)))
+                .set(table::status.eq("done"))
+                .execute(tx.connection())?;
+            Ok(true)
+        };
+        self.parts.db.write(apply).await
     }
 
     /// Tries a callback again later; one that never succeeds is kept as failed.

@@ -146,7 +146,7 @@ fn finish(
 ) -> Result<()> {
     diesel::delete(outbox::table.find(id)).execute(tx.connection())?;
     let report = StatusReport { provider_id: String::new(), reference: None, status, error, at: tx.now() };
-    rise(tx, channel, people, id, &report)
+    rise(tx, channel, people, &[(id, &report)])
 }
 
 /// Messages that an earlier worker was handing to the network when it ended: whether the network has them is not known.
