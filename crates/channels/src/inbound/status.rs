@@ -4,7 +4,9 @@ use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
 use crate::messages::{self, MessageError, MessageRow, MessageStatus};
-use crate::schema::{early_statuses as early, message_statuses as history, messages as table};
+use crate::schema::{
+    early_statuses as early, message_outbox as outbox, message_statuses as history, messages as table,
+};
 use chatnet::{NetworkStatus, RefusalCode, StatusUpdate};
 use diesel::prelude::*;
 use model::{Cause, JsonText, MessageId, Result, Timestamp, whole_number};
@@ -75,6 +77,9 @@ pub(crate) fn report(
             diesel::update(table::table.find(row.id))
                 .set(table::provider_message_id.eq(&report.provider_id))
                 .execute(tx.connection())?;
+            // The network has it, though it may have answered that it has not: it is not to be sent again.
+            let waiting = outbox::table.find(row.id).filter(outbox::claimed_epoch.is_null());
+            diesel::delete(waiting).execute(tx.connection())?;
         }
     }
     match found {
@@ -119,7 +124,7 @@ pub(crate) fn rise(
     report: &StatusReport,
 ) -> Result<()> {
     let row = table::table.find(id);
-    lock_row!(tx, row.select(table::id), for_update);
+    lock_row!(tx, row.select(table::id), for_no_key_update);
     let row: MessageRow = row.select(MessageRow::as_select()).get_result(tx.connection())?;
     let now = tx.now();
     let error = report.error.as_ref().map(JsonText::of);
