@@ -48,7 +48,7 @@ async fn burst(shop: &Shop, customers: &[User], round: usize) {
 
 #[tokio::test]
 async fn two_processes_answer_and_send_as_one() {
-    let shop = Shop::open(Kind::Postgres, 60).await;
+    let shop = Shop::open(Kind::Postgres, 60, 1).await;
     shop.program.model.answer(repeat);
     let customer = |number: usize| {
         let new = NewUser {

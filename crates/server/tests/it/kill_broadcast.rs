@@ -45,7 +45,7 @@ fn faults() -> Faults {
 testkit::on_both! {
     async fn each_recipient_gets_it_once_whatever_goes_wrong(kind: Kind) {
         let recipients = setting("SVC_TEST_RECIPIENTS", 300);
-        let shop = Shop::open(kind, 60.max(recipients / 40)).await;
+        let shop = Shop::open(kind, 60.max(recipients / 40), 8).await;
         let client = shop.program.client();
         let mut serving = shop.program.serve().await;
         shop.network.set_faults(faults());

@@ -31,13 +31,15 @@ fn phone(place: usize) -> String {
 
 impl Shop {
     /// A channel that sends so many messages per second; 0 for no limit. Nothing serves yet.
-    pub async fn open(kind: Kind, messages_per_second: usize) -> Self {
+    /// The network calls back over so many connections: with one, in order.
+    pub async fn open(kind: Kind, messages_per_second: usize, callback_connections: usize) -> Self {
         let program =
             Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
         let key = program.key(SCOPES);
         let seed = setting("SVC_TEST_SEED", 1) as u64;
         let network = Settings {
             seed,
+            callback_connections,
             rates: false,
             approve_after: Some(std::time::Duration::ZERO),
             ..Settings::default()
