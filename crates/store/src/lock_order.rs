@@ -10,6 +10,12 @@ use model::{Error, Result};
 /// What transactions lock, parents first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockLevel {
+    /// A broadcast, whose messages one transaction at a time writes.
+    Broadcast,
+    /// The messages of a channel. Whoever changes those of several contacts holds it, because contacts write and networks
+    /// report in any order: exclusively where it goes by that order, shared where it goes by the order of ids. Contacts,
+    /// their conversations, messages, and the recipients of broadcasts are locked in this order within.
+    Channel,
     /// The fields and indexes of a collection. Several are locked in ascending order of their ids.
     Collection,
     /// A row that says how far background work is, such as an import.
@@ -103,7 +109,7 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use super::LockLevel::{Collection, Item, Progress};
+    use super::LockLevel::{Broadcast, Channel, Collection, Item, Progress};
     use super::LockMode::{Exclusive, Shared};
     use super::*;
 
@@ -116,6 +122,19 @@ mod tests {
         order.take(Collection, 5, Shared).unwrap();
         assert!(order.take(Progress, 2, Exclusive).is_err());
         assert!(order.take(Collection, 6, Exclusive).is_err());
+    }
+
+    #[test]
+    fn messages_of_a_channel_are_held_before_its_contacts() {
+        let mut order = LockOrder::default();
+        order.take(Broadcast, 1, Exclusive).unwrap();
+        order.take(Channel, 1, Shared).unwrap();
+        order.take(Collection, 5, Shared).unwrap();
+        order.take(Item, 9, Exclusive).unwrap();
+        order.take(Item, 8, Exclusive).unwrap();
+        assert!(order.take(Channel, 1, Exclusive).is_err());
+        assert!(order.take(Channel, 2, Shared).is_err());
+        assert!(order.take(Broadcast, 2, Exclusive).is_err());
     }
 
     #[test]

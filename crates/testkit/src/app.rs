@@ -10,6 +10,7 @@ use auth::workspaces::{self, NewWorkspace};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
+use channels::Transcriber;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
@@ -76,7 +77,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
     ) -> Self {
-        Self::start_with(data, db, rates, provider, objects_in_memory(), settings())
+        Self::start_with(data, db, rates, provider, objects_in_memory(), settings(), None)
     }
 
     /// A service in which a duplicate waits so long for the first request with its `Idempotency-Key`; 400 ms in others.
@@ -91,6 +92,7 @@ impl TestApp {
             None,
             objects_in_memory(),
             (limits, LogRetention::default()),
+            None,
         )
     }
 
@@ -99,7 +101,15 @@ impl TestApp {
         let data = TestDb::new(kind);
         let db = data.db.clone();
         let limits = short_limits();
-        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention))
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention), None)
+    }
+
+    /// A service that transcribes voice notes.
+    pub async fn with_transcriber(kind: Kind, transcriber: Arc<dyn Transcriber>) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let (rates, objects) = (RateWindows::local(), objects_in_memory());
+        Self::start_with(data, db, rates, None, objects, settings(), Some(transcriber))
     }
 
     fn start_with(
@@ -109,6 +119,7 @@ impl TestApp {
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
         (limits, retention): (Limits, LogRetention),
+        transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let provider = provider.unwrap_or_else(|| model.clone());
@@ -134,7 +145,7 @@ impl TestApp {
             base_url: "https://svc.example".to_owned(),
             limits,
             retention,
-            transcriber: None,
+            transcriber,
             traces,
             runtime: tokio::runtime::Handle::current(),
         })
@@ -156,7 +167,7 @@ impl TestApp {
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
-        Self::start_with(data, db, rates, None, self.objects.clone(), settings())
+        Self::start_with(data, db, rates, None, self.objects.clone(), settings(), None)
     }
 
     /// The database.

@@ -17,9 +17,11 @@ const REPLY_SECONDS: i64 = 7 * 86_400;
 ///
 /// # Errors
 /// When the database fails.
-pub fn messages_changed(tx: &mut Tx, rows: &[MessageRow]) -> Result<()> {
+pub fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     let now = tx.now();
-    for Alike { status, error, ids } in Alike::among(rows.iter().filter(|row| row.broadcast_id.is_some())) {
+    for Alike { status, error, ids } in
+        Alike::among(rows.iter().copied().filter(|row| row.broadcast_id.is_some()))
+    {
         let state = state_of(status);
         let of = || broadcast_recipients::table.filter(broadcast_recipients::message_id.eq_any(&ids));
         diesel::update(of())

@@ -15,7 +15,8 @@ impl ContactReferences for RecipientReferences {
         &["broadcast_recipients"]
     }
 
-    /// Where both contacts are recipients of a broadcast, the one that is merged keeps its entry, and is sent nothing more.
+    /// Where both contacts are recipients of a broadcast, each keeps its entry. The one that is merged is sent nothing more,
+    /// and nor is the one that remains if something was written to the other: they are one person.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
         let now = tx.now();
         let of = |contact: ContactId| {
@@ -32,14 +33,32 @@ impl ContactReferences for RecipientReferences {
             .filter(broadcast_recipients::broadcast_id.eq_any(&moving))
             .select(broadcast_recipients::broadcast_id)
             .load(tx.connection())?;
+        let written: Vec<BroadcastId> = of(from)
+            .filter(broadcast_recipients::broadcast_id.eq_any(&both))
+            .filter(broadcast_recipients::state.eq_any([
+                State::Claimed,
+                State::Sent,
+                State::Delivered,
+                State::Read,
+                State::Unknown,
+            ]))
+            .select(broadcast_recipients::broadcast_id)
+            .load(tx.connection())?;
+        let skipped = (
+            broadcast_recipients::state.eq(State::Skipped),
+            broadcast_recipients::skip_reason.eq(Skip::Merged),
+            broadcast_recipients::updated_at.eq(now),
+        );
+        let pending = broadcast_recipients::state.eq(State::Pending);
         diesel::update(of(from))
             .filter(broadcast_recipients::broadcast_id.eq_any(&both))
-            .filter(broadcast_recipients::state.eq(State::Pending))
-            .set((
-                broadcast_recipients::state.eq(State::Skipped),
-                broadcast_recipients::skip_reason.eq(Skip::Merged),
-                broadcast_recipients::updated_at.eq(now),
-            ))
+            .filter(pending)
+            .set(skipped)
+            .execute(tx.connection())?;
+        diesel::update(of(to))
+            .filter(broadcast_recipients::broadcast_id.eq_any(&written))
+            .filter(pending)
+            .set(skipped)
             .execute(tx.connection())?;
         diesel::update(of(from))
             .filter(broadcast_recipients::broadcast_id.ne_all(&both))

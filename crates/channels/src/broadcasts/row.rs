@@ -12,7 +12,7 @@ use model::{
     BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Result, Timestamp,
     WorkspaceId,
 };
-use store::{OneRow as _, Read, Tx, lock_row};
+use store::{LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
 
 /// A broadcast as it is stored.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Identifiable, AsChangeset)]
@@ -112,6 +112,7 @@ pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> 
 /// # Errors
 /// `not_found`.
 pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
+    tx.expect_lock_order(LockLevel::Broadcast, id.0, LockMode::Exclusive)?;
     let row = broadcasts::table.find(id).filter(broadcasts::workspace_id.eq(workspace));
     lock_row!(tx, row.select(broadcasts::id), for_no_key_update);
     find(tx, workspace, id)

@@ -10,7 +10,7 @@ use super::model::{
 use super::prepare::refusal;
 use super::row::{BroadcastRow, RecipientRow, locked};
 use super::run::{Next, enqueue, pause, reason_of};
-use crate::channels::ChannelRow;
+use crate::channels::{self, ChannelRow};
 use crate::messages::{
     Conversation, Detail, MessageError, MessageSenderType, MessageType, Outgoing, Priority, Sender,
     enqueue as enqueue_message,
@@ -19,9 +19,9 @@ use crate::schema::broadcast_recipients;
 use chatnet::{RefusalCode, TemplateCategory};
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
-use model::{BroadcastId, Cause, ContactId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{BroadcastId, BroadcastRecipientId, Cause, ContactId, JsonText, Result, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use store::{Read, Tx};
 
 /// The share of a channel that a broadcast takes: the rest is for answers to people.
@@ -88,7 +88,8 @@ pub(super) fn piece(tx: &mut Tx, people: &People, workspace: WorkspaceId, id: Br
         enqueue(tx, &row, at)?;
         return Ok(Next::Over);
     }
-    let sent = write(tx, people, &row, &ready, &clock, due.into_iter().take(pace.room()).collect())?;
+    let due = due.get(..pace.room()).unwrap_or(&due);
+    let sent = write(tx, people, &row, &ready, &clock, due)?;
     pace.take(sent);
     row.next_send_at = Some(pace.next);
     row.store_progress(tx)?;
@@ -218,11 +219,11 @@ fn write(
     row: &BroadcastRow,
     ready: &Ready,
     clock: &Clock,
-    mut due: Vec<RecipientRow>,
+    due: &[RecipientRow],
 ) -> Result<usize> {
     let now = tx.now();
-    // All who lock several conversations do so in this order.
-    due.sort_by_key(|recipient| recipient.contact_id);
+    channels::share(tx, ready.channel.id)?;
+    let due = held(tx, people, row, due)?;
     let ids: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
     let cards = people.cards(tx, row.workspace_id, &ids)?;
     let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
@@ -266,6 +267,24 @@ fn write(
         }
     }
     Ok(sent)
+}
+
+/// Those recipients whose contacts are not being merged or changed at this moment, and are not until the transaction ends,
+/// in the order in which all who lock several conversations do so. The others have their turn in the next piece.
+fn held(tx: &mut Tx, people: &People, row: &BroadcastRow, due: &[RecipientRow]) -> Result<Vec<RecipientRow>> {
+    let contacts: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
+    let busy = people.hold(tx, row.workspace_id, &contacts)?;
+    let held: HashSet<ContactId> = contacts.into_iter().filter(|contact| !busy.contains(contact)).collect();
+    // A merge that has just ended may have given them to others.
+    let ids: Vec<BroadcastRecipientId> = due.iter().map(|recipient| recipient.id).collect();
+    let mut due: Vec<RecipientRow> = broadcast_recipients::table
+        .filter(broadcast_recipients::id.eq_any(ids))
+        .filter(broadcast_recipients::state.eq(State::Pending))
+        .order(broadcast_recipients::contact_id)
+        .select(RecipientRow::as_select())
+        .load(tx.connection())?;
+    due.retain(|recipient| held.contains(&recipient.contact_id));
+    Ok(due)
 }
 
 fn message(

@@ -10,7 +10,7 @@ use chatnet::{Account, Capabilities, Quality};
 use diesel::prelude::*;
 use model::{AgentId, ChannelId, Code, Error, JsonText, KeyId, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use store::{OneRow as _, Read};
+use store::{LockLevel, LockMode, OneRow as _, Read, Tx};
 
 /// A channel as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -185,6 +185,30 @@ pub(crate) fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Re
         .select(ChannelRow::as_select())
         .get_result(read.connection())
         .or_not_found("channel")
+}
+
+/// Shares the messages of a channel with others that change them in the order of their ids, and with none that goes by
+/// another order. It is no lock of the channel's row: such locks are not served in turn, so callbacks could wait for as
+/// long as a broadcast is sent.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Shared)?;
+    tx.lock_shared(&lock_name(id))
+}
+
+/// Lets none that [`share`]s the messages of a channel change them until the transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn hold(tx: &mut Tx, id: ChannelId) -> Result<()> {
+    tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Exclusive)?;
+    tx.lock(&lock_name(id))
+}
+
+fn lock_name(id: ChannelId) -> String {
+    format!("channel {id}")
 }
 
 /// A channel of any workspace.

@@ -2,12 +2,12 @@
 
 use super::message::{device_wrote, receive};
 use super::status::{StatusReport, report};
-use crate::channels::{ChannelRow, ChannelSettings};
-use crate::schema::{channel_errors, channels};
+use crate::channels::{self, ChannelRow, ChannelSettings, NewChannelError};
+use crate::schema::channels as table;
 use crate::templates;
 use chatnet::{Party, QualityUpdate, Update};
 use diesel::prelude::*;
-use model::{Code, Error, Result};
+use model::{Code, Result};
 use operation::ports::{ChatIdentity, People};
 use store::Tx;
 
@@ -33,14 +33,19 @@ pub(crate) fn apply<'a>(
     for part in updates.chunk_by(|one, next| is_status(one) && is_status(next)) {
         match tx.savepoint(|tx| together(tx, of, part)) {
             Err(error) if error.code() == Code::InternalError => return Err(error),
-            Err(error) => note(tx, of, &error)?,
+            Err(error) => {
+                tracing::warn!(channel = %of.channel.id, %error, "a part of a callback could not be applied");
+                let (code, message) = (error.code().as_str(), &error.to_string());
+                let error = NewChannelError { code, message, ..NewChannelError::default() };
+                channels::note_error(tx, of.channel.id, error)?;
+            }
             Ok(()) => {}
         }
     }
     if updates.iter().any(|update| matches!(update, Update::Message(_))) {
         let now = tx.now();
-        diesel::update(channels::table.find(of.channel.id))
-            .set(channels::last_inbound_at.eq(now))
+        diesel::update(table::table.find(of.channel.id))
+            .set(table::last_inbound_at.eq(now))
             .execute(tx.connection())?;
     }
     Ok(())
@@ -99,26 +104,12 @@ pub(super) fn identity(party: &Party) -> ChatIdentity {
 
 fn quality(tx: &mut Tx, of: &Applying<'_>, update: &QualityUpdate) -> Result<()> {
     let now = tx.now();
-    diesel::update(channels::table.find(of.channel.id))
+    diesel::update(table::table.find(of.channel.id))
         .set((
-            channels::quality.eq(update.quality.unwrap_or(of.channel.quality)),
-            channels::messaging_limit.eq(update.messaging_limit.or(of.channel.messaging_limit)),
-            channels::version.eq(channels::version + 1),
-            channels::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
-}
-
-fn note(tx: &mut Tx, of: &Applying<'_>, error: &Error) -> Result<()> {
-    tracing::warn!(channel = %of.channel.id, %error, "a part of a callback could not be applied");
-    let now = tx.now();
-    diesel::insert_into(channel_errors::table)
-        .values((
-            channel_errors::channel_id.eq(of.channel.id),
-            channel_errors::code.eq(error.code().as_str()),
-            channel_errors::message.eq(error.to_string()),
-            channel_errors::created_at.eq(now),
+            table::quality.eq(update.quality.unwrap_or(of.channel.quality)),
+            table::messaging_limit.eq(update.messaging_limit.or(of.channel.messaging_limit)),
+            table::version.eq(table::version + 1),
+            table::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::apply::{Applying, identity};
 use super::opt_out;
+use super::status::apply_early;
 use crate::broadcasts;
 use crate::events::{MessageEvent, MessageReceived};
 use crate::messages::{
@@ -47,7 +48,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     let has_file = new.attachment.is_some();
     let row = messages::write(tx, &conversation, new)?;
     broadcasts::contact_replied(tx, workspace, contact.id, tx.now())?;
-    announce(tx, of, &contact, &row, has_file)?;
+    let held_until = announce(tx, of, &contact, &row, has_file)?;
     let opted = match &message.content {
         InboundContent::Text(text) => opt_out::said(text, &of.settings.opt_out_keywords),
         _ => None,
@@ -57,7 +58,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     }
     let is_answered = opted.is_none() && is_for_agent(&row) && contact.autopilot && !contact.is_blocked;
     if is_answered && message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now() {
-        plan_reply(tx, of, &conversation, has_file)?;
+        plan_reply(tx, of, &conversation, held_until)?;
     }
     Ok(())
 }
@@ -76,7 +77,8 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
     new.status = Some(MessageStatus::Sent);
     new.provider_message_id = Some(echo.provider_id.clone());
     new.provider_at = Some(echo.sent_at);
-    messages::write(tx, &conversation, new)?;
+    let row = messages::write(tx, &conversation, new)?;
+    apply_early(tx, of.channel, of.people, &row)?;
     let pause = of.settings.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));
@@ -189,22 +191,23 @@ fn change(tx: &mut Tx, of: &Applying<'_>, id: &str, make: impl FnOnce(Timestamp)
     messages::terms::reindex(tx, &changed, transcript.as_deref())
 }
 
-/// Publishes a message at once, or when its file is there, but never before an earlier one of its conversation.
+/// Publishes a message at once, or when its file is there, but never before an earlier one of its conversation. Gives until
+/// when it, or an earlier one, waits for its file.
 fn announce(
     tx: &mut Tx,
     of: &Applying<'_>,
     contact: &ContactCard,
     row: &MessageRow,
     has_file: bool,
-) -> Result<()> {
-    let waits: bool = diesel::select(diesel::dsl::exists(
-        held::table.filter(held::conversation_id.eq(row.conversation_id)),
-    ))
-    .get_result(tx.connection())?;
-    if !has_file && !waits {
+) -> Result<Option<Timestamp>> {
+    let earlier: Option<Timestamp> = held::table
+        .filter(held::conversation_id.eq(row.conversation_id))
+        .select(diesel::dsl::max(held::due_at))
+        .get_result(tx.connection())?;
+    if !has_file && earlier.is_none() {
         let event = received(of, contact, row)?;
         tx.emit(row.workspace_id, &cause_of(contact), true, &event)?;
-        return Ok(());
+        return Ok(None);
     }
     let now = tx.now();
     let until = if has_file { now.plus_seconds(HOLD_SECONDS) } else { now };
@@ -216,7 +219,7 @@ fn announce(
             held::due_at.eq(until),
         ))
         .execute(tx.connection())?;
-    Ok(())
+    Ok(Some(earlier.map_or(until, |earlier| earlier.max(until))))
 }
 
 /// What contacts write is caused by them.
@@ -272,18 +275,21 @@ fn is_for_agent(row: &MessageRow) -> bool {
     !matches!(row.message_type, MessageType::Reaction | MessageType::System | MessageType::Unsupported)
 }
 
-/// Says when the agent answers: when the contact has paused, and a voice note is transcribed.
-fn plan_reply(tx: &mut Tx, of: &Applying<'_>, conversation: &Conversation, has_file: bool) -> Result<()> {
+/// Says when the agent answers: when the contact has paused, and nothing waits for a file or its transcript.
+fn plan_reply(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    conversation: &Conversation,
+    held_until: Option<Timestamp>,
+) -> Result<()> {
     let now = tx.now();
     let since = conversation.reply_since.unwrap_or(now);
     let in_millis =
         |from: Timestamp, millis: i64| Timestamp::from_millis(from.millis().saturating_add(millis));
     let quiet = in_millis(now, of.settings.reply_debounce_ms);
     let latest = in_millis(since, of.settings.reply_debounce_max_ms.max(of.settings.reply_debounce_ms));
-    let mut due = quiet.min(latest);
-    if has_file {
-        due = due.max(now.plus_seconds(HOLD_SECONDS));
-    }
+    let due = quiet.min(latest);
+    let due = held_until.map_or(due, |until| due.max(until));
     diesel::update(conversations::table.find(conversation.id))
         .set((conversations::reply_since.eq(since), conversations::reply_due_at.eq(due)))
         .execute(tx.connection())?;

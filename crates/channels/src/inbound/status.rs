@@ -4,12 +4,14 @@ use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
-use crate::schema::{early_statuses as early, message_statuses as history, messages as table};
+use crate::schema::{
+    early_statuses as early, message_outbox as outbox, message_statuses as history, messages as table,
+};
 use chatnet::{NetworkStatus, RefusalCode, StatusUpdate};
 use diesel::prelude::*;
 use model::{Cause, ContactId, JsonText, MessageId, Result, Timestamp, whole_number};
 use operation::ports::People;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use store::{Tx, each, lock_row};
 
 /// What the network says of a message.
@@ -104,7 +106,13 @@ fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Res
     let changed = diesel::update(of)
         .set(table::provider_message_id.eq(&report.provider_id))
         .execute(tx.connection())?;
-    Ok((changed > 0).then_some(id))
+    if changed == 0 {
+        return Ok(None);
+    }
+    // The network has it, though it may have answered that it has not: it is not to be sent again.
+    diesel::delete(outbox::table.find(id).filter(outbox::claimed_epoch.is_null()))
+        .execute(tx.connection())?;
+    Ok(Some(id))
 }
 
 /// Applies the statuses that came before the answer to the send.
@@ -174,13 +182,10 @@ pub(crate) fn rise(
     }
     let insert = diesel::insert_into(history::table).values(&noted);
     each!(tx.connection(), |connection| insert.execute(connection))?;
-    let mut changed: Vec<MessageRow> = Vec::with_capacity(risen.len());
-    for risen in risen.iter().rev() {
-        // Of several steps of one message the last one is stored.
-        if !changed.iter().any(|row| row.id == risen.row.id) {
-            changed.push(risen.row.clone());
-        }
-    }
+    // Of several steps of one message the last one is stored.
+    let changed: BTreeMap<MessageId, &MessageRow> =
+        risen.iter().map(|step: &Risen| (step.row.id, &step.row)).collect();
+    let changed: Vec<&MessageRow> = changed.into_values().collect();
     store(tx, &changed)?;
     broadcasts::messages_changed(tx, &changed)?;
     publish(tx, channel, people, &risen)
@@ -210,7 +215,7 @@ impl Risen {
 fn locked(tx: &mut Tx, reports: &[(MessageId, &StatusReport)]) -> Result<HashMap<MessageId, MessageRow>> {
     let ids: BTreeSet<MessageId> = reports.iter().map(|(id, _)| *id).collect();
     let of = table::table.filter(table::id.eq_any(ids)).order(table::id);
-    lock_row!(tx, of.clone().select(table::id), for_update);
+    lock_row!(tx, of.clone().select(table::id), for_no_key_update);
     let rows: Vec<MessageRow> = of.select(MessageRow::as_select()).load(tx.connection())?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
@@ -228,9 +233,9 @@ fn history_of<'a>(
 }
 
 /// Stores the statuses of messages: those that are alike in one statement.
-fn store(tx: &mut Tx, rows: &[MessageRow]) -> Result<()> {
+fn store(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     let now = tx.now();
-    for alike in Alike::among(rows) {
+    for alike in Alike::among(rows.iter().copied()) {
         diesel::update(table::table.filter(table::id.eq_any(alike.ids)))
             .set((
                 table::status.eq(alike.status),

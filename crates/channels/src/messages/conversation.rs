@@ -98,7 +98,8 @@ impl Conversation {
         let row = conversations::table
             .filter(conversations::contact_id.eq(contact))
             .filter(conversations::channel_id.eq(channel));
-        lock_row!(tx, row.select(conversations::id), for_update);
+        // Messages refer to it, and a stronger lock would keep them from being written down.
+        lock_row!(tx, row.select(conversations::id), for_no_key_update);
         Ok(row.select(Self::as_select()).get_result(tx.connection())?)
     }
 }

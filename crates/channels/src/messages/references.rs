@@ -1,9 +1,10 @@
 //! What follows a contact that is merged into another: its conversations with all that was said.
 
 use super::conversation::Conversation;
+use super::row::MessageDirection;
 use crate::schema::{conversations, message_attachments, message_outbox, messages};
 use diesel::prelude::*;
-use model::{ContactId, Result, WorkspaceId};
+use model::{ContactId, ConversationId, MessageId, Result, WorkspaceId};
 use operation::ports::ContactReferences;
 use store::Tx;
 
@@ -40,19 +41,50 @@ impl ContactReferences for MessageReferences {
         for conversation in moving {
             match own.iter().find(|own| own.channel_id == conversation.channel_id) {
                 Some(own) => unite(tx, own, &conversation)?,
-                None => {
-                    diesel::update(conversations::table.find(conversation.id))
-                        .set(conversations::contact_id.eq(to))
-                        .execute(tx.connection())?;
-                }
+                None => take_over(tx, &conversation, to)?,
             }
         }
         Ok(())
     }
 }
 
+/// Gives a conversation to the contact that remains.
+fn take_over(tx: &mut Tx, conversation: &Conversation, to: ContactId) -> Result<()> {
+    let row = conversations::table.find(conversation.id);
+    diesel::update(row).set(conversations::contact_id.eq(to)).execute(tx.connection())?;
+    if conversation.reply_run_id.is_some() {
+        ask_again(tx, conversation.id)?;
+    }
+    Ok(())
+}
+
+/// Lets an answer that is being made be made anew: it was begun for another contact, of whom it may not be known whether a
+/// person has taken over, and does not know all that was asked.
+fn ask_again(tx: &mut Tx, conversation: ConversationId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(conversations::table.find(conversation))
+        .set((conversations::reply_due_at.eq(now), conversations::reply_run_upto.eq(MessageId(0))))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The last message before the first one that a conversation has not answered yet. `None` where it has nothing to answer.
+fn answered_to(tx: &mut Tx, conversation: &Conversation) -> Result<Option<MessageId>> {
+    if conversation.reply_due_at.is_none() && conversation.reply_run_id.is_none() {
+        return Ok(None);
+    }
+    let first: Option<MessageId> = messages::table
+        .filter(messages::conversation_id.eq(conversation.id))
+        .filter(messages::direction.eq(MessageDirection::Inbound))
+        .filter(messages::id.gt(conversation.reply_upto))
+        .select(diesel::dsl::min(messages::id))
+        .get_result(tx.connection())?;
+    Ok(first.map(|first| MessageId(first.0 - 1)))
+}
+
 /// Moves what was said in a conversation into another one of the same channel, and deletes it.
 fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
+    let asked = (answered_to(tx, into)?, answered_to(tx, from)?);
     diesel::update(messages::table.filter(messages::conversation_id.eq(from.id)))
         .set(messages::conversation_id.eq(into.id))
         .execute(tx.connection())?;
@@ -64,7 +96,12 @@ fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
         .set(crate::schema::held_message_events::conversation_id.eq(into.id))
         .execute(tx.connection())?;
     let now = tx.now();
-    let answers = if into.reply_run_id.is_none() { from } else { into };
+    // What either asked is answered. What the other was answered meanwhile may be before that and be answered once more.
+    let upto = match asked {
+        (Some(one), Some(other)) => one.min(other),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => into.reply_upto.max(from.reply_upto),
+    };
     diesel::update(conversations::table.find(into.id))
         .set((
             conversations::last_message_id.eq(into.last_message_id.max(from.last_message_id)),
@@ -74,14 +111,14 @@ fn unite(tx: &mut Tx, into: &Conversation, from: &Conversation) -> Result<()> {
             conversations::unread_count.eq(into.unread_count + from.unread_count),
             conversations::reply_since.eq(into.reply_since.or(from.reply_since)),
             conversations::reply_due_at.eq(into.reply_due_at.max(from.reply_due_at)),
-            conversations::reply_run_id.eq(&answers.reply_run_id),
-            conversations::reply_epoch.eq(answers.reply_epoch),
-            conversations::reply_run_upto.eq(answers.reply_run_upto),
-            conversations::reply_upto.eq(into.reply_upto.max(from.reply_upto)),
+            conversations::reply_upto.eq(upto),
             conversations::version.eq(conversations::version + 1),
             conversations::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
+    if from.reply_run_id.is_some() || (into.reply_run_id.is_some() && from.reply_due_at.is_some()) {
+        ask_again(tx, into.id)?;
+    }
     diesel::delete(conversations::table.find(from.id)).execute(tx.connection())?;
     Ok(())
 }

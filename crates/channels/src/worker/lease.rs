@@ -37,7 +37,7 @@ impl Lease {
         let people = parts.people.clone();
         let taken = parts.db.write(move |tx| {
             let row = table::table.find(channel);
-            lock_row!(tx, row.select(table::id), for_no_key_update);
+            channels::hold(tx, channel)?;
             let now = tx.now();
             let free = row.filter(table::lease_until.is_null().or(table::lease_until.le(now)));
             let changed = diesel::update(free)
@@ -88,12 +88,12 @@ impl Lease {
     }
 }
 
-/// As [`held_by`], for a transaction that changes the channel itself: a shared lock would have to become an exclusive one
-/// while other transactions hold it.
+/// As [`held_by`], for a transaction that changes the channel itself, and messages in the order in which they came.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) fn changed_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
+    channels::hold(tx, channel)?;
     lock_row!(tx, table::table.find(channel).select(table::id), for_no_key_update);
     let row = channels::by_id(tx, channel)?;
     Ok(row.filter(|row| row.lease_epoch == epoch))
@@ -104,7 +104,7 @@ pub(super) fn changed_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<
 /// # Errors
 /// When the database fails.
 pub(super) fn held_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
-    lock_row!(tx, table::table.find(channel).select(table::id), for_share);
+    channels::share(tx, channel)?;
     let row = channels::by_id(tx, channel)?;
     Ok(row.filter(|row| row.lease_epoch == epoch))
 }

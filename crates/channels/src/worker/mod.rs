@@ -186,7 +186,7 @@ impl Worker {
         let rounds = async {
             tokio::join!(
                 self.repeat("callbacks", notify, &done, || self.callbacks()),
-                self.repeat("outbox", notify, &done, || self.outbox()),
+                self.send_all(notify, &done),
                 self.repeat("files", notify, &done, || self.files()),
                 self.repeat("held events", notify, &done, || self.held()),
                 self.answer(notify, &done),

@@ -1,6 +1,7 @@
-//! Handing messages to the network: they are claimed, sent at the same time, and settled as the answers come.
+//! Handing messages to the network: they are claimed as there is room, sent at the same time, and settled as the answers
+//! come.
 
-use super::{Worker, lease, settle};
+use super::{LOOK, Worker, lease, settle};
 use crate::channels::ChannelRow;
 use crate::messages::{Conversation, Detail, MessageError, MessageRow, MessageStatus, MessageType};
 use crate::schema::{conversations, message_attachments as attachments, message_outbox as outbox, messages};
@@ -9,47 +10,175 @@ use crate::templates;
 use crate::worker::rates::Rates;
 use crate::worker::send::{Claimed, content};
 use ::files::FileRow;
-use chatnet::{OutboundMessage, RefusalCode, TemplateCategory};
+use chatnet::{OutboundMessage, RefusalCode, SendOutcome, TemplateCategory};
 use diesel::prelude::*;
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use model::{ConversationId, FileId, JsonText, MessageId, Result, Timestamp};
 use operation::ports::{ContactCard, People};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use store::Tx;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-/// The most messages that are claimed together.
-const MOST: usize = 200;
 /// The most that are being sent at once.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 128;
+/// Further ones are claimed when there is room for so many.
+const ROOM: usize = 64;
 /// The most answers that are settled in one transaction.
 const SETTLED_TOGETHER: usize = 64;
+/// How long the outbox rests when the database fails.
+const REST: Duration = Duration::from_millis(500);
+
+type Answer = (MessageId, SendOutcome);
+
+/// Messages that are with the network, and its answers that are not written down yet.
+#[derive(Default)]
+pub(super) struct Sending<'a> {
+    /// The channel as it was when the last messages were claimed.
+    channel: Option<ChannelRow>,
+    under_way: FuturesUnordered<BoxFuture<'a, Answer>>,
+    answers: Vec<Answer>,
+}
+
+impl Sending<'_> {
+    fn has_room(&self) -> bool {
+        self.under_way.len() + ROOM <= AT_ONCE
+    }
+
+    fn is_empty(&self) -> bool {
+        self.under_way.is_empty() && self.answers.is_empty()
+    }
+
+    /// Waits for an answer, and takes those that are there with it.
+    async fn answer(&mut self) {
+        let Some(first) = self.under_way.next().await else { return };
+        self.answers.push(first);
+        while self.answers.len() < SETTLED_TOGETHER
+            && let Some(Some(next)) = self.under_way.next().now_or_never()
+        {
+            self.answers.push(next);
+        }
+    }
+
+    /// Does something while the messages go on to be sent.
+    async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                Some(answer) = self.under_way.next(), if !self.under_way.is_empty() => self.answers.push(answer),
+            }
+        }
+    }
+}
 
 impl Worker {
-    /// Sends what is due, as far as the rates allow. Says whether anything was.
+    /// Sends what is due, and goes on until it is to end and what is under way is settled. A message that the network does
+    /// not answer keeps those of its own contact waiting, and no others.
+    pub(super) async fn send_all(&self, notify: &Notify, done: &CancellationToken) {
+        let (mut sending, mut looks) = (Sending::default(), true);
+        loop {
+            let woken = notify.notified();
+            if looks && sending.has_room() && !done.is_cancelled() {
+                looks = self.log_failure(self.claim_into(&mut sending).await);
+            }
+            if !sending.answers.is_empty() {
+                self.settle_or_keep(&mut sending).await;
+                // Behind a message that is settled there may be another one for the contact.
+                looks = true;
+                continue;
+            }
+            if done.is_cancelled() && sending.is_empty() {
+                return;
+            }
+            if looks && sending.has_room() && !done.is_cancelled() {
+                continue;
+            }
+            let is_under_way = !sending.under_way.is_empty();
+            tokio::select! {
+                () = sending.answer(), if is_under_way => {}
+                () = done.cancelled(), if !done.is_cancelled() => {}
+                () = woken => looks = true,
+                () = tokio::time::sleep(LOOK) => looks = true,
+            }
+        }
+    }
+
+    /// Sends what is due and settles it. Says whether anything was.
     pub(super) async fn outbox(&self) -> Result<bool> {
+        let mut sending = Sending::default();
+        let did = self.claim_into(&mut sending).await?;
+        while !sending.is_empty() {
+            sending.answer().await;
+            let answers = std::mem::take(&mut sending.answers);
+            self.settle(&mut sending, &Arc::new(answers)).await?;
+        }
+        Ok(did)
+    }
+
+    /// Claims messages, as far as there is room and the rates allow, and begins to send them. Says whether there may be
+    /// more.
+    async fn claim_into<'a>(&'a self, sending: &mut Sending<'a>) -> Result<bool> {
         let (channel, epoch) = (self.channel.id, self.lease.epoch);
         let (people, rates) = (self.parts.people.clone(), self.rates.clone());
-        let claim = move |tx: &mut Tx| {
-            let Some(channel) = lease::held_by(tx, channel, epoch)? else {
-                return Ok((None, Vec::new(), false));
-            };
-            let (claimed, settled) = claim(tx, &channel, &people, &rates)?;
-            Ok((Some(channel), claimed, settled))
-        };
-        let (channel, claimed, settled) = self.parts.db.write(claim).await?;
-        let Some(channel) = channel.filter(|_| !claimed.is_empty()) else { return Ok(settled) };
-        let account = channel.account(&self.parts.seal)?;
-        let sending = futures::stream::iter(claimed).map(|message| self.hand_over(&account, message));
-        let mut answers = sending.buffer_unordered(AT_ONCE).ready_chunks(SETTLED_TOGETHER);
-        while let Some(chunk) = answers.next().await {
-            if chunk.iter().any(|(_, outcome)| settle::is_too_fast(outcome)) {
-                self.rates().drain(self.parts.db.now());
+        let most = AT_ONCE.saturating_sub(sending.under_way.len());
+        let claim = self.parts.db.write(move |tx| {
+            let Some(channel) = lease::held_by(tx, channel, epoch)? else { return Ok(None) };
+            let (claimed, settled) = claim(tx, &channel, &people, &rates, most)?;
+            Ok(Some((channel, claimed, settled)))
+        });
+        let Some((channel, claimed, settled)) = sending.during(claim).await? else { return Ok(false) };
+        let did = settled || !claimed.is_empty();
+        if !claimed.is_empty() {
+            let account = Arc::new(channel.account(&self.parts.seal)?);
+            for message in claimed {
+                sending.under_way.push(Box::pin(self.hand_over(account.clone(), message)));
             }
-            let (people, channel, chunk) = (self.parts.people.clone(), channel.clone(), Arc::new(chunk));
-            self.parts.db.write(move |tx| settle::settle(tx, &channel, &people, &chunk)).await?;
         }
-        Ok(true)
+        sending.channel = Some(channel);
+        Ok(did)
+    }
+
+    /// Writes down what the network answered. What cannot be written down now is kept.
+    async fn settle_or_keep(&self, sending: &mut Sending<'_>) {
+        let mut answers = std::mem::take(&mut sending.answers);
+        let later = answers.split_off(answers.len().min(SETTLED_TOGETHER));
+        sending.answers = later;
+        let answers = Arc::new(answers);
+        if self.log_failure(self.settle(sending, &answers).await.map(|()| true)) {
+            return;
+        }
+        // One that always fails must not keep the others.
+        for answer in answers.iter() {
+            let alone = Arc::new(vec![answer.clone()]);
+            if !self.log_failure(self.settle(sending, &alone).await.map(|()| true)) {
+                sending.answers.push(answer.clone());
+            }
+        }
+        if !sending.answers.is_empty() {
+            sending.during(tokio::time::sleep(REST)).await;
+        }
+    }
+
+    async fn settle(&self, sending: &mut Sending<'_>, answers: &Arc<Vec<Answer>>) -> Result<()> {
+        let Some(channel) = sending.channel.clone() else { return Ok(()) };
+        if answers.iter().any(|(_, outcome)| settle::is_too_fast(outcome)) {
+            self.rates().drain(self.parts.db.now());
+        }
+        let (people, answers) = (self.parts.people.clone(), answers.clone());
+        let settled = self.parts.db.write(move |tx| settle::settle(tx, &channel, &people, &answers));
+        sending.during(settled).await
+    }
+
+    fn log_failure(&self, result: Result<bool>) -> bool {
+        result.unwrap_or_else(|error| {
+            tracing::error!(channel = %self.channel.id, what = "outbox", %error, "a round failed");
+            false
+        })
     }
 
     fn rates(&self) -> std::sync::MutexGuard<'_, Rates> {
@@ -62,12 +191,13 @@ fn due(
     tx: &mut Tx,
     channel: &ChannelRow,
     rates: &Mutex<Rates>,
+    most: usize,
 ) -> Result<Vec<(MessageId, ConversationId, Timestamp)>> {
     let now = tx.now();
     let mut rates = rates.lock().unwrap_or_else(PoisonError::into_inner);
     let mut chosen = Vec::new();
     for priority in [0_i64, 1] {
-        let room = rates.available(now, priority == 0).min(MOST.saturating_sub(chosen.len()));
+        let room = rates.available(now, priority == 0).min(most.saturating_sub(chosen.len()));
         if room == 0 {
             continue;
         }
@@ -98,8 +228,9 @@ fn claim(
     channel: &ChannelRow,
     people: &People,
     rates: &Mutex<Rates>,
+    most: usize,
 ) -> Result<(Vec<Claimed>, bool)> {
-    let due = due(tx, channel, rates)?;
+    let due = due(tx, channel, rates, most)?;
     if due.is_empty() {
         return Ok((Vec::new(), false));
     }
@@ -122,14 +253,14 @@ fn claim(
         }
     }
     let ids: Vec<MessageId> = claimed.iter().map(|claimed| claimed.id).collect();
-    diesel::update(outbox::table.filter(outbox::message_id.eq_any(&ids)))
-        .set((outbox::claimed_epoch.eq(channel.lease_epoch), outbox::attempts.eq(outbox::attempts + 1)))
-        .execute(tx.connection())?;
     diesel::update(messages::table.filter(messages::id.eq_any(&ids)))
         .set((
             messages::status.eq(MessageStatus::Sending),
             messages::status_rank.eq(MessageStatus::Sending.rank()),
         ))
+        .execute(tx.connection())?;
+    diesel::update(outbox::table.filter(outbox::message_id.eq_any(&ids)))
+        .set((outbox::claimed_epoch.eq(channel.lease_epoch), outbox::attempts.eq(outbox::attempts + 1)))
         .execute(tx.connection())?;
     Ok((claimed, settled))
 }

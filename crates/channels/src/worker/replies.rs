@@ -2,16 +2,14 @@
 //! the transaction that sends it, so that none follows the message of a person who took over.
 
 use super::{Awaited, Worker, lease};
-use crate::channels::ChannelRow;
+use crate::channels::{self, ChannelRow, NewChannelError, note_error};
 use crate::messages::{
     self, Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, Outgoing, Priority,
     Sender,
 };
-use crate::schema::{
-    channel_errors as errors, conversations as table, message_attachments, messages as rows,
-};
+use crate::schema::{conversations as table, message_attachments, messages as rows};
 use diesel::prelude::*;
-use model::{Code, ConversationId, Error, MessageId, Result, RunId, Timestamp};
+use model::{ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp};
 use operation::ports::{People, RunEnd, StartRun, StartedBy};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,7 +30,11 @@ const MOST_PARTS: usize = 5;
 /// What an agent is to answer.
 struct Question {
     conversation: ConversationId,
+    /// Who asked, at that time: a merge may give the conversation to another contact, for whom another epoch counts.
+    contact: ContactId,
     input: String,
+    /// What was answered before: of two questions with the same end the longer one is another.
+    after: MessageId,
     upto: MessageId,
     epoch: i64,
     /// The network's id of the last message, which is shown as read when the agent begins.
@@ -52,7 +54,8 @@ impl Worker {
         }
         let any = !questions.is_empty() || !idle.is_empty();
         if !idle.is_empty() {
-            self.parts.db.write(move |tx| drop_replies(tx, &idle)).await?;
+            let channel = self.channel.id;
+            self.parts.db.write(move |tx| drop_replies(tx, channel, &idle)).await?;
         }
         for question in questions {
             self.ask(Arc::new(question), awaited, known).await?;
@@ -91,7 +94,7 @@ impl Worker {
             trigger: StartedBy::Channel(self.channel.id),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
-            once: format!("reply:{}:{}", question.conversation, question.upto),
+            once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),
         };
         let run = match self.parts.runs.start(start).await {
             Ok(run) => run,
@@ -102,7 +105,7 @@ impl Worker {
         self.parts
             .db
             .write(move |tx| {
-                let row = table::table.find(asked.conversation);
+                let row = table::table.find(asked.conversation).filter(table::contact_id.eq(asked.contact));
                 // What was written after the question was read is due by itself.
                 let last: Option<MessageId> = last_inbound(tx, asked.conversation)?;
                 let is_last = last == Some(asked.upto);
@@ -156,7 +159,11 @@ impl Worker {
         self.parts
             .db
             .write(move |tx| {
-                note_error(tx, channel, code, &message)?;
+                note_error(
+                    tx,
+                    channel,
+                    NewChannelError { code, message: &message, ..NewChannelError::default() },
+                )?;
                 answered(tx, conversation, upto, true)
             })
             .await
@@ -191,7 +198,7 @@ fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500 || matches!(error.code(), Code::IdempotencyInProgress | Code::RateLimited)
 }
 
-type Looked = (Vec<RunId>, Vec<Question>, Vec<(ConversationId, MessageId)>);
+type Looked = (Vec<RunId>, Vec<Question>, Vec<(ContactId, ConversationId, MessageId)>);
 
 /// The runs that go on, the questions that are due, and the conversations in which there is nothing to answer.
 fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked> {
@@ -219,7 +226,9 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
         match (open, unanswered.last()) {
             (Some(contact), Some(last)) => questions.push(Question {
                 conversation: conversation.id,
+                contact: contact.id,
                 input: input(read, &unanswered)?,
+                after: conversation.reply_upto,
                 upto: last.id,
                 epoch: contact.epoch,
                 provider_id: last.provider_message_id.clone(),
@@ -227,10 +236,11 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
             }),
             (_, last) => {
                 let upto = last.map_or(conversation.reply_upto, |last| last.id);
-                idle.push((conversation.id, upto));
+                idle.push((conversation.contact_id, conversation.id, upto));
             }
         }
     }
+    idle.sort_unstable();
     Ok((going_on.into_iter().flatten().collect(), questions, idle))
 }
 
@@ -292,9 +302,14 @@ fn last_inbound(read: &mut Read, conversation: ConversationId) -> Result<Option<
         .optional()?)
 }
 
-/// Leaves messages to people.
-fn drop_replies(tx: &mut Tx, conversations: &[(ConversationId, MessageId)]) -> Result<()> {
-    for (id, upto) in conversations {
+/// Leaves messages to people, in conversations that are in the order of their contacts.
+fn drop_replies(
+    tx: &mut Tx,
+    channel: ChannelId,
+    conversations: &[(ContactId, ConversationId, MessageId)],
+) -> Result<()> {
+    channels::share(tx, channel)?;
+    for (_, id, upto) in conversations {
         answered(tx, *id, *upto, true)?;
     }
     Ok(())
@@ -326,7 +341,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
         of_run.select(Conversation::as_select()).first(tx.connection()).optional()?;
     let Some(found) = found else { return Ok(()) };
     let contact = people.lock(tx, channel.workspace_id, found.contact_id)?;
-    lock_row!(tx, table::table.find(found.id).select(table::id), for_update);
+    lock_row!(tx, table::table.find(found.id).select(table::id), for_no_key_update);
     let conversation: Option<Conversation> =
         of_run.select(Conversation::as_select()).first(tx.connection()).optional()?;
     let Some(conversation) = conversation else { return Ok(()) };
@@ -364,11 +379,13 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
         Some(_) => {
             let message =
                 format!("The answer of {run} came after a person had taken over, and was not sent.");
-            note_error(tx, channel.id, "answer_superseded", &message)?;
+            let (code, message) = ("answer_superseded", message.as_str());
+            note_error(tx, channel.id, NewChannelError { code, message, ..NewChannelError::default() })?;
         }
         None => {
             let message = format!("{run} ended as {} without an answer.", end.status);
-            note_error(tx, channel.id, "agent_failed", &message)?;
+            let (code, message) = ("agent_failed", message.as_str());
+            note_error(tx, channel.id, NewChannelError { code, message, ..NewChannelError::default() })?;
         }
     }
     answered(tx, conversation.id, upto, true)
@@ -391,19 +408,6 @@ fn parts(text: &str) -> Vec<String> {
         rest = after.trim_start();
     }
     all
-}
-
-fn note_error(tx: &mut Tx, channel: model::ChannelId, code: &str, message: &str) -> Result<()> {
-    let now = tx.now();
-    diesel::insert_into(errors::table)
-        .values((
-            errors::channel_id.eq(channel),
-            errors::code.eq(code),
-            errors::message.eq(message),
-            errors::created_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use chatnet::{
     OutboundContent, OutboundMessage, Refusal, RefusalCode, SendOutcome, TemplateMessage,
 };
 use model::{MessageId, Result};
+use std::sync::Arc;
 use tokio::io::AsyncReadExt;
 
 /// A message that this worker alone sends.
@@ -22,15 +23,19 @@ pub(super) struct Claimed {
 
 impl Worker {
     /// Hands a message to the network, its file first.
-    pub(super) async fn hand_over(&self, account: &Account, claimed: Claimed) -> (MessageId, SendOutcome) {
+    pub(super) async fn hand_over(
+        &self,
+        account: Arc<Account>,
+        claimed: Claimed,
+    ) -> (MessageId, SendOutcome) {
         let Claimed { id, mut message, file } = claimed;
         if let Some((kind, file)) = file {
-            match self.upload(account, &file).await {
+            match self.upload(&account, &file).await {
                 Ok(media) => set_media(&mut message.content, kind, &media, &file),
                 Err(outcome) => return (id, outcome),
             }
         }
-        let outcome = self.parts.network.0.send(account, &message, &id.to_string()).await;
+        let outcome = self.parts.network.0.send(&account, &message, &id.to_string()).await;
         (id, outcome)
     }
 

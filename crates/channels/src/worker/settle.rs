@@ -1,12 +1,12 @@
 //! What becomes of messages that were handed to the network.
 
-use crate::channels::{ChannelRow, ChannelStatus};
+use crate::channels::{self, ChannelRow, ChannelStatus, NewChannelError, note_error};
 use crate::inbound::{StatusReport, apply_early, rise};
 use crate::messages::{MessageError, MessageRow, MessageStatus};
-use crate::schema::{channel_errors as errors, channels, message_outbox as outbox, messages};
+use crate::schema::{channels as channel_rows, message_outbox as outbox, messages};
 use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
-use model::{MessageId, Result};
+use model::{MessageId, Result, Timestamp};
 use operation::ports::People;
 use store::{Tx, lock_row};
 
@@ -38,16 +38,24 @@ pub(super) fn settle(
     people: &People,
     answers: &[(MessageId, SendOutcome)],
 ) -> Result<()> {
+    // A status must not miss the id that is written here.
+    channels::share(tx, channel.id)?;
     // Whoever changes a channel and its messages locks the channel first.
     if answers.iter().any(|(_, outcome)| changes_channel(channel, outcome)) {
-        lock_row!(tx, channels::table.find(channel.id).select(channels::id), for_no_key_update);
+        lock_row!(tx, channel_rows::table.find(channel.id).select(channel_rows::id), for_no_key_update);
     }
     for (id, outcome) in answers {
         match outcome {
             SendOutcome::Accepted { provider_id } => accepted(tx, channel, people, *id, provider_id)?,
             SendOutcome::Refused(refusal) => refused(tx, channel, people, *id, refusal)?,
             SendOutcome::Unknown { reason } => {
-                note_error(tx, channel, *id, "unknown", reason, None)?;
+                let error = NewChannelError {
+                    code: "unknown",
+                    message: reason,
+                    about: Some(*id),
+                    provider_code: None,
+                };
+                note_error(tx, channel.id, error)?;
                 finish(tx, channel, people, *id, MessageStatus::Unknown, None)?;
             }
         }
@@ -81,7 +89,13 @@ fn refused(
     id: MessageId,
     refusal: &Refusal,
 ) -> Result<()> {
-    note_error(tx, channel, id, refusal.code.as_str(), &refusal.message, refusal.provider_code)?;
+    let error = NewChannelError {
+        code: refusal.code.as_str(),
+        message: &refusal.message,
+        provider_code: refusal.provider_code,
+        about: Some(id),
+    };
+    note_error(tx, channel.id, error)?;
     let reason = Some(refusal.message.as_str());
     match refusal.code {
         RefusalCode::CredentialsInvalid => set_status(tx, channel, ChannelStatus::Disconnected, reason)?,
@@ -110,14 +124,23 @@ fn try_again(tx: &mut Tx, id: MessageId, attempts: i64, refusal: &Refusal) -> Re
     let wait = (1_i64 << attempts.min(9)).max(asked).min(LONGEST_WAIT.max(asked));
     let jitter = i64::from(u16::from_le_bytes(chance)) * wait / i64::from(u16::MAX) / 4;
     let due = tx.now().plus_seconds(wait + jitter);
-    diesel::update(outbox::table.find(id))
-        .set((outbox::due_at.eq(due), outbox::claimed_epoch.eq(None::<i64>)))
-        .execute(tx.connection())?;
-    diesel::update(messages::table.find(id).filter(messages::status.eq(MessageStatus::Sending)))
+    let expires_at = outbox::table.find(id).select(outbox::expires_at);
+    let expires_at: Timestamp = expires_at.get_result(tx.connection())?;
+    let waits = diesel::update(messages::table.find(id).filter(messages::status.eq(MessageStatus::Sending)))
         .set((
             messages::status.eq(MessageStatus::Queued),
             messages::status_rank.eq(MessageStatus::Queued.rank()),
         ))
+        .execute(tx.connection())?;
+    let row = outbox::table.find(id);
+    if waits == 0 {
+        // A status has said meanwhile that the network has it.
+        diesel::delete(row).execute(tx.connection())?;
+        return Ok(());
+    }
+    diesel::update(row)
+        // When it may no longer be sent, that is to be said.
+        .set((outbox::due_at.eq(due.min(expires_at)), outbox::claimed_epoch.eq(None::<i64>)))
         .execute(tx.connection())?;
     Ok(())
 }
@@ -144,9 +167,10 @@ fn finish(
     status: MessageStatus,
     error: Option<MessageError>,
 ) -> Result<()> {
-    diesel::delete(outbox::table.find(id)).execute(tx.connection())?;
     let report = StatusReport { provider_id: String::new(), reference: None, status, error, at: tx.now() };
-    rise(tx, channel, people, &[(id, &report)])
+    rise(tx, channel, people, &[(id, &report)])?;
+    diesel::delete(outbox::table.find(id)).execute(tx.connection())?;
+    Ok(())
 }
 
 /// Messages that an earlier worker was handing to the network when it ended: whether the network has them is not known.
@@ -158,7 +182,9 @@ pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &Channel
         .select(outbox::message_id)
         .load(tx.connection())?;
     for id in interrupted {
-        note_error(tx, channel, id, "unknown", "The service ended while the message was being sent.", None)?;
+        let message = "The service ended while the message was being sent.";
+        let error = NewChannelError { code: "unknown", message, about: Some(id), provider_code: None };
+        note_error(tx, channel.id, error)?;
         finish(tx, channel, people, id, MessageStatus::Unknown, None)?;
     }
     Ok(())
@@ -166,34 +192,12 @@ pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &Channel
 
 fn set_status(tx: &mut Tx, channel: &ChannelRow, status: ChannelStatus, reason: Option<&str>) -> Result<()> {
     let now = tx.now();
-    diesel::update(channels::table.find(channel.id).filter(channels::status.ne(status)))
+    diesel::update(channel_rows::table.find(channel.id).filter(channel_rows::status.ne(status)))
         .set((
-            channels::status.eq(status),
-            channels::status_reason.eq(reason),
-            channels::version.eq(channels::version + 1),
-            channels::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
-}
-
-fn note_error(
-    tx: &mut Tx,
-    channel: &ChannelRow,
-    id: MessageId,
-    code: &str,
-    message: &str,
-    provider_code: Option<i64>,
-) -> Result<()> {
-    let now = tx.now();
-    diesel::insert_into(errors::table)
-        .values((
-            errors::channel_id.eq(channel.id),
-            errors::code.eq(code),
-            errors::message.eq(message),
-            errors::provider_code.eq(provider_code),
-            errors::message_id.eq(id),
-            errors::created_at.eq(now),
+            channel_rows::status.eq(status),
+            channel_rows::status_reason.eq(reason),
+            channel_rows::version.eq(channel_rows::version + 1),
+            channel_rows::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
     Ok(())

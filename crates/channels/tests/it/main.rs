@@ -7,12 +7,17 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
+mod broadcast_and_callbacks;
 mod broadcasts;
 mod callbacks;
 mod conversations;
+mod merges;
 mod outbox;
 mod quick_replies;
 mod sends;
+mod storm;
 mod support;
+mod takeover;
 mod talk;
 mod templates;
+mod voice_notes;

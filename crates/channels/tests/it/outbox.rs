@@ -45,6 +45,62 @@ testkit::on_both! {
         assert_eq!(desk.sent(&ana).len(), 2);
     }
 
+    async fn a_window_that_closes_while_a_message_waits_fails_it(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ana, message) = queued(&desk).await;
+        // The network asks to come back in a day.
+        desk.network.set_faults(Faults { rate_limited: 1.0, retry_after_seconds: 86_400, ..Faults::default() });
+        desk.settle().await;
+        assert_eq!(desk.status(&message).await.0, "queued");
+        desk.network.set_faults(Faults::default());
+        desk.app.data.clock.advance(Duration::seconds(86_399));
+        desk.settle().await;
+        assert_eq!(desk.status(&message).await.0, "queued");
+        desk.app.data.clock.advance(Duration::seconds(1));
+        desk.settle().await;
+        assert_eq!(desk.status(&message).await, ("failed".to_owned(), Some("window_closed".to_owned())));
+        assert_eq!(desk.sent(&ana), ["ok"]);
+        let failed = desk.events("contact.message.failed").await;
+        assert_eq!((failed.len(), &failed[0]["error"]["code"]), (1, &json!("window_closed")));
+        assert_eq!(desk.count("SELECT count(*) AS n FROM message_outbox").await, 0);
+    }
+
+    async fn what_the_network_has_is_not_sent_again_though_it_refused_it(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ana, message) = queued(&desk).await;
+        desk.network.fault_next_sends([SendFault::ServerError]);
+        desk.settle().await;
+        assert_eq!(desk.status(&message).await.0, "queued");
+        // It was accepted all the same, says its status.
+        let phone = ana.phone.as_deref().unwrap();
+        let status = json!({
+            "id": "wamid.accepted", "status": "sent", "timestamp": "1768478400", "recipient_id": phone,
+            "biz_opaque_callback_data": message.to_string(),
+        });
+        let number = desk.network.connection().number_id;
+        let value = json!({ "messaging_product": "whatsapp", "metadata": { "phone_number_id": number }, "statuses": [status] });
+        let body = json!({ "object": "x", "entry": [{ "id": "1", "changes": [{ "field": "messages", "value": value }] }] });
+        desk.post_callback(&format!("/callbacks/{}", desk.channel), &body.to_string()).await;
+        desk.app.data.clock.advance(Duration::seconds(60));
+        desk.settle().await;
+        assert_eq!(desk.status(&message).await.0, "sent");
+        assert_eq!(desk.sent(&ana), ["ok"]);
+    }
+
+    async fn a_message_that_waits_for_an_answer_delays_no_other(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (_, message) = queued(&desk).await;
+        let working = desk.app.service.channels.start();
+        desk.network.fault_next_sends([SendFault::TimeoutBefore]);
+        let sending = || async { (desk.status(&message).await.0 == "sending").then_some(()) };
+        testkit::until("the network has it", sending).await;
+        let ben = desk.customer("Ben", "+5511987650000");
+        desk.network.write(&ben.user_id, "Hi").unwrap();
+        assert!(desk.network.wait_until(|_| desk.sent(&ben) == ["ok"]).await);
+        assert_eq!(desk.status(&message).await.0, "sending");
+        working.stop(std::time::Duration::ZERO).await;
+    }
+
     async fn what_was_being_sent_when_a_worker_died_is_unknown(kind: Kind) {
         let desk = Desk::open(kind).await;
         let (ana, message) = queued(&desk).await;

@@ -4,7 +4,7 @@ use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, conne
 use model::{ChannelId, WorkspaceId};
 use serde_json::{Value, json};
 use simulator::{NewUser, Settings, Simulator, User};
-use testkit::{Answer, Key, Kind, TestApp};
+use testkit::{Answer, Key, Kind, OpenAiServer, TestApp};
 
 /// A service whose channel is connected to a simulated network, with an agent that answers.
 pub struct Desk {
@@ -22,7 +22,11 @@ impl Desk {
 
     /// A channel with settings of its own.
     pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
-        let app = TestApp::new(kind).await;
+        Self::around(TestApp::new(kind).await, change).await
+    }
+
+    /// The same around a service.
+    pub async fn around(app: TestApp, change: impl FnOnce(&mut ChannelSettings)) -> Self {
         let key = app.full_key().await;
         let clock = app.data.clock.clone();
         let network = Simulator::start(Settings { clock, rates: false, ..Settings::default() }).unwrap();
@@ -73,6 +77,13 @@ impl Desk {
     pub async fn contact(&self, name: &str, phone: &str) -> i64 {
         let body = json!({ "data": { "$name": name, "$phone": phone } });
         self.post("/contacts", body).await.expect(201)["id"].as_i64().unwrap()
+    }
+
+    /// Calls back as the network does.
+    pub async fn post_callback(&self, path: &str, body: &str) {
+        let signature = chatnet::sign(&self.network.connection().app_secret, body.as_bytes());
+        let ask = self.app.ask_beside("POST", path).bytes("application/json", body.as_bytes());
+        assert_eq!(ask.header("X-Hub-Signature-256", &signature).send().await.status, 200);
     }
 
     /// The only contact.
@@ -137,6 +148,50 @@ impl Desk {
     pub async fn second_channel(&self) -> ChannelId {
         let new = number(&self.key, &self.network, "number-2", ChannelSettings::default());
         connect_number(&self.app, new).await
+    }
+
+    /// A channel to a network that accepts every message and gives it the id `wamid.sent.` with the message's own id
+    /// behind it, so that a test knows the id before the message is sent. It calls nothing back, and no agent answers.
+    pub async fn foreseen_channel(&self) -> (ChannelId, OpenAiServer) {
+        let network = OpenAiServer::start().await;
+        network.answer(|body| {
+            let reference = body["biz_opaque_callback_data"].as_str().unwrap_or("none");
+            json!({ "messages": [{ "id": format!("wamid.sent.{reference}") }] })
+        });
+        let new = number(&self.key, &self.network, "foreseen", ChannelSettings::default());
+        let new = ConnectChannel { base_url: network.base_url(), key: None, ..new };
+        (connect_number(&self.app, new).await, network)
+    }
+
+    /// Begins a broadcast of the template `notice`, which has no values, to all contacts. `more` is added to it.
+    pub async fn broadcast_to_all(&self, more: Value) -> i64 {
+        let mut body = json!({
+            "name": "Notice", "channel_id": self.channel, "template": { "name": "notice", "language": "en" },
+            "audience": { "filter_tree": { "not": { "field": "$name", "op": "eq", "value": "" } } },
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let id = self.post("/broadcasts", body).await.expect(201)["id"].as_i64().unwrap();
+        self.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
+        id
+    }
+
+    /// The recipients of a broadcast: contact, and state or why it is skipped, in the order in which they were prepared.
+    pub async fn recipients_of(&self, broadcast: i64) -> Vec<(i64, String)> {
+        let rows = self.get(&format!("/broadcasts/{broadcast}/recipients?limit=100")).await.expect(200);
+        let state = |row: &Value| match row["state"].as_str() {
+            Some("skipped") => row["skip_reason"].as_str().unwrap().to_owned(),
+            state => state.unwrap().to_owned(),
+        };
+        rows.as_array().unwrap().iter().map(|row| (row["contact_id"].as_i64().unwrap(), state(row))).collect()
+    }
+
+    /// Lets time pass, second by second, with all that it brings.
+    pub async fn let_pass(&self, seconds: i64) {
+        for _ in 0..seconds {
+            self.app.data.clock.advance(chrono::Duration::seconds(1));
+            self.app.service.jobs.run_due().await.unwrap();
+            self.settle().await;
+        }
     }
 
     /// A path below the channel.

@@ -20,7 +20,7 @@ use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
@@ -158,6 +158,12 @@ impl ContactBook for Book {
         let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
         let row = rows::find_locked(tx, &shape, ItemId(id.0))?.filter(|row| row.trashed_at.is_none());
         row.map(|row| card(&shape, &row)).transpose()
+    }
+
+    fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, ids: &[ContactId]) -> Result<HashSet<ContactId>> {
+        let ids: Vec<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
+        let busy = rows::hold_free(tx, CONTACTS.set_of(workspace), &ids)?;
+        Ok(busy.into_iter().map(ContactId::from).collect())
     }
 
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard> {

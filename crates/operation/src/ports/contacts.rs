@@ -5,6 +5,7 @@ use model::{
     Cause, ContactId, ItemId, MemberId, Result, SegmentId, Timestamp, WorkspaceId, text_enum, whole_number,
 };
 use serde_json::Value;
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -170,6 +171,13 @@ pub trait ContactBook: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>>;
+
+    /// Holds contacts, so that nobody changes, merges or deletes them until the transaction ends. Those that others are
+    /// changing at this moment are not waited for: it gives them, and they are not held.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, ids: &[ContactId]) -> Result<HashSet<ContactId>>;
 
     /// The contact whom a chat network knows so: found by user id, then by the variants of its telephone number, then by
     /// user name; created where there is none. What the contact lacks of the identity is added to it. It is locked.

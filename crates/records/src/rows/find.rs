@@ -8,6 +8,7 @@ use diesel::prelude::*;
 use model::{Code, CollectionId, Error, ItemId, Result, WorkspaceId};
 use operation::ExpectedVersion;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
@@ -117,6 +118,25 @@ pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<Item
         .for_update()
         .get_result(connection);
     Ok(found.optional()?)
+}
+
+/// Holds items of a set, live or in the trash, so that nobody changes them until the transaction ends. Those that others are
+/// changing are not waited for, and given. SQLite has one writer.
+///
+/// # Errors
+/// When the database fails.
+pub fn hold_free(tx: &mut Tx, set: CollectionId, ids: &[ItemId]) -> Result<BTreeSet<ItemId>> {
+    for id in ids {
+        tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Shared)?;
+    }
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(BTreeSet::new()) };
+    let all = || {
+        let of_set = items::table.filter(items::id.eq_any(ids)).filter(items::collection_id.eq(set));
+        of_set.order(items::id).select(items::id)
+    };
+    let held: BTreeSet<ItemId> = all().for_key_share().skip_locked().load(connection)?.into_iter().collect();
+    let there: BTreeSet<ItemId> = all().load(connection)?.into_iter().collect();
+    Ok(&there - &held)
 }
 
 /// Waits for others that change this item. SQLite has one writer.

@@ -20,8 +20,8 @@ pub use change::ItemChange;
 pub use editor::Editor;
 
 pub use find::{
-    count_comment, expect_version, find, find_locked, find_with_shape, holder_of_key, live, live_among, lock,
-    locked, refuse_locked, titles,
+    count_comment, expect_version, find, find_locked, find_with_shape, hold_free, holder_of_key, live,
+    live_among, lock, locked, refuse_locked, titles,
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};

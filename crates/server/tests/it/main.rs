@@ -11,6 +11,7 @@
 mod admin;
 mod answers;
 mod bad_input;
+mod channel_replicas;
 mod channel_seeds;
 mod chaos;
 mod client_commands;
@@ -26,6 +27,7 @@ mod gate;
 mod idempotency;
 mod kill;
 mod kill_approval;
+mod kill_broadcast;
 mod kill_import;
 mod kill_inbound;
 mod limits;
@@ -43,6 +45,7 @@ mod retention;
 mod runs;
 mod schema;
 mod secrets;
+mod shop;
 mod surface;
 mod sweep;
 #[cfg(feature = "otlp")]

@@ -7,9 +7,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long a request that is not answered is kept open.
-const SILENCE: Duration = Duration::from_secs(120);
-
 /// How long an answer waits for its first status.
 const EARLY: Duration = Duration::from_secs(5);
 
@@ -32,7 +29,7 @@ pub(super) async fn post(
     }
     let (fault, is_early) = draw(&mut shared.lock());
     match fault {
-        SendFault::TimeoutBefore => return silence().await,
+        SendFault::TimeoutBefore => return silence(&shared).await,
         SendFault::GatewayError => return gateway_error(),
         SendFault::Refuse { code } => return refuse(&Refused::new(code, "A fault.")),
         SendFault::ServerError => return refuse(&Refused::new(131_000, "A fault.")),
@@ -51,7 +48,7 @@ pub(super) async fn post(
         let _ = tokio::time::timeout(EARLY, first).await;
     }
     match fault {
-        SendFault::TimeoutAfter => silence().await,
+        SendFault::TimeoutAfter => silence(&shared).await,
         SendFault::GarbledAfter => HttpResponse::Ok().content_type("text/html").body("<html>"),
         _ => answer(200, &accepted.answer),
     }
@@ -76,8 +73,9 @@ fn mark_read(shared: &Shared, number_id: &str, body: &Value) -> HttpResponse {
     }
 }
 
-async fn silence() -> HttpResponse {
-    tokio::time::sleep(SILENCE).await;
+async fn silence(shared: &Shared) -> HttpResponse {
+    let wait = Duration::from_millis(shared.lock().faults.silence_ms);
+    tokio::time::sleep(wait).await;
     gateway_error()
 }
 

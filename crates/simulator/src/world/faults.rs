@@ -47,6 +47,8 @@ pub struct Faults {
     pub timeout_before: f64,
     /// Share of sends that are accepted but not answered.
     pub timeout_after: f64,
+    /// How long a send that is not answered is kept open, in real time.
+    pub silence_ms: u64,
     /// Of files.
     pub media: MediaFaults,
     /// How long a transcript takes, by the simulator's clock.
@@ -90,6 +92,7 @@ impl Default for Faults {
             gateway_error: 0.0,
             timeout_before: 0.0,
             timeout_after: 0.0,
+            silence_ms: 120_000,
             media: MediaFaults::default(),
             transcription_delay_ms: 0,
             transcription_failures: 0,

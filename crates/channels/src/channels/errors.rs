@@ -1,0 +1,37 @@
+//! What went wrong on a channel, for the people who look after it.
+
+use crate::schema::channel_errors;
+use diesel::prelude::*;
+use model::{ChannelId, MessageId, Result};
+use store::Tx;
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NewChannelError<'a> {
+    pub(crate) code: &'a str,
+    /// For people, in English.
+    pub(crate) message: &'a str,
+    /// The network's number for it.
+    pub(crate) provider_code: Option<i64>,
+    /// The message that was to be sent.
+    pub(crate) about: Option<MessageId>,
+}
+
+/// Notes an error among the last ones of a channel.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn note_error(tx: &mut Tx, channel: ChannelId, error: NewChannelError<'_>) -> Result<()> {
+    let now = tx.now();
+    diesel::insert_into(channel_errors::table)
+        .values((
+            channel_errors::channel_id.eq(channel),
+            channel_errors::code.eq(error.code),
+            channel_errors::message.eq(error.message),
+            channel_errors::provider_code.eq(error.provider_code),
+            channel_errors::message_id.eq(error.about),
+            channel_errors::created_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}

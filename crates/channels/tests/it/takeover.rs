@@ -1,0 +1,74 @@
+//! A person takes over while the agent thinks: the agent says nothing afterwards.
+
+use crate::support::Desk;
+use serde_json::json;
+use std::time::Duration;
+use testkit::{Script, until};
+
+impl Desk {
+    /// Waits until the model has been asked so often.
+    async fn asked(&self, times: usize) {
+        until("the model is asked", async || (self.app.model.prompts().len() >= times).then_some(())).await;
+    }
+
+    /// Waits until no answer is being made.
+    async fn no_answer_is_made(&self) {
+        self.app.service.engine.idle().await;
+        let open = "SELECT count(*) AS n FROM conversations WHERE reply_run_id IS NOT NULL";
+        until("the answers end", async || (self.count(open).await == 0).then_some(())).await;
+    }
+}
+
+testkit::on_both! {
+    async fn nothing_of_the_agent_follows_a_person_who_took_over(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let contact = desk.only_contact().await["id"].clone();
+        desk.app.model.then(Script::Wait("Too late".to_owned()));
+        let working = desk.app.service.channels.start();
+        desk.network.write(&ana.user_id, "A question").unwrap();
+        desk.asked(2).await;
+        desk.app.put(&format!("/contacts/{contact}/autopilot"), &desk.key, json!({ "enabled": false })).await.expect(200);
+        let message = json!({ "text": "This is Bruno." });
+        desk.post(&format!("/contacts/{contact}/operator-messages"), message).await.expect(200);
+        assert!(desk.network.wait_until(|_| desk.sent(&ana).len() == 2).await);
+        desk.app.model.release();
+        desk.no_answer_is_made().await;
+        // What the customer writes now is the person's to answer.
+        desk.network.write(&ana.user_id, "Thanks, Bruno").unwrap();
+        let heard = "SELECT count(*) AS n FROM messages WHERE direction = 'inbound'";
+        until("the message is there", async || (desk.count(heard).await == 3).then_some(())).await;
+        working.stop(Duration::from_secs(5)).await;
+        desk.settle().await;
+        assert_eq!(desk.sent(&ana), ["ok", "This is Bruno."]);
+        assert_eq!(desk.count("SELECT count(*) AS n FROM messages WHERE sender_type = 'agent'").await, 1);
+        assert_eq!(desk.app.model.prompts().len(), 2);
+    }
+
+    async fn what_the_device_writes_takes_over_where_the_channel_says_so(kind: Kind) {
+        let desk = Desk::with_settings(kind, |settings| settings.takeover_pause_minutes = 30).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        desk.app.model.then(Script::Wait("Too late".to_owned()));
+        let working = desk.app.service.channels.start();
+        desk.network.write(&ana.user_id, "A question").unwrap();
+        desk.asked(2).await;
+        let number = desk.network.connection().number_id;
+        desk.network.echo(&number, &ana.user_id, "I am on it.").unwrap();
+        let written = "SELECT count(*) AS n FROM messages WHERE sender_type = 'device'";
+        until("what the device wrote is there", async || (desk.count(written).await == 1).then_some(())).await;
+        desk.app.model.release();
+        desk.no_answer_is_made().await;
+        working.stop(Duration::from_secs(5)).await;
+        desk.settle().await;
+        assert_eq!(desk.sent(&ana), ["ok"]);
+        // The pause ends by itself, and what was written before it stays the person's.
+        desk.app.data.clock.advance(chrono::Duration::minutes(31));
+        desk.settle().await;
+        assert_eq!(desk.sent(&ana), ["ok"]);
+        desk.app.service.jobs.run_due().await.unwrap();
+        desk.hear(&ana, "Are you there?").await;
+        assert_eq!(desk.sent(&ana), ["ok", "ok"]);
+    }
+}
