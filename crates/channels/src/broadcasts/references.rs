@@ -1,9 +1,10 @@
 //! What follows a contact that is merged into another: its places among the recipients of broadcasts.
 
 use super::model::{BroadcastRecipientState as State, BroadcastSkipReason as Skip};
+use super::withdraw::cancel_messages;
 use crate::schema::broadcast_recipients;
 use diesel::prelude::*;
-use model::{BroadcastId, ContactId, Result, WorkspaceId};
+use model::{BroadcastId, ContactId, MessageId, Result, WorkspaceId};
 use operation::ports::ContactReferences;
 use store::Tx;
 
@@ -32,9 +33,15 @@ impl ContactReferences for RecipientReferences {
             .filter(broadcast_recipients::broadcast_id.eq_any(&moving))
             .select(broadcast_recipients::broadcast_id)
             .load(tx.connection())?;
-        diesel::update(of(from))
-            .filter(broadcast_recipients::broadcast_id.eq_any(&both))
-            .filter(broadcast_recipients::state.eq(State::Pending))
+        let unsent = || {
+            of(from)
+                .filter(broadcast_recipients::broadcast_id.eq_any(&both))
+                .filter(broadcast_recipients::state.eq(State::Pending))
+        };
+        let taken_back: Vec<Option<MessageId>> =
+            unsent().select(broadcast_recipients::message_id).load(tx.connection())?;
+        cancel_messages(tx, taken_back.into_iter().flatten().collect())?;
+        diesel::update(unsent())
             .set((
                 broadcast_recipients::state.eq(State::Skipped),
                 broadcast_recipients::skip_reason.eq(Skip::Merged),

@@ -4,10 +4,10 @@ use super::body::{Part, Source, parts};
 use super::row::{files_of, locked};
 use crate::messages::MessageButton;
 use crate::schema::quick_replies;
+use crate::values::text_of;
 use diesel::prelude::*;
 use model::{Caller, Error, FieldError, FileId, QuickReplyId, Result};
 use operation::ports::{ContactCard, KnownVariable, WorkspaceVariables};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use store::Tx;
 
@@ -90,24 +90,11 @@ fn value_of(
     variables: &BTreeMap<String, KnownVariable>,
 ) -> Option<String> {
     match source {
-        Source::Contact(key) => with.contact.data.get(key).and_then(shown),
+        Source::Contact(key) => with.contact.data.get(key).and_then(text_of),
         Source::Variable(key) => variables
             .get(key)
             .filter(|variable| !variable.is_secret)
-            .and_then(|variable| shown(&variable.value)),
+            .and_then(|variable| text_of(&variable.value)),
         Source::Ask(label) => with.answers.get(label).cloned(),
-    }
-}
-
-/// A value as people read it.
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Array(values) => {
-            let texts: Vec<String> = values.iter().filter_map(shown).collect();
-            Some(texts.join(", "))
-        }
-        other => Some(other.to_string()),
     }
 }

@@ -15,6 +15,7 @@ mod send;
 
 pub(crate) use checks::reach;
 pub(crate) use contact::{SendContactMessage, SendContactTemplate};
+pub(crate) use media::attachment;
 pub(crate) use operations::{
     MarkChannelMessageRead, SendChannelInteractive, SendChannelMedia, SendChannelMessage,
     SendChannelReaction, SendChannelTemplate, message_type_of,

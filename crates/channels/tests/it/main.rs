@@ -7,6 +7,8 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
+mod broadcast_counts;
+mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod conversations;
