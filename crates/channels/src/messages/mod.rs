@@ -24,6 +24,6 @@ pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
-pub(crate) use requeue::requeue;
+pub(crate) use requeue::{may_come_twice, requeue};
 pub use row::MessageRow;
 pub(crate) use row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender};

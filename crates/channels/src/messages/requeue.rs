@@ -1,11 +1,12 @@
 //! Messages that are sent after all.
 
+use super::detail::Detail;
 use super::enqueue::{Priority, put_into_outbox};
 use super::row::{MessageRow, MessageStatus};
 use crate::schema::messages;
 use diesel::prelude::*;
 use model::{JsonText, MessageId, Result, Timestamp};
-use store::Tx;
+use store::{Read, Tx};
 
 /// Puts a message that was taken out of the outbox back into it. Nobody sends it at this moment.
 ///
@@ -29,4 +30,15 @@ pub(crate) fn requeue(
         .get_result(tx.connection())?;
     put_into_outbox(tx, &row, priority, expires_at)?;
     Ok(row)
+}
+
+/// Whether a message is sent again if the network does not answer, although it may have been sent.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn may_come_twice(read: &mut Read, id: MessageId) -> Result<bool> {
+    let detail: Option<Option<JsonText>> =
+        messages::table.find(id).select(messages::detail).first(read.connection()).optional()?;
+    let detail: Option<Detail> = detail.flatten().as_ref().map(JsonText::parse).transpose()?;
+    Ok(detail.is_some_and(|detail| detail.at_least_once))
 }

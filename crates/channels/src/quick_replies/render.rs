@@ -29,7 +29,7 @@ pub(crate) struct Rendered {
     pub(crate) buttons: Vec<MessageButton>,
 }
 
-/// Fills a quick reply for a contact, and counts that it was used.
+/// Fills a quick reply for a contact, and counts that it was used unless it is only looked at.
 ///
 /// # Errors
 /// `not_found`; `validation_error` at `answers.<label>` for each text that is asked for, has no fallback and was not given.
@@ -38,6 +38,7 @@ pub(crate) fn rendered(
     caller: &Caller,
     id: QuickReplyId,
     with: &Filling<'_>,
+    counts: bool,
 ) -> Result<Rendered> {
     let row = locked(tx, caller.workspace_id(), &caller.key.id, id)?;
     let parts = parts(&row.body)?;
@@ -73,13 +74,15 @@ pub(crate) fn rendered(
     if let Some(error) = Error::all_invalid(missing.collect()) {
         return Err(error);
     }
-    let now = tx.now();
-    diesel::update(quick_replies::table.find(row.id))
-        .set((
-            quick_replies::usage_count.eq(quick_replies::usage_count + 1),
-            quick_replies::last_used_at.eq(now),
-        ))
-        .execute(tx.connection())?;
+    if counts {
+        let now = tx.now();
+        diesel::update(quick_replies::table.find(row.id))
+            .set((
+                quick_replies::usage_count.eq(quick_replies::usage_count + 1),
+                quick_replies::last_used_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+    }
     let attachments = files_of(tx, &[row.id])?.remove(&row.id).unwrap_or_default();
     Ok(Rendered { body, attachments, buttons: row.buttons.parse()? })
 }

@@ -11,6 +11,8 @@ mod operations;
 mod operator;
 mod recipient;
 mod result;
+mod retry;
+mod said;
 mod send;
 
 pub(crate) use checks::reach;

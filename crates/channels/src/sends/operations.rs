@@ -5,11 +5,11 @@ use super::bodies::{
     ChannelTextMessage, DryRun, ReadMark,
 };
 use super::media;
-use super::recipient::To;
 use super::result::SendResult;
-use super::send::{Filled, Free, SendParts, Sending, What};
+use super::retry::Attempt;
+use super::send::{Free, SendParts, Sending, What};
 use crate::channels::{self, ChannelRow};
-use crate::messages::{Detail, Interactive, MessageDirection, MessageRow, MessageType, SentTemplate};
+use crate::messages::{Detail, Interactive, MessageDirection, MessageRow, MessageType};
 use crate::network::{Network, refused};
 use crate::schema::{conversations, messages};
 use crate::templates::ResolvedMessage;
@@ -43,19 +43,10 @@ pub fn send_channel_template(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = to.contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
-    let filled = SentTemplate {
-        name: body.name,
-        language: body.language,
-        namespace: String::new(),
-        params: body.params,
-        header_params: body.header_params,
-        button_params: body.button_params,
-    };
-    let what = What::Template(Filled { template: filled, media: body.media, namespace: body.namespace });
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
-    sending.send(tx, &channel, contact, what).map(Json)
+    let contact = body.to().contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
+    let namespace = body.namespace.clone();
+    sending.send(tx, &channel, contact, What::Template(body.filled(namespace))).map(Json)
 }
 
 /// Send text inside the 24-hour window
@@ -71,9 +62,8 @@ pub fn send_channel_message(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
     let what = What::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }
@@ -92,11 +82,11 @@ pub fn send_channel_media(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     if body.caption.is_some() && matches!(body.kind, MediaKind::Audio | MediaKind::Sticker) {
         return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
     }
+    let attempt = body.attempt();
     let capabilities = parts.0.network.0.capabilities();
     let workspace = channel.workspace_id;
     let attachment =
@@ -115,7 +105,7 @@ pub fn send_channel_media(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
@@ -132,9 +122,9 @@ pub fn send_channel_interactive(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     check_interactive(&body.interactive)?;
+    let attempt = body.attempt();
     let buttons = body.interactive.buttons.iter().map(|button| button.title.clone());
     let list = body.interactive.list.iter().map(|list| list.button.clone());
     let shown = ResolvedMessage {
@@ -151,7 +141,7 @@ pub fn send_channel_interactive(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
@@ -180,7 +170,7 @@ pub fn send_channel_reaction(
         shown: ResolvedMessage { body: body.emoji.unwrap_or_default(), ..ResolvedMessage::default() },
         reply_to: Some(target.id),
     };
-    let sending = Sending::new(caller, &parts.0, false)?;
+    let sending = Sending::new(caller, &parts.0, false, Attempt::default())?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 

@@ -4,6 +4,7 @@ use super::checks::{Checks, expect_not_blocked, expect_opted_in, expect_reachabl
 use super::media;
 use super::recipient;
 use super::result::{MessageRecipient, SendResult};
+use super::retry::{self, Attempt};
 use crate::channels::ChannelRow;
 use crate::messages::{
     self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
@@ -36,6 +37,7 @@ pub(super) struct Sending<'a> {
     pub(super) parts: &'a SendParts,
     pub(super) sender: Sender,
     pub(super) dry_run: bool,
+    pub(super) attempt: Attempt,
 }
 
 /// What is sent.
@@ -65,6 +67,13 @@ pub(super) struct Free {
     pub(super) reply_to: Option<MessageId>,
 }
 
+impl Free {
+    /// What is stored beside its content.
+    pub(super) fn stored_detail(&self) -> Option<JsonText> {
+        (self.detail != Detail::default()).then(|| JsonText::of(&self.detail))
+    }
+}
+
 /// Who sends, for a request.
 pub(super) fn sender_of(caller: &Caller) -> Result<Sender> {
     let actor: model::Actor = caller.cause().actor.parse()?;
@@ -79,8 +88,13 @@ pub(super) fn sender_of(caller: &Caller) -> Result<Sender> {
 
 impl<'a> Sending<'a> {
     /// A request that sends in its own name.
-    pub(super) fn new(caller: &'a Caller, parts: &'a SendParts, dry_run: bool) -> Result<Self> {
-        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run })
+    pub(super) fn new(
+        caller: &'a Caller,
+        parts: &'a SendParts,
+        dry_run: bool,
+        attempt: Attempt,
+    ) -> Result<Self> {
+        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run, attempt })
     }
 
     /// Checks what is to be sent and, unless that is all, queues it.
@@ -111,8 +125,13 @@ impl<'a> Sending<'a> {
             Some(contact) => recipient::conversation(tx, channel.id, contact.id)?,
             None => None,
         };
-        let (draft, expires_at) =
+        let (mut draft, expires_at) =
             self.prepare(tx, channel, contact.as_ref(), conversation.as_ref(), what, &mut checks)?;
+        draft.detail.at_least_once = self.attempt.at_least_once;
+        if let Some(id) = self.attempt.retry_of {
+            let retry = retry::expect_retryable(tx, conversation.as_ref(), id, &draft);
+            checks.note("retry_allowed", retry);
+        }
         let checks = checks.passed(self.dry_run)?;
         let (phone, user_id) = match address {
             Some(Recipient::Phone(phone)) => (Some(phone), None),
@@ -215,6 +234,11 @@ impl<'a> Sending<'a> {
                 .or_not_found("message")
                 .map_err(|error| error.param("reply_to"))?;
         }
+        if let Some(id) = self.attempt.retry_of {
+            let row = retry::again(tx, &conversation, id, &draft, expires_at)?;
+            self.parts.wakes.after(tx);
+            return Ok(row);
+        }
         let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
         let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
@@ -224,7 +248,7 @@ impl<'a> Sending<'a> {
 }
 
 fn outgoing(draft: Free, sender: Sender, run_id: Option<RunId>, expires_at: Timestamp) -> Outgoing {
-    let detail = (draft.detail != Detail::default()).then(|| JsonText::of(&draft.detail));
+    let detail = draft.stored_detail();
     Outgoing {
         message_type: draft.message_type,
         content: draft.content,

@@ -14,6 +14,7 @@ mod callbacks;
 mod conversations;
 mod outbox;
 mod quick_replies;
+mod retries;
 mod sends;
 mod support;
 mod talk;

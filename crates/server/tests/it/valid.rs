@@ -87,6 +87,7 @@ const REFUSED: [(&str, &str, &str); 78] = [
     ("sendChannelMessage", "to", "a telephone number"),
     ("sendChannelTemplate", "contact_id", "either it or `to`"),
     ("sendChannelTemplate", "to", "a telephone number"),
+    ("sendContactMessage", "text", "either it or `quick_reply_id`"),
     ("sendOperatorMessage", "text", "either it or `quick_reply_id`"),
 ];
 
