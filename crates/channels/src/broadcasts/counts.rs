@@ -73,7 +73,7 @@ pub(super) fn fold(tx: &mut Tx, id: BroadcastId) -> Result<()> {
 pub(crate) fn job() -> Job {
     Job::every(
         JOB,
-        Duration::from_secs(60),
+        Duration::from_secs(15),
         "sums up the changes of recipients of broadcasts, so that they are counted fast",
         fold_all,
     )

@@ -1,10 +1,11 @@
-//! What follows a contact that is merged into another: its places among the recipients of broadcasts.
+//! What follows a contact that is merged into another, and is forgotten with one that is deleted: its places among the
+//! recipients of broadcasts.
 
 use super::model::{BroadcastRecipientState as State, BroadcastSkipReason as Skip};
 use super::withdraw::cancel_messages;
 use crate::schema::broadcast_recipients;
 use diesel::prelude::*;
-use model::{BroadcastId, ContactId, MessageId, Result, WorkspaceId};
+use model::{BroadcastId, ContactId, JsonText, MessageId, Result, WorkspaceId};
 use operation::ports::ContactReferences;
 use store::Tx;
 
@@ -51,6 +52,19 @@ impl ContactReferences for RecipientReferences {
         diesel::update(of(from))
             .filter(broadcast_recipients::broadcast_id.ne_all(&both))
             .set((broadcast_recipients::contact_id.eq(to), broadcast_recipients::updated_at.eq(now)))
+            .execute(tx.connection())?;
+        Ok(())
+    }
+
+    fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+        diesel::update(broadcast_recipients::table)
+            .filter(broadcast_recipients::contact_id.eq(contact))
+            .filter(broadcast_recipients::workspace_id.eq(workspace))
+            .set((
+                broadcast_recipients::address.eq(None::<String>),
+                broadcast_recipients::params.eq(None::<JsonText>),
+                broadcast_recipients::updated_at.eq(tx.now()),
+            ))
             .execute(tx.connection())?;
         Ok(())
     }

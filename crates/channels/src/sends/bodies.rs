@@ -3,7 +3,7 @@
 use super::recipient::To;
 use super::retry::Attempt;
 use super::said::Said;
-use super::send::Filled;
+use super::what::Filled;
 use crate::messages::{Interactive, SentTemplate};
 use chatnet::MediaKind;
 use model::{ChannelId, ContactId, FileId, MemberId, MessageId, QuickReplyId, text_enum};

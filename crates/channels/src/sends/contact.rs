@@ -3,7 +3,8 @@
 use super::bodies::{ContactTemplateMessage, ContactTextMessage, DryRun};
 use super::recipient::channel_for;
 use super::result::SendResult;
-use super::send::{SendParts, Sending, What};
+use super::send::{SendParts, Sending};
+use super::what::What;
 use model::{Caller, Result};
 use operation::ports::{ContactRef, WorkspaceVariables};
 use operation::{Body, Json, Path, Query, State, operation};

@@ -7,9 +7,10 @@ use super::bodies::{
 use super::media;
 use super::result::SendResult;
 use super::retry::Attempt;
-use super::send::{Free, SendParts, Sending, What};
+use super::send::{SendParts, Sending};
+use super::what::{Free, What, check_interactive, message_type_of, text};
 use crate::channels::{self, ChannelRow};
-use crate::messages::{Detail, Interactive, MessageDirection, MessageRow, MessageType};
+use crate::messages::{Detail, MessageDirection, MessageRow, MessageType};
 use crate::network::{Network, refused};
 use crate::schema::{conversations, messages};
 use crate::templates::ResolvedMessage;
@@ -20,14 +21,8 @@ use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
 use operation::ports::ContactCard;
 use operation::{Body, Cx, Json, Path, Query, State, operation};
 use serde::Serialize;
-use std::collections::HashSet;
 use store::{OneRow as _, Read, Tx};
 use utoipa::ToSchema;
-
-/// The most rows of a list, in all sections together.
-const MOST_LIST_ROWS: usize = 10;
-/// The most buttons of a message.
-const MOST_BUTTONS: usize = 3;
 
 /// Send an approved template; dry_run=true only resolves it
 ///
@@ -252,67 +247,4 @@ fn message_of(read: &mut Read, channel: &ChannelRow, id: MessageId) -> Result<Me
         .get_result(read.connection())
         .or_not_found("message")
         .map_err(|error| error.param("message_id"))
-}
-
-/// A text.
-pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>) -> Free {
-    Free {
-        message_type: MessageType::Text,
-        shown: ResolvedMessage { body: text.clone(), ..ResolvedMessage::default() },
-        content: text,
-        detail: Detail { preview_url, ..Detail::default() },
-        attachment: None,
-        reply_to,
-    }
-}
-
-/// The type of a message with a file.
-pub(crate) fn message_type_of(kind: MediaKind) -> MessageType {
-    match kind {
-        MediaKind::Image => MessageType::Image,
-        MediaKind::Audio => MessageType::Audio,
-        MediaKind::Video => MessageType::Video,
-        MediaKind::Document => MessageType::Document,
-        MediaKind::Sticker => MessageType::Sticker,
-    }
-}
-
-/// Checks what the schema cannot say of buttons and lists.
-pub(super) fn check_interactive(message: &Interactive) -> Result<()> {
-    if message.buttons.len() > MOST_BUTTONS {
-        let error =
-            Error::new(Code::TooManyButtons, format!("A message has at most {MOST_BUTTONS} buttons."));
-        return Err(error.param("interactive.buttons"));
-    }
-    match (&message.list, message.buttons.is_empty()) {
-        (None, true) => {
-            return Err(Error::invalid("interactive.buttons", "or `interactive.list` is required"));
-        }
-        (Some(_), false) => {
-            return Err(Error::invalid("interactive.list", "cannot be sent together with buttons"));
-        }
-        _ => {}
-    }
-    let mut ids = HashSet::new();
-    if let Some(place) = message.buttons.iter().position(|button| !ids.insert(&button.id)) {
-        return Err(Error::invalid(
-            format!("interactive.buttons[{place}].id"),
-            "must be unique in the message",
-        ));
-    }
-    let Some(list) = &message.list else { return Ok(()) };
-    let is_untitled = list.sections.iter().position(|section| section.title.is_none());
-    if let Some(place) = is_untitled.filter(|_| list.sections.len() > 1) {
-        let param = format!("interactive.list.sections[{place}].title");
-        return Err(Error::invalid(param, "is required, because the list has several sections"));
-    }
-    let rows: Vec<_> = list.sections.iter().flat_map(|section| &section.rows).collect();
-    if rows.len() > MOST_LIST_ROWS {
-        let rule = format!("must have at most {MOST_LIST_ROWS} rows together");
-        return Err(Error::invalid("interactive.list.sections", rule));
-    }
-    if rows.iter().any(|row| !ids.insert(&row.id)) {
-        return Err(Error::invalid("interactive.list.sections", "must have rows with unique ids"));
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Sending a message again that was not sent, or of which that is not known.
 
-use super::send::Free;
+use super::what::Free;
 use crate::broadcasts;
 use crate::messages::{Conversation, Detail, MessageRow, MessageStatus, Priority, requeue};
 use crate::schema::{message_attachments, messages as table};

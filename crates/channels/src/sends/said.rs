@@ -1,9 +1,9 @@
 //! What is said to a contact: a text, or a quick reply with all that it has.
 
 use super::media::attachment;
-use super::operations::{check_interactive, message_type_of, text};
 use super::result::SendResult;
-use super::send::{Free, Sending, What};
+use super::send::Sending;
+use super::what::{Free, What, check_interactive, message_type_of, text};
 use crate::channels::ChannelRow;
 use crate::messages::{Detail, Interactive, MessageType};
 use crate::quick_replies::{self, Filling, Rendered};

@@ -5,18 +5,19 @@ use super::media;
 use super::recipient;
 use super::result::{MessageRecipient, SendResult};
 use super::retry::{self, Attempt};
+use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
-    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
-    Priority, Sender, SentTemplate,
+    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, Outgoing, Priority, Sender,
+    SentTemplate,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
-use crate::templates::{self, ResolvedMessage};
+use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Caller, Error, FileId, JsonText, MessageId, Result, RunId, Timestamp};
+use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp};
 use operation::ports::{ContactCard, People};
 use store::{OneRow as _, Tx};
 
@@ -38,40 +39,6 @@ pub(super) struct Sending<'a> {
     pub(super) sender: Sender,
     pub(super) dry_run: bool,
     pub(super) attempt: Attempt,
-}
-
-/// What is sent.
-pub(super) enum What {
-    /// What only the 24-hour window allows.
-    Free(Box<Free>),
-    /// A template.
-    Template(Filled),
-}
-
-/// A template with its values.
-pub(super) struct Filled {
-    pub(super) template: SentTemplate,
-    /// The file above its text.
-    pub(super) media: Option<FileId>,
-    /// The namespace that it must have.
-    pub(super) namespace: Option<String>,
-}
-
-/// A message that is no template.
-pub(super) struct Free {
-    pub(super) message_type: MessageType,
-    pub(super) content: String,
-    pub(super) detail: Detail,
-    pub(super) attachment: Option<NewAttachment>,
-    pub(super) shown: ResolvedMessage,
-    pub(super) reply_to: Option<MessageId>,
-}
-
-impl Free {
-    /// What is stored beside its content.
-    pub(super) fn stored_detail(&self) -> Option<JsonText> {
-        (self.detail != Detail::default()).then(|| JsonText::of(&self.detail))
-    }
 }
 
 /// Who sends, for a request.

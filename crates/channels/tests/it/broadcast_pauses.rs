@@ -199,4 +199,19 @@ testkit::on_both! {
         assert_eq!((sent.len(), sent[0].kind.as_str()), (1, "template"), "{sent:?}");
         assert!(format!("{sent:?}").contains("image"), "{sent:?}");
     }
+
+    async fn nothing_of_an_erased_contact_is_kept(kind: Kind) {
+        let desk = open(kind).await;
+        let id = desk.waiting(2).await;
+        desk.act(id, "pause").await;
+        let before = desk.recipients(id, "").await;
+        let erased = before[0]["contact_id"].clone();
+        desk.app.delete(&format!("/contacts/{erased}?erase=true"), &desk.key).await.expect(200);
+        let rows = desk.recipients(id, "").await;
+        assert_eq!((&rows[0]["address"], &rows[0]["params"]), (&Value::Null, &json!({})));
+        assert_eq!((&rows[1]["address"], &rows[1]["params"]), (&before[1]["address"], &before[1]["params"]));
+        desk.act(id, "send").await;
+        desk.run().await;
+        assert_eq!(desk.states_of(id).await, ["no_address", "claimed"]);
+    }
 }

@@ -109,6 +109,10 @@ testkit::on_both! {
         desk.app.get(&format!("/conversations/{first}"), &key).await.expect_error(404, "not_found");
         desk.app.get(&format!("/conversations/{first}/messages"), &key).await.expect_error(404, "not_found");
         assert_eq!(desk.app.get("/conversations", &key).await.expect(200), json!([]));
+        for filter in [format!("channel_id={second}"), format!("contact_id={ana}")] {
+            let found = desk.app.get(&format!("/conversations?{filter}"), &key).await.expect(200);
+            assert_eq!(found, json!([]), "{filter}");
+        }
     }
 
     async fn messages_are_found_by_their_words(kind: Kind) {

@@ -37,3 +37,9 @@ BEGIN
     INSERT INTO broadcast_counts (broadcast_id, state, number)
     SELECT OLD.broadcast_id, 'replied', -1 WHERE OLD.replied_at IS NOT NULL;
 END;
+
+-- Lists of conversations with two conditions.
+CREATE INDEX conversations_by_channel_and_status ON conversations (channel_id, status, last_message_id);
+CREATE INDEX conversations_unread_by_channel ON conversations (channel_id, last_message_id) WHERE unread_count > 0;
+CREATE INDEX conversations_unread_by_status ON conversations (workspace_id, status, last_message_id)
+    WHERE unread_count > 0;

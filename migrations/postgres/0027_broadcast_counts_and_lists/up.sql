@@ -55,3 +55,9 @@ REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
 FOR EACH STATEMENT EXECUTE FUNCTION broadcast_recipients_changed();
 CREATE TRIGGER broadcast_recipients_removed AFTER DELETE ON broadcast_recipients
 REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION broadcast_recipients_removed();
+
+-- Lists of conversations with two conditions.
+CREATE INDEX conversations_by_channel_and_status ON conversations (channel_id, status, last_message_id);
+CREATE INDEX conversations_unread_by_channel ON conversations (channel_id, last_message_id) WHERE unread_count > 0;
+CREATE INDEX conversations_unread_by_status ON conversations (workspace_id, status, last_message_id)
+    WHERE unread_count > 0;
