@@ -161,7 +161,7 @@ testkit::on_both! {
             let id = desk.draft(all(), json!({ "schedule": schedule })).await;
             assert_eq!(desk.act(id, "send").await["status"], "scheduled");
             desk.app.sql(format!("UPDATE broadcasts SET starts_at = '2026-03-29 06:00:00' WHERE id = {id}")).await;
-            desk.app.sql(format!("UPDATE jobs SET run_at = '2026-03-29 06:00:00' WHERE kind = 'broadcasts.run'")).await;
+            desk.app.sql("UPDATE jobs SET run_at = '2026-03-29 06:00:00' WHERE kind = 'broadcasts.run'").await;
             desk.run().await;
             assert_eq!(desk.recipients(id, "").await[0]["not_before"], expected);
         }
