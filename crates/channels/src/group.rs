@@ -87,18 +87,20 @@ pub fn group(parts: &WorkerParts) -> Group {
         parts.seal.clone(),
         parts.wakes.clone(),
     );
+    let sending = sends::SendParts {
+        people: parts.people.clone(),
+        network: parts.network.clone(),
+        wakes: parts.wakes.clone(),
+    };
     Group::default()
         .raw_route(callbacks)
         .service(parts.network.clone())
-        .service(sends::SendParts {
-            people: parts.people.clone(),
-            network: parts.network.clone(),
-            wakes: parts.wakes.clone(),
-        })
+        .job(broadcasts::job(&sending))
+        .job(broadcasts::count_job())
+        .service(sending)
         .contact_references(MessageReferences)
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts))
-        .job(broadcasts::job(&parts.people))
         .file_references(QuickReplyFiles)
         .variable_users(QuickReplyVariables)
 }

@@ -19,6 +19,7 @@ pub mod schema;
 mod sends;
 mod templates;
 mod transcriber;
+mod values;
 mod wakes;
 mod worker;
 

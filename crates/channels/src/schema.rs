@@ -289,6 +289,15 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    broadcast_counts (id) {
+        id -> BigInt,
+        broadcast_id -> BigInt,
+        state -> Text,
+        number -> BigInt,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     channels,
     channel_errors,
@@ -306,4 +315,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     quick_reply_files,
     broadcasts,
     broadcast_recipients,
+    broadcast_counts,
 );

@@ -129,6 +129,21 @@ impl OptIn {
         OptInList::Page { data: rows, has_more, next_cursor }
     }
 
+    /// How many rows the answer has at the most.
+    pub fn most(&self) -> i64 {
+        match &self.page {
+            OptInPage::Array { ceiling: most } | OptInPage::Page { limit: most, .. } => *most,
+        }
+    }
+
+    /// The answer for the rows of a page that can be short because the work for one page is bounded. `next` is the position to
+    /// go on after; without one there are no more rows.
+    pub fn answer_part<T>(&self, rows: Vec<T>, next: Option<&str>) -> OptInList<T> {
+        let OptInPage::Page { .. } = &self.page else { return OptInList::Array(rows) };
+        let next_cursor = next.map(|position| self.cursors.encode(position));
+        OptInList::Page { data: rows, has_more: next_cursor.is_some(), next_cursor }
+    }
+
     /// An opt-in page under the general rule, where `starting_after` alone asks for a page too.
     ///
     /// # Errors

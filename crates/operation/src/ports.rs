@@ -234,6 +234,14 @@ pub trait ContactReferences: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()>;
+
+    /// Forgets what was copied from a contact that is deleted permanently, such as its address.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn forget(&self, _tx: &mut Tx, _workspace: WorkspaceId, _contact: ContactId) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Everything that refers to contacts. A service that operations ask for.
@@ -257,6 +265,14 @@ impl ContactUses {
     /// When the database fails.
     pub fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
         self.0.iter().try_for_each(|references| references.replace(tx, workspace, from, to))
+    }
+
+    /// Forgets what was copied from a contact that is deleted permanently.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+        self.0.iter().try_for_each(|references| references.forget(tx, workspace, contact))
     }
 }
 

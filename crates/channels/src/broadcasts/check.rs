@@ -1,13 +1,17 @@
 //! What a broadcast must have: some of it when it is drafted, all of it before it is sent.
 
 use super::clock::Clock;
+use super::limit;
 use super::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, BroadcastTemplate};
 use super::row::{self, BroadcastRow};
-use super::template::{Template, check_params};
+use super::template::{check_params, expect_params};
 use crate::channels::{self, ChannelRow};
+use crate::messages::NewAttachment;
+use crate::sends::{SendParts, attachment};
+use crate::templates::{self, TemplateComponents, TemplateRow};
 use chatnet::{Quality, TemplateStatus};
 use chrono_tz::Tz;
-use model::{Code, Error, Result, WorkspaceId};
+use model::{Code, Error, Result, Timestamp, WorkspaceId};
 use operation::ports::{Audience, People};
 use serde_json::json;
 use store::Read;
@@ -37,14 +41,17 @@ pub(super) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
 ///
 /// # Errors
 /// `validation_error`, `unknown_variable`, and `not_found` for the channel.
-pub(super) fn draft(read: &mut Read, people: &People, row: &BroadcastRow) -> Result<()> {
+pub(super) fn draft(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
     let workspace = row.workspace_id;
     if let Some(channel) = row.channel_id {
         channels::live(read, workspace, channel).map_err(|error| error.param("channel_id"))?;
     }
-    row.template()?.as_ref().map_or(Ok(()), check_params)?;
+    if let Some(template) = row.template()? {
+        check_params(&template)?;
+        media(read, parts, row, &template)?;
+    }
     if let Some(audience) = row.audience()? {
-        check_audience(read, people, workspace, &audience)?;
+        check_audience(read, &parts.people, workspace, &audience)?;
     }
     let Some(schedule) = row.schedule()? else { return Ok(()) };
     if let Some(zone) = &schedule.time_zone {
@@ -80,27 +87,58 @@ fn check_audience(
     Ok(())
 }
 
+/// The param of the file above the text.
+const MEDIA: &str = "template.media";
+
+/// The file above the text.
+fn media(
+    read: &mut Read,
+    parts: &SendParts,
+    row: &BroadcastRow,
+    wanted: &BroadcastTemplate,
+) -> Result<Option<NewAttachment>> {
+    let of = |file| attachment(read, row.workspace_id, file, None, parts.network.0.capabilities(), MEDIA);
+    wanted.media.map(of).transpose()
+}
+
+/// The channel's template that a broadcast names.
+///
+/// # Errors
+/// `template_not_found`, `validation_error` for a broadcast without a channel.
+pub(super) fn template(
+    read: &mut Read,
+    row: &BroadcastRow,
+    wanted: &BroadcastTemplate,
+) -> Result<TemplateRow> {
+    let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
+    let namespace = wanted.namespace.as_deref();
+    let named = templates::named(read, channel, namespace, &wanted.name, &wanted.language);
+    named.map_err(|error| error.param("template.name"))
+}
+
 /// What sending a broadcast takes.
 pub(super) struct Ready {
     pub(super) channel: ChannelRow,
     pub(super) wanted: BroadcastTemplate,
-    pub(super) template: Template,
+    pub(super) template: TemplateRow,
+    pub(super) components: TemplateComponents,
+    /// The file above the text.
+    pub(super) attachment: Option<NewAttachment>,
 }
 
 impl Ready {
     /// Whatever a broadcast is sent with, in whatever state.
     ///
     /// # Errors
-    /// `validation_error` for what is missing, `template_not_found`.
-    pub(super) fn of(read: &mut Read, row: &BroadcastRow) -> Result<Self> {
+    /// `validation_error` for what is missing, `template_not_found`, `not_found` for the file.
+    pub(super) fn of(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<Self> {
         let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
         let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
         let channel = channels::live(read, row.workspace_id, channel)?;
-        let template = Template::find(read, channel.id, &wanted)?.ok_or_else(|| {
-            let message = "The channel has no such message template in this language.";
-            Error::new(Code::TemplateNotFound, message).param("template.name")
-        })?;
-        Ok(Self { channel, wanted, template })
+        let template = template(read, row, &wanted)?;
+        let components = template.components()?;
+        let attachment = media(read, parts, row, &wanted)?;
+        Ok(Self { channel, wanted, template, components, attachment })
     }
 
     /// Why nothing can be sent at this moment.
@@ -116,7 +154,7 @@ impl Ready {
         }
     }
 
-    /// Makes sure that messages can be sent. The quality of the number is for whoever sends to judge.
+    /// Makes sure that messages can be sent.
     ///
     /// # Errors
     /// `channel_disconnected`, `template_not_approved`, `template_params_mismatch`.
@@ -129,7 +167,7 @@ impl Ready {
                 .param("template.name")
                 .with("details", json!({ "status": status })));
         }
-        self.template.expect_params(&self.wanted)
+        expect_params(&self.components, &self.wanted)
     }
 }
 
@@ -137,12 +175,12 @@ impl Ready {
 ///
 /// # Errors
 /// What keeps it from being sent.
-pub(super) fn startable(read: &mut Read, people: &People, row: &BroadcastRow, now: bool) -> Result<()> {
-    let ready = Ready::of(read, row)?;
+pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
+    let ready = Ready::of(read, parts, row)?;
     let audience = row.audience()?.filter(|audience| *audience != BroadcastAudience::default());
     let audience = audience.filter(|audience| included(audience) != Audience::default());
     let audience = audience.ok_or_else(|| Error::invalid("audience", "is required"))?;
-    draft(read, people, row)?;
+    draft(read, parts, row)?;
     let schedule = row.schedule()?;
     if let Some(schedule) = &schedule {
         let is_past = |send_at| send_at < read.now().plus_seconds(-LATE_SECONDS);
@@ -156,8 +194,39 @@ pub(super) fn startable(read: &mut Read, people: &People, row: &BroadcastRow, no
     ready.expect_sendable()?;
     let is_now = now || Clock::of(schedule.as_ref()).starts_at().is_none_or(|at| at <= read.now());
     // An audience for later may be empty now.
-    if is_now && people.audience(read, row.workspace_id, &included(&audience), None, 1)?.is_empty() {
+    let first = |read| parts.people.audience(read, row.workspace_id, &included(&audience), None, 1);
+    if is_now && first(read)?.is_empty() {
         return Err(Error::new(Code::EmptyAudience, "No contact fits the audience.").param("audience"));
+    }
+    Ok(())
+}
+
+/// Makes sure that what paused a broadcast is over. Failures are for whoever resumes it to judge.
+///
+/// # Errors
+/// What keeps it from being sent, `invalid_state` where no other code says it.
+pub(super) fn resumable(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
+    let ready = Ready::of(read, parts, row)?;
+    ready.expect_sendable()?;
+    let still = |message: &str, reason: BroadcastPauseReason, resumes_at: Option<Timestamp>| {
+        let details = json!({ "state": row.status, "pause_reason": reason, "resumes_at": resumes_at });
+        Err(Error::new(Code::InvalidState, message).with("details", details))
+    };
+    if let Some(reason) = ready.obstacle() {
+        return still("The network still rates the quality of the number as low.", reason, None);
+    }
+    if row.prepared_at.is_none()
+        && let Some(audience) = row.audience()?
+        && check_audience(read, &parts.people, row.workspace_id, &audience).is_err()
+    {
+        let message = "The audience still cannot be read.";
+        return still(message, BroadcastPauseReason::AudienceInvalid, None);
+    }
+    let limit = row.pause_reason == Some(BroadcastPauseReason::MessagingLimit);
+    let frees_at = if limit { limit::frees_at(read, row, &ready.channel)? } else { None };
+    if frees_at.is_some_and(|at| at > read.now()) {
+        let message = "The number still may not write to more contacts.";
+        return still(message, BroadcastPauseReason::MessagingLimit, frees_at);
     }
     Ok(())
 }

@@ -1,51 +1,12 @@
 //! What clocks show: quiet hours, and the local time of contacts.
 
 use super::model::{BroadcastQuietHours, BroadcastSchedule};
-use chrono::{DateTime, Duration, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike};
+use chrono::{DateTime, Duration, NaiveDateTime, Offset, TimeZone, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use utoipa::openapi::{ObjectBuilder, RefOr, Schema, schema::Type};
 
 /// Clocks are ahead of UTC by so many hours at the most.
 const MOST_AHEAD_HOURS: i64 = 14;
-
-/// A time of the day: minutes after midnight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BroadcastTimeOfDay(u32);
-
-impl BroadcastTimeOfDay {
-    fn parse(text: &str) -> Option<Self> {
-        let is_whole = text.len() == 5;
-        let time = NaiveTime::parse_from_str(text, "%H:%M").ok().filter(|_| is_whole)?;
-        Some(Self(time.hour() * 60 + time.minute()))
-    }
-}
-
-impl Serialize for BroadcastTimeOfDay {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:02}:{:02}", self.0 / 60, self.0 % 60))
-    }
-}
-
-impl<'de> Deserialize<'de> for BroadcastTimeOfDay {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be a time such as 21:00"))
-    }
-}
-
-impl utoipa::PartialSchema for BroadcastTimeOfDay {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$"))
-            .examples(["21:00"])
-            .into()
-    }
-}
-
-impl utoipa::ToSchema for BroadcastTimeOfDay {}
 
 fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
     DateTime::from_timestamp_millis(at.millis()).unwrap_or_default().with_timezone(&zone).naive_local()
@@ -115,7 +76,7 @@ impl Clock {
         let zone = self.zone_of(zone);
         let time = local(zone, now);
         let minute = time.hour() * 60 + time.minute();
-        let (from, to) = (from.0, to.0);
+        let (from, to) = (from.minutes(), to.minutes());
         let is_quiet = if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to };
         if !is_quiet {
             return None;
@@ -129,6 +90,7 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
+    use super::super::time_of_day::BroadcastTimeOfDay;
     use super::*;
 
     fn at(text: &str) -> Timestamp {

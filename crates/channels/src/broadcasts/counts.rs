@@ -1,42 +1,97 @@
-//! How many recipients a broadcast has, counted from their rows.
+//! How many recipients a broadcast has. Triggers of the database write down each change of a recipient's state; the counts are
+//! the sums of those changes, which are summed up in batches so that there are always few.
 
-use super::model::{BroadcastCounts, BroadcastRecipientState as State, BroadcastStatus};
-use super::row::BroadcastRow;
-use super::send::messages_per_second;
-use crate::channels;
-use crate::schema::broadcast_recipients;
-use diesel::dsl::count_star;
+use super::model::{BroadcastCounts, BroadcastRecipientState as State};
+use crate::schema::broadcast_counts as table;
+use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
-use model::{BroadcastId, Result, Timestamp};
-use std::collections::HashMap;
-use store::Read;
+use diesel::sql_types::BigInt;
+use jobs::{Job, JobContext, JobError};
+use model::{BroadcastId, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use store::{Read, Tx, each};
 
-/// The counts of some broadcasts, in one pass over an index; none of those without recipients.
+/// The job that sums up what is reported of broadcasts that are over.
+const JOB: &str = "broadcasts.count";
+/// What stands for a state where recipients who replied are counted.
+const REPLIED: &str = "replied";
+/// So many changes of a broadcast are not worth summing up.
+const FEW: i64 = 64;
+/// The most broadcasts that one run looks at.
+const MOST: i64 = 1_000;
+
+/// The counts of some broadcasts; none of those without recipients.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<BroadcastId, BroadcastCounts>> {
     let mut all: HashMap<BroadcastId, BroadcastCounts> = HashMap::new();
-    let states: Vec<(BroadcastId, State, i64)> = broadcast_recipients::table
-        .filter(broadcast_recipients::broadcast_id.eq_any(ids))
-        .group_by((broadcast_recipients::broadcast_id, broadcast_recipients::state))
-        .select((broadcast_recipients::broadcast_id, broadcast_recipients::state, count_star()))
+    let sums: Vec<(BroadcastId, String, i64)> = table::table
+        .filter(table::broadcast_id.eq_any(ids))
+        .group_by((table::broadcast_id, table::state))
+        .select((table::broadcast_id, table::state, sql::<BigInt>("CAST(SUM(number) AS BIGINT)")))
         .load(read.connection())?;
-    for (id, state, count) in states {
+    for (id, state, count) in sums {
         let counts = all.entry(id).or_default();
-        counts.total += count;
-        *counts.of_state(state) += count;
-    }
-    let replied: Vec<(BroadcastId, i64)> = broadcast_recipients::table
-        .filter(broadcast_recipients::broadcast_id.eq_any(ids))
-        .filter(broadcast_recipients::replied_at.is_not_null())
-        .group_by(broadcast_recipients::broadcast_id)
-        .select((broadcast_recipients::broadcast_id, count_star()))
-        .load(read.connection())?;
-    for (id, count) in replied {
-        all.entry(id).or_default().replied = count;
+        if state == REPLIED {
+            counts.replied = count;
+        } else if let Some(state) = State::parse(&state) {
+            counts.total += count;
+            *counts.of_state(state) += count;
+        }
     }
     Ok(all)
+}
+
+/// Sums up the changes of a broadcast, if there are many. Those that other transactions write meanwhile stay as they are.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn fold(tx: &mut Tx, id: BroadcastId) -> Result<()> {
+    let of = table::table.filter(table::broadcast_id.eq(id));
+    let rows: i64 = of.select(count_star()).get_result(tx.connection())?;
+    if rows <= FEW {
+        return Ok(());
+    }
+    let changes: Vec<(String, i64)> =
+        diesel::delete(of).returning((table::state, table::number)).get_results(tx.connection())?;
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    for (state, number) in changes {
+        *sums.entry(state).or_default() += number;
+    }
+    let rows: Vec<_> = sums
+        .into_iter()
+        .filter(|(_, number)| *number != 0)
+        .map(|(state, number)| (table::broadcast_id.eq(id), table::state.eq(state), table::number.eq(number)))
+        .collect();
+    each!(tx.connection(), |connection| diesel::insert_into(table::table).values(rows).execute(connection))?;
+    Ok(())
+}
+
+/// The job of counts.
+pub(crate) fn job() -> Job {
+    Job::every(
+        JOB,
+        Duration::from_secs(15),
+        "sums up the changes of recipients of broadcasts, so that they are counted fast",
+        fold_all,
+    )
+}
+
+async fn fold_all(job: JobContext) -> Result<(), JobError> {
+    let many = job.db.read(|read| {
+        Ok(table::table
+            .group_by(table::broadcast_id)
+            .having(count_star().gt(FEW))
+            .limit(MOST)
+            .select(table::broadcast_id)
+            .load::<BroadcastId>(read.connection())?)
+    });
+    for id in many.await? {
+        job.db.write(move |tx| fold(tx, id)).await?;
+    }
+    Ok(())
 }
 
 impl BroadcastCounts {
@@ -53,23 +108,4 @@ impl BroadcastCounts {
             State::Cancelled => &mut self.cancelled,
         }
     }
-}
-
-/// When a broadcast that is being sent is likely to be completed.
-///
-/// # Errors
-/// When the database fails.
-pub(super) fn eta(
-    read: &mut Read,
-    row: &BroadcastRow,
-    counts: &BroadcastCounts,
-) -> Result<Option<Timestamp>> {
-    let Some(channel) = row.channel_id.filter(|_| row.status == BroadcastStatus::Sending) else {
-        return Ok(None);
-    };
-    let rate = messages_per_second(row, &channels::live(read, row.workspace_id, channel)?);
-    let left = u32::try_from(counts.pending + counts.sending).unwrap_or(u32::MAX);
-    #[expect(clippy::cast_possible_truncation, reason = "a number of seconds")]
-    let seconds = (f64::from(left) / rate).ceil() as i64;
-    Ok(Some(read.now().plus_seconds(seconds)))
 }

@@ -2,6 +2,7 @@
 
 use super::model::{Broadcast, BroadcastStatus};
 use super::row::BroadcastRow;
+use super::shown::shown_one;
 use model::{Cause, Result};
 use operation::Event;
 use serde::Serialize;
@@ -49,7 +50,7 @@ pub(super) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<
         BroadcastStatus::Cancelled => BroadcastEvent::Cancelled,
         BroadcastStatus::Draft | BroadcastStatus::Cancelling => return Ok(()),
     };
-    let broadcast = row.shown(tx)?;
+    let broadcast = shown_one(tx, row)?;
     tx.emit(row.workspace_id, cause, true, &event(BroadcastChanged { broadcast }))?;
     Ok(())
 }

@@ -3,20 +3,29 @@
 //! When a broadcast starts, its audience is frozen into rows of recipients, which are the only truth about what was sent to
 //! whom. Sending gives each a message under a key that no second message can have, in the transaction that marks the row.
 
+mod again;
 mod check;
 mod clock;
+mod contact;
 mod counts;
 mod delivery;
 mod events;
+mod limit;
 mod model;
 mod operations;
+mod pace;
 mod prepare;
+mod progress;
 mod references;
 mod row;
 mod run;
 mod send;
+mod shown;
 mod template;
+mod time_of_day;
+mod withdraw;
 
+pub(crate) use counts::job as count_job;
 pub use delivery::{contact_replied, messages_changed};
 pub(crate) use references::RecipientReferences;
 pub(crate) use run::job;

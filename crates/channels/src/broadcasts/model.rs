@@ -1,11 +1,10 @@
 //! Broadcasts and their recipients, as callers see and write them.
 
-use super::clock::BroadcastTimeOfDay;
-use super::row::BroadcastRow;
+use super::time_of_day::BroadcastTimeOfDay;
 use crate::messages::MessageError;
 use model::{
-    Actor, BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Patch, Result,
-    SegmentId, Timestamp, text_enum,
+    Actor, BroadcastId, BroadcastRecipientId, ChannelId, ContactId, FileId, MessageId, Patch, SegmentId,
+    Timestamp, text_enum,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,10 +46,13 @@ text_enum! {
         QualityLow = "quality_low",
         /// More than 10 % of the last 200 messages failed.
         FailureRate = "failure_rate",
-        /// The number has written to as many contacts as the network allows in 24 hours.
+        /// The number has written to as many contacts as the network allows in 24 hours. The broadcast goes on by itself at
+        /// `resumes_at`.
         MessagingLimit = "messaging_limit",
         /// The workspace is blocked.
         WorkspaceBlocked = "workspace_blocked",
+        /// The file above the text was deleted, or the network does not take it.
+        MediaInvalid = "media_invalid",
         /// The audience cannot be read any more, such as after its segment was deleted.
         AudienceInvalid = "audience_invalid",
     }
@@ -148,6 +150,9 @@ pub struct BroadcastTemplate {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = BTreeMap<String, BroadcastParam>)]
     pub button_params: Params,
+    /// The id of the file above the text, if the template has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<FileId>,
 }
 
 /// Whom a broadcast is for: the contacts that fit every condition that is set, without those of `exclude`.
@@ -310,6 +315,8 @@ pub struct Broadcast {
     pub status: BroadcastStatus,
     /// Why it was paused.
     pub pause_reason: Option<BroadcastPauseReason>,
+    /// When a broadcast that was paused goes on by itself.
+    pub resumes_at: Option<Timestamp>,
     /// How many recipients it has. `total` is final once it is sending.
     pub counts: BroadcastCounts,
     /// When it began to be sent.
@@ -326,37 +333,6 @@ pub struct Broadcast {
     pub created_at: Timestamp,
     /// When the object was last changed.
     pub updated_at: Timestamp,
-}
-
-impl Broadcast {
-    /// A stored broadcast, as callers see it.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
-    pub(super) fn of(row: &BroadcastRow, counts: BroadcastCounts, eta_at: Option<Timestamp>) -> Result<Self> {
-        let throttle = row.rate_per_minute.map(|rate_per_minute| BroadcastThrottle { rate_per_minute });
-        Ok(Self {
-            id: row.id,
-            object: "broadcast",
-            name: row.name.clone(),
-            channel_id: row.channel_id,
-            template: row.template()?,
-            audience: row.audience()?,
-            schedule: row.schedule()?,
-            throttle,
-            frequency_cap: row.frequency_cap.as_ref().map(JsonText::parse).transpose()?,
-            status: row.status,
-            pause_reason: row.pause_reason,
-            counts,
-            started_at: row.started_at,
-            completed_at: row.completed_at,
-            eta_at,
-            version: row.version,
-            created_by: row.created_by.parse()?,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        })
-    }
 }
 
 /// A broadcast to draft. What is missing can be added before it is sent.

@@ -1,21 +1,21 @@
 //! Drafting, reading, sending, pausing and cancelling broadcasts.
 
+use super::again;
 use super::check;
 use super::clock::Clock;
-use super::counts;
 use super::events::publish;
 use super::model::{
     Broadcast, BroadcastPatch, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState as State,
     BroadcastRetry, BroadcastSending, BroadcastSkipReason, BroadcastStatus as Status, NewBroadcast,
 };
+use super::progress::{enqueue, pause, resume, start};
 use super::row::{BroadcastRow, RecipientRow, find, locked};
-use super::run;
+use super::shown;
+use super::withdraw;
 use crate::schema::{broadcast_recipients, broadcasts};
+use crate::sends::SendParts;
 use diesel::prelude::*;
-use model::{
-    BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, MessageId, Patch, Result, Timestamp,
-};
-use operation::ports::People;
+use model::{BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, Patch, Result};
 use operation::{
     Body, Created, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State as Service, With,
     operation,
@@ -28,8 +28,8 @@ use utoipa::IntoParams;
 /// A broadcast as an answer, with its version as `ETag`.
 type BroadcastAnswer = With<Json<Broadcast>>;
 
-fn shown(read: &mut Read, row: &BroadcastRow) -> Result<BroadcastAnswer> {
-    Ok(With::etag(row.version, Json(row.shown(read)?)))
+fn answer(read: &mut Read, row: &BroadcastRow) -> Result<BroadcastAnswer> {
+    Ok(With::etag(row.version, Json(shown::shown_one(read, row)?)))
 }
 
 /// Which broadcasts to list.
@@ -62,15 +62,8 @@ pub fn list_broadcasts(
     if let Some(after) = page.page().after::<BroadcastId>()? {
         rows = rows.filter(broadcasts::id.lt(after));
     }
-    let rows = rows.load(read.connection())?;
-    let ids: Vec<BroadcastId> = rows.iter().map(|row| row.id).collect();
-    let mut counted = counts::of(read, &ids)?;
-    let mut shown = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let counts = counted.remove(&row.id).unwrap_or_default();
-        let eta = counts::eta(read, row, &counts)?;
-        shown.push(Broadcast::of(row, counts, eta)?);
-    }
+    let rows: Vec<BroadcastRow> = rows.load(read.connection())?;
+    let shown = shown::shown(read, &rows)?;
     Ok(page.answer(shown, |broadcast| broadcast.id.to_string()))
 }
 
@@ -82,7 +75,7 @@ pub fn create_broadcast(
     tx: &mut Tx,
     caller: &Caller,
     Body(new): Body<NewBroadcast>,
-    people: Service<People>,
+    parts: Service<SendParts>,
 ) -> Result<With<Created<Broadcast>>> {
     let now = tx.now();
     let row: BroadcastRow = diesel::insert_into(broadcasts::table)
@@ -103,8 +96,8 @@ pub fn create_broadcast(
         ))
         .returning(broadcasts::all_columns)
         .get_result(tx.connection())?;
-    check::draft(tx, &people.0, &row)?;
-    Ok(With::etag(row.version, Created(row.shown(tx)?)))
+    check::draft(tx, &parts.0, &row)?;
+    Ok(With::etag(row.version, Created(shown::shown_one(tx, &row)?)))
 }
 
 /// One broadcast with its counts
@@ -117,7 +110,7 @@ pub fn get_broadcast(
     Path(broadcast_id): Path<BroadcastId>,
 ) -> Result<BroadcastAnswer> {
     let row = find(read, caller.workspace_id(), broadcast_id)?;
-    shown(read, &row)
+    answer(read, &row)
 }
 
 /// Change a draft or scheduled broadcast
@@ -130,7 +123,7 @@ pub fn update_broadcast(
     Path(broadcast_id): Path<BroadcastId>,
     Body(patch): Body<BroadcastPatch>,
     if_match: IfMatch,
-    people: Service<People>,
+    parts: Service<SendParts>,
 ) -> Result<BroadcastAnswer> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let old = locked(tx, caller.workspace_id(), broadcast_id)?;
@@ -153,12 +146,12 @@ pub fn update_broadcast(
         Patch::Set(throttle) => row.rate_per_minute = Some(throttle.rate_per_minute),
     }
     if row != old {
-        check::draft(tx, &people.0, &row)?;
+        check::draft(tx, &parts.0, &row)?;
         row.status = Status::Draft;
         row.starts_at = None;
         row.store(tx)?;
     }
-    shown(tx, &row)
+    answer(tx, &row)
 }
 
 fn as_json<T: Serialize>(patch: Patch<T>, stored: &mut Option<JsonText>) {
@@ -221,78 +214,57 @@ pub fn list_broadcast_recipients(
 /// Start, schedule or resume it
 ///
 /// A draft starts, or is scheduled for `schedule.send_at`; with `now` it starts at once. Its audience is then frozen with
-/// the values of the template. A paused broadcast is resumed: nobody gets the message twice. `retry` sends a completed
-/// broadcast again to those whom it did not reach. A broadcast that is being sent is answered unchanged.
+/// the values of the template. A paused broadcast is resumed if what paused it is over, else the answer is a 409: nobody gets
+/// the message twice. `retry` sends a completed broadcast again to those whom it did not reach. A broadcast that is being
+/// sent is answered unchanged.
 #[operation(post "/broadcasts/{broadcastId}/send", scope = "channels:send")]
 pub fn send_broadcast(
     tx: &mut Tx,
     caller: &Caller,
     Path(broadcast_id): Path<BroadcastId>,
     Body(sending): Body<BroadcastSending>,
-    people: Service<People>,
+    parts: Service<SendParts>,
 ) -> Result<BroadcastAnswer> {
     let mut row = locked(tx, caller.workspace_id(), broadcast_id)?;
-    let now = tx.now();
+    let (now, cause) = (tx.now(), caller.cause());
     if let Some(retry) = sending.retry {
         if row.status != Status::Completed {
             return Err(wrong_state(&row, "be sent again"));
         }
-        check::Ready::of(tx, &row)?.expect_sendable()?;
-        again(tx, &row, retry)?;
+        check::Ready::of(tx, &parts.0, &row)?.expect_sendable()?;
+        send_again(tx, &row, retry)?;
         (row.status, row.completed_at) = (Status::Sending, None);
-    } else {
-        match row.status {
-            Status::Scheduled if !sending.now => return shown(tx, &row),
-            Status::Preparing | Status::Sending => return shown(tx, &row),
-            Status::Draft | Status::Scheduled => {
-                check::startable(tx, &people.0, &row, sending.now)?;
-                let later = Clock::of(row.schedule()?.as_ref()).starts_at();
-                row.starts_at = later.filter(|at| !sending.now && *at > now);
-                row.status = if row.starts_at.is_some() { Status::Scheduled } else { Status::Preparing };
-            }
-            Status::Paused => {
-                check::Ready::of(tx, &row)?.expect_sendable()?;
-                let is_prepared = row.prepared_at.is_some();
-                row.starts_at = None;
-                row.status = if is_prepared { Status::Sending } else { Status::Preparing };
-            }
-            Status::Completed | Status::Cancelling | Status::Cancelled => {
-                return Err(wrong_state(&row, "be sent"));
-            }
+        start(tx, &mut row, &cause)?;
+        return answer(tx, &row);
+    }
+    match row.status {
+        Status::Scheduled if !sending.now => {}
+        Status::Preparing | Status::Sending => {}
+        Status::Draft | Status::Scheduled => {
+            check::startable(tx, &parts.0, &row, sending.now)?;
+            let later = Clock::of(row.schedule()?.as_ref()).starts_at();
+            row.starts_at = later.filter(|at| !sending.now && *at > now);
+            row.status = if row.starts_at.is_some() { Status::Scheduled } else { Status::Preparing };
+            start(tx, &mut row, &cause)?;
+        }
+        Status::Paused => {
+            check::resumable(tx, &parts.0, &row)?;
+            resume(tx, &mut row, &cause)?;
+        }
+        Status::Completed | Status::Cancelling | Status::Cancelled => {
+            return Err(wrong_state(&row, "be sent"));
         }
     }
-    row.pause_reason = None;
-    row.judged_from = Some(now);
-    if row.status != Status::Scheduled {
-        row.started_at = row.started_at.or(Some(now));
-    }
-    row.store(tx)?;
-    run::enqueue(tx, &row, row.starts_at.unwrap_or(now))?;
-    publish(tx, &caller.cause(), &row)?;
-    shown(tx, &row)
+    answer(tx, &row)
 }
 
 /// Makes the recipients who are to be sent the message again pending.
-fn again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<()> {
-    let now = tx.now();
+fn send_again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<()> {
     let state = match retry {
         BroadcastRetry::Failed => State::Failed,
         BroadcastRetry::Unknown => State::Unknown,
     };
-    let again = diesel::update(broadcast_recipients::table)
-        .filter(broadcast_recipients::broadcast_id.eq(row.id))
-        .filter(broadcast_recipients::state.eq(state))
-        .set((
-            broadcast_recipients::state.eq(State::Pending),
-            broadcast_recipients::attempt.eq(broadcast_recipients::attempt + 1),
-            broadcast_recipients::message_id.eq(None::<MessageId>),
-            broadcast_recipients::error.eq(None::<JsonText>),
-            broadcast_recipients::settled_at.eq(None::<Timestamp>),
-            broadcast_recipients::not_before.eq(now),
-            broadcast_recipients::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    if again == 0 {
+    if again::in_state(tx, row, state)? == 0 {
         let message = format!("The broadcast has no recipient in the state {}.", state.as_str());
         return Err(Error::new(Code::InvalidState, message).param("retry"));
     }
@@ -301,8 +273,8 @@ fn again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<()> {
 
 /// Stop sending for now
 ///
-/// Takes effect within two seconds; messages that already wait for their turn are still sent. A paused broadcast is
-/// answered unchanged.
+/// Messages that wait for their turn are taken back, and sent when the broadcast goes on; those that are being handed to the
+/// network at this moment are still sent. A paused broadcast is answered unchanged.
 #[operation(post "/broadcasts/{broadcastId}/pause", scope = "channels:send")]
 pub fn pause_broadcast(
     tx: &mut Tx,
@@ -311,19 +283,18 @@ pub fn pause_broadcast(
 ) -> Result<BroadcastAnswer> {
     let mut row = locked(tx, caller.workspace_id(), broadcast_id)?;
     match row.status {
-        Status::Paused => return shown(tx, &row),
+        Status::Paused => return answer(tx, &row),
         Status::Preparing | Status::Sending => {}
         _ => return Err(wrong_state(&row, "be paused")),
     }
-    (row.status, row.pause_reason) = (Status::Paused, Some(BroadcastPauseReason::Requested));
-    row.store(tx)?;
-    publish(tx, &caller.cause(), &row)?;
-    shown(tx, &row)
+    pause(tx, &mut row, &caller.cause(), BroadcastPauseReason::Requested)?;
+    answer(tx, &row)
 }
 
 /// Stop for good; what was sent stays sent
 ///
-/// Recipients to whom nothing was sent become `cancelled`. A cancelled broadcast is answered unchanged.
+/// Recipients to whom nothing was sent become `cancelled`, and messages that wait for their turn are not sent. A cancelled
+/// broadcast is answered unchanged.
 #[operation(post "/broadcasts/{broadcastId}/cancel", scope = "channels:send")]
 pub fn cancel_broadcast(
     tx: &mut Tx,
@@ -333,16 +304,19 @@ pub fn cancel_broadcast(
     let mut row = locked(tx, caller.workspace_id(), broadcast_id)?;
     let now = tx.now();
     match row.status {
-        Status::Cancelling | Status::Cancelled => return shown(tx, &row),
+        Status::Cancelling | Status::Cancelled => return answer(tx, &row),
         Status::Completed => return Err(wrong_state(&row, "be cancelled")),
         Status::Draft | Status::Scheduled => {
             (row.status, row.completed_at) = (Status::Cancelled, Some(now));
         }
-        Status::Preparing | Status::Sending | Status::Paused => row.status = Status::Cancelling,
+        Status::Preparing | Status::Sending | Status::Paused => {
+            row.status = Status::Cancelling;
+            withdraw::cancel(tx, &row)?;
+        }
     }
     (row.pause_reason, row.starts_at) = (None, None);
     row.store(tx)?;
-    run::enqueue(tx, &row, now)?;
+    enqueue(tx, &row, now)?;
     publish(tx, &caller.cause(), &row)?;
-    shown(tx, &row)
+    answer(tx, &row)
 }

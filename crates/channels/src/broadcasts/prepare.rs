@@ -1,19 +1,21 @@
 //! Preparing: the audience becomes recipients, piece by piece, with the values that their messages will have.
 
-use super::check::{excluded, included};
+use super::check::{self, excluded, included};
 use super::clock::Clock;
+use super::contact::{address, refusal};
+use super::counts;
 use super::model::{
     BroadcastAudience, BroadcastFrequencyCap, BroadcastRecipientState as State, BroadcastSkipReason as Skip,
     BroadcastStatus as Status, BroadcastTemplate,
 };
+use super::progress::{ACTOR, Next, pause, reason_of};
 use super::row::{BroadcastRow, NewRecipient, locked};
-use super::run::{Next, pause, reason_of};
-use super::template::{FrozenParams, Template};
+use super::template::FrozenParams;
 use crate::schema::broadcast_recipients;
 use chatnet::TemplateCategory;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{ContactId, Error, JsonText, Result, Timestamp};
+use model::{Cause, Code, ContactId, Error, JsonText, Result, Timestamp};
 use operation::ports::{Audience, ContactCard, People};
 use std::collections::{HashMap, HashSet};
 use store::{Db, Read, Tx, each};
@@ -45,7 +47,7 @@ pub(super) async fn piece(db: &Db, people: People, row: BroadcastRow) -> Result<
         }
         match &read {
             Ok(contacts) => store(tx, &mut row, contacts)?,
-            Err(error) => pause(tx, &mut row, reason_of(copy(error))?)?,
+            Err(error) => pause(tx, &mut row, &Cause::system(ACTOR), reason_of(copy(error))?)?,
         }
         Ok(Next::Piece)
     })
@@ -92,7 +94,7 @@ fn left_out(
         let got: Vec<ContactId> = broadcast_recipients::table
             .filter(broadcast_recipients::broadcast_id.eq(other))
             .filter(broadcast_recipients::contact_id.eq_any(ids))
-            .filter(broadcast_recipients::message_id.is_not_null())
+            .filter(broadcast_recipients::state.ne_all([State::Pending, State::Skipped, State::Cancelled]))
             .select(broadcast_recipients::contact_id)
             .load(read.connection())?;
         out.extend(got);
@@ -118,7 +120,7 @@ impl Known {
         cap: Option<BroadcastFrequencyCap>,
     ) -> Result<Self> {
         let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
-        let addresses: Vec<&str> = cards.iter().filter_map(address).collect();
+        let addresses: Vec<String> = cards.iter().filter_map(address).collect();
         let contacts: Vec<ContactId> = broadcast_recipients::table
             .filter(broadcast_recipients::broadcast_id.eq(row.id))
             .filter(broadcast_recipients::contact_id.eq_any(&ids))
@@ -150,34 +152,16 @@ impl Known {
     }
 }
 
-/// Where a contact is reached.
-pub(super) fn address(card: &ContactCard) -> Option<&str> {
-    card.text("$phone").or_else(|| card.text("$chat_user_id"))
-}
-
-/// Why nothing may be sent to a contact at this moment, whatever the message.
-pub(super) fn refusal(card: &ContactCard, is_marketing: bool) -> Option<Skip> {
-    if card.is_blocked {
-        Some(Skip::Blocked)
-    } else if is_marketing && card.is_opted_out {
-        Some(Skip::OptedOut)
-    } else if address(card).is_none() {
-        Some(Skip::NoAddress)
-    } else {
-        None
-    }
-}
-
 /// Stores the recipients of a piece, in a broadcast that is locked.
 fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     let now = tx.now();
     let wanted = row.template()?.ok_or_else(|| Error::internal("a broadcast has no template"))?;
-    let template = match row.channel_id {
-        Some(channel) => Template::find(tx, channel, &wanted)?,
-        None => None,
-    };
     // Of a template that is gone nothing is known, so that it is taken for the strictest.
-    let is_marketing = template.is_none_or(|template| template.category == TemplateCategory::Marketing);
+    let category = match check::template(tx, row, &wanted) {
+        Ok(template) => template.category,
+        Err(error) if error.code() == Code::TemplateNotFound => TemplateCategory::Marketing,
+        Err(error) => return Err(error),
+    };
     let cap: Option<BroadcastFrequencyCap> = row.frequency_cap.as_ref().map(JsonText::parse).transpose()?;
     let mut known = Known::of(tx, row, &piece.cards, cap)?;
     let clock = Clock::of(row.schedule()?.as_ref());
@@ -186,7 +170,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
         if known.contacts.contains(&card.id) {
             continue;
         }
-        let params = match refusal(card, is_marketing) {
+        let params = match refusal(card, category) {
             Some(skip) => Err(skip),
             None => frozen(card, &wanted, &mut known, cap),
         };
@@ -197,6 +181,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
             .values(rows)
             .execute(connection))?;
     }
+    counts::fold(tx, row.id)?;
     row.prepared_to = piece.last.or(row.prepared_to);
     if piece.is_end {
         (row.status, row.prepared_at) = (Status::Sending, Some(now));
@@ -218,7 +203,7 @@ fn frozen(
     }
     let params = FrozenParams::of(wanted, card).ok_or(Skip::MissingParam)?;
     let address = address(card).ok_or(Skip::NoAddress)?;
-    if !known.addresses.insert(address.to_owned()) {
+    if !known.addresses.insert(address) {
         return Err(Skip::DuplicateAddress);
     }
     Ok(params)
@@ -235,7 +220,7 @@ fn recipient(
         workspace_id: row.workspace_id,
         broadcast_id: row.id,
         contact_id: card.id,
-        address: address(card).map(str::to_owned),
+        address: address(card),
         params: params.as_ref().ok().map(JsonText::of),
         state: if params.is_ok() { State::Pending } else { State::Skipped },
         skip_reason: params.err(),

@@ -1,9 +1,11 @@
-//! What follows a contact that is merged into another: its places among the recipients of broadcasts.
+//! What follows a contact that is merged into another, and is forgotten with one that is deleted: its places among the
+//! recipients of broadcasts.
 
 use super::model::{BroadcastRecipientState as State, BroadcastSkipReason as Skip};
+use super::withdraw::cancel_messages;
 use crate::schema::broadcast_recipients;
 use diesel::prelude::*;
-use model::{BroadcastId, ContactId, Result, WorkspaceId};
+use model::{BroadcastId, ContactId, JsonText, MessageId, Result, WorkspaceId};
 use operation::ports::ContactReferences;
 use store::Tx;
 
@@ -44,26 +46,47 @@ impl ContactReferences for RecipientReferences {
             ]))
             .select(broadcast_recipients::broadcast_id)
             .load(tx.connection())?;
-        let skipped = (
-            broadcast_recipients::state.eq(State::Skipped),
-            broadcast_recipients::skip_reason.eq(Skip::Merged),
-            broadcast_recipients::updated_at.eq(now),
-        );
-        let pending = broadcast_recipients::state.eq(State::Pending);
-        diesel::update(of(from))
-            .filter(broadcast_recipients::broadcast_id.eq_any(&both))
-            .filter(pending)
-            .set(skipped)
-            .execute(tx.connection())?;
-        diesel::update(of(to))
-            .filter(broadcast_recipients::broadcast_id.eq_any(&written))
-            .filter(pending)
-            .set(skipped)
-            .execute(tx.connection())?;
+        skip(tx, from, &both)?;
+        skip(tx, to, &written)?;
         diesel::update(of(from))
             .filter(broadcast_recipients::broadcast_id.ne_all(&both))
             .set((broadcast_recipients::contact_id.eq(to), broadcast_recipients::updated_at.eq(now)))
             .execute(tx.connection())?;
         Ok(())
     }
+
+    fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+        diesel::update(broadcast_recipients::table)
+            .filter(broadcast_recipients::contact_id.eq(contact))
+            .filter(broadcast_recipients::workspace_id.eq(workspace))
+            .set((
+                broadcast_recipients::address.eq(None::<String>),
+                broadcast_recipients::params.eq(None::<JsonText>),
+                broadcast_recipients::updated_at.eq(tx.now()),
+            ))
+            .execute(tx.connection())?;
+        Ok(())
+    }
+}
+
+/// Sends a contact nothing more of broadcasts of which it is a recipient; messages that wait are cancelled.
+fn skip(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Result<()> {
+    let unsent = || {
+        broadcast_recipients::table
+            .filter(broadcast_recipients::contact_id.eq(contact))
+            .filter(broadcast_recipients::broadcast_id.eq_any(broadcasts))
+            .filter(broadcast_recipients::state.eq(State::Pending))
+    };
+    let waiting: Vec<Option<MessageId>> =
+        unsent().select(broadcast_recipients::message_id).load(tx.connection())?;
+    cancel_messages(tx, waiting.into_iter().flatten().collect())?;
+    let now = tx.now();
+    diesel::update(unsent())
+        .set((
+            broadcast_recipients::state.eq(State::Skipped),
+            broadcast_recipients::skip_reason.eq(Skip::Merged),
+            broadcast_recipients::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
 }

@@ -1,9 +1,8 @@
 //! Broadcasts and recipients as they are stored.
 
-use super::counts;
 use super::model::{
-    Broadcast, BroadcastAudience, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState,
-    BroadcastSchedule, BroadcastSkipReason, BroadcastStatus, BroadcastTemplate,
+    BroadcastAudience, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState, BroadcastSchedule,
+    BroadcastSkipReason, BroadcastStatus, BroadcastTemplate,
 };
 use super::template::FrozenParams;
 use crate::schema::{broadcast_recipients, broadcasts};
@@ -33,7 +32,8 @@ pub(super) struct BroadcastRow {
     pub(super) frequency_cap: Option<JsonText>,
     pub(super) status: BroadcastStatus,
     pub(super) pause_reason: Option<BroadcastPauseReason>,
-    /// When a scheduled one starts: earlier than `send_at` where that is a local time of contacts.
+    /// When a scheduled one starts: earlier than `send_at` where that is a local time of contacts. When a paused one goes on
+    /// by itself.
     pub(super) starts_at: Option<Timestamp>,
     /// The last contact of the audience that was looked at.
     pub(super) prepared_to: Option<ContactId>,
@@ -62,16 +62,6 @@ impl BroadcastRow {
 
     pub(super) fn schedule(&self) -> Result<Option<BroadcastSchedule>> {
         self.schedule.as_ref().map(JsonText::parse).transpose()
-    }
-
-    /// As callers see it.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub(super) fn shown(&self, read: &mut Read) -> Result<Broadcast> {
-        let counts = counts::of(read, &[self.id])?.remove(&self.id).unwrap_or_default();
-        let eta = counts::eta(read, self, &counts)?;
-        Broadcast::of(self, counts, eta)
     }
 
     /// Stores a change that callers see, as the next version.

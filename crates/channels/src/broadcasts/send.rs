@@ -2,80 +2,64 @@
 
 use super::check::Ready;
 use super::clock::Clock;
+use super::contact::refusal;
+use super::counts;
 use super::events::publish;
 use super::model::{
     BroadcastPauseReason as Reason, BroadcastRecipientState as State, BroadcastSkipReason as Skip,
     BroadcastStatus as Status,
 };
-use super::prepare::refusal;
+use super::pace::Pace;
+use super::progress::{ACTOR, Due, LOOK_SECONDS, Next, count_claimed, enqueue, pause, reason_of};
 use super::row::{BroadcastRow, RecipientRow, locked};
-use super::run::{Next, enqueue, pause, reason_of};
-use crate::channels::{self, ChannelRow};
+use super::withdraw::cancel_messages;
+use crate::channels;
 use crate::messages::{
     Conversation, Detail, MessageError, MessageSenderType, MessageType, Outgoing, Priority, Sender,
-    enqueue as enqueue_message,
+    enqueue as enqueue_message, requeue,
 };
 use crate::schema::broadcast_recipients;
-use chatnet::{RefusalCode, TemplateCategory};
-use diesel::dsl::{count_star, min};
+use crate::sends::SendParts;
+use crate::templates;
+use chatnet::RefusalCode;
+use diesel::dsl::min;
 use diesel::prelude::*;
-use model::{BroadcastId, BroadcastRecipientId, Cause, ContactId, JsonText, Result, Timestamp, WorkspaceId};
-use operation::ports::{ContactCard, People};
+use model::{BroadcastId, BroadcastRecipientId, Cause, ContactId, JsonText, MessageId, Result, Timestamp};
+use operation::ports::ContactCard;
 use std::collections::{HashMap, HashSet};
 use store::{Read, Tx};
 
-/// The share of a channel that a broadcast takes: the rest is for answers to people.
-const SHARE: f64 = 0.8;
 /// The most messages of one transaction.
 const PIECE: i64 = 250;
-/// So many messages can wait in the outbox, or as many as are sent in two seconds, if those are more.
-const LEAST_WAITING: i64 = 20;
 /// How long a message may wait to be sent.
 const EXPIRES_SECONDS: i64 = 4 * 3_600;
-/// How often it is looked whether the last messages were sent.
-const LOOK_SECONDS: i64 = 2;
 /// Failures are counted among so many messages.
 const JUDGED: i64 = 200;
 /// With more failures than this among them, the broadcast pauses.
 const MOST_FAILED: usize = 20;
 
-/// The messages per second of a channel without a limit, such as a simulated one: more than it can send.
-const UNLIMITED: f64 = 5_000.0;
-
-/// How many messages per second a broadcast may send.
-pub(super) fn messages_per_second(row: &BroadcastRow, channel: &ChannelRow) -> f64 {
-    let number = |value: i64| f64::from(i32::try_from(value.max(1)).unwrap_or(i32::MAX));
-    let channel = match channel.messages_per_second {
-        0 => UNLIMITED,
-        limit => number(limit) * SHARE,
-    };
-    row.rate_per_minute.map_or(channel, |rate| channel.min(number(rate) / 60.0))
-}
-
 /// Writes the next messages.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn piece(tx: &mut Tx, people: &People, workspace: WorkspaceId, id: BroadcastId) -> Result<Next> {
-    let mut row = locked(tx, workspace, id)?;
+pub(super) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
+    let mut row = locked(tx, due.workspace, due.broadcast)?;
     if row.status != Status::Sending {
         return Ok(Next::Piece);
     }
-    let ready = match Ready::of(tx, &row) {
-        Ok(ready) => ready,
-        Err(error) => {
-            pause(tx, &mut row, reason_of(error)?)?;
-            return Ok(Next::Over);
-        }
+    let (reason, ready) = match Ready::of(tx, parts, &row) {
+        Ok(ready) => (obstacle(tx, &row, &ready)?, Some(ready)),
+        Err(error) => (Some(reason_of(error)?), None),
     };
-    if let Some(reason) = obstacle(tx, &row, &ready)? {
-        pause(tx, &mut row, reason)?;
+    if let Some(reason) = reason {
+        pause(tx, &mut row, &Cause::system(ACTOR), reason)?;
         return Ok(Next::Over);
     }
+    let Some(ready) = ready else { return Ok(Next::Over) };
     let now = tx.now();
     let clock = Clock::of(row.schedule()?.as_ref());
-    let waiting = count_claimed(tx, id)?;
-    let due = due(tx, id, now, PIECE)?;
+    let waiting = count_claimed(tx, row.id)?;
+    let due = next(tx, row.id, now, PIECE)?;
     if due.is_empty() {
         return finish(tx, &mut row, waiting);
     }
@@ -89,64 +73,18 @@ pub(super) fn piece(tx: &mut Tx, people: &People, workspace: WorkspaceId, id: Br
         return Ok(Next::Over);
     }
     let due = due.get(..pace.room()).unwrap_or(&due);
-    let sent = write(tx, people, &row, &ready, &clock, due)?;
+    let sent = Writing { parts, row: &row, ready: &ready, clock }.write(tx, due)?;
+    if sent > 0 {
+        parts.wakes.after(tx);
+    }
+    counts::fold(tx, row.id)?;
     pace.take(sent);
     row.next_send_at = Some(pace.next);
     row.store_progress(tx)?;
     Ok(Next::Piece)
 }
 
-/// When further messages may be written.
-struct Pace {
-    per_second: f64,
-    /// When the next message may be written.
-    next: Timestamp,
-    /// How many may be written now.
-    room: i64,
-    is_full: bool,
-}
-
-impl Pace {
-    #[expect(clippy::cast_possible_truncation, reason = "messages of two seconds")]
-    fn new(row: &BroadcastRow, channel: &ChannelRow, waiting: i64, now: Timestamp) -> Self {
-        let per_second = messages_per_second(row, channel);
-        // What was not used in the last second is gone, so that no more than the messages of a second go at once.
-        let unused = (1_000.0 - 1_000.0 / per_second).max(0.0).ceil() as i64;
-        let earliest = Timestamp::from_millis(now.millis() - unused);
-        let next = row.next_send_at.unwrap_or(earliest).max(earliest);
-        let passed = f64::from(i32::try_from(now.millis() - next.millis()).unwrap_or(i32::MAX)) / 1_000.0;
-        let allowed = if next > now { 0 } else { (passed * per_second).floor() as i64 + 1 };
-        let most_waiting = LEAST_WAITING.max((2.0 * per_second).ceil() as i64);
-        let free = (most_waiting - waiting).max(0);
-        Self { per_second, next, room: allowed.min(free), is_full: free == 0 }
-    }
-
-    /// Until when nothing may be written.
-    fn wait(&self, now: Timestamp) -> Option<Timestamp> {
-        (self.room == 0).then(|| if self.is_full { now.plus_seconds(1) } else { self.next })
-    }
-
-    fn room(&self) -> usize {
-        usize::try_from(self.room).unwrap_or(0)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a piece")]
-    fn take(&mut self, sent: usize) {
-        let sent = f64::from(u32::try_from(sent).unwrap_or(u32::MAX));
-        let millis = (1_000.0 * sent / self.per_second).ceil() as i64;
-        self.next = Timestamp::from_millis(self.next.millis() + millis);
-    }
-}
-
-fn count_claimed(read: &mut Read, id: BroadcastId) -> Result<i64> {
-    Ok(broadcast_recipients::table
-        .filter(broadcast_recipients::broadcast_id.eq(id))
-        .filter(broadcast_recipients::state.eq(State::Claimed))
-        .select(count_star())
-        .get_result(read.connection())?)
-}
-
-fn due(read: &mut Read, id: BroadcastId, now: Timestamp, most: i64) -> Result<Vec<RecipientRow>> {
+fn next(read: &mut Read, id: BroadcastId, now: Timestamp, most: i64) -> Result<Vec<RecipientRow>> {
     Ok(broadcast_recipients::table
         .filter(broadcast_recipients::broadcast_id.eq(id))
         .filter(broadcast_recipients::state.eq(State::Pending))
@@ -172,7 +110,7 @@ fn finish(tx: &mut Tx, row: &mut BroadcastRow, waiting: i64) -> Result<Next> {
     } else {
         (row.status, row.completed_at) = (Status::Completed, Some(now));
         row.store(tx)?;
-        publish(tx, &Cause::system("broadcasts"), row)?;
+        publish(tx, &Cause::system(ACTOR), row)?;
     }
     Ok(Next::Over)
 }
@@ -211,106 +149,139 @@ enum Turn<'a> {
     Wait(Timestamp),
 }
 
-/// Writes messages for recipients whose turn has come, and gives how many. Whether a contact may be written to is looked at
-/// again.
-fn write(
-    tx: &mut Tx,
-    people: &People,
-    row: &BroadcastRow,
-    ready: &Ready,
-    clock: &Clock,
-    due: &[RecipientRow],
-) -> Result<usize> {
-    let now = tx.now();
-    channels::share(tx, ready.channel.id)?;
-    let due = held(tx, people, row, due)?;
-    let ids: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
-    let cards = people.cards(tx, row.workspace_id, &ids)?;
-    let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
-    let is_marketing = ready.template.category == TemplateCategory::Marketing;
-    let mut sent = 0;
-    for recipient in due {
-        let turn = match cards.get(&recipient.contact_id) {
-            None => Turn::Skip(Skip::NoAddress),
-            Some(card) => match refusal(card, is_marketing) {
-                Some(skip) => Turn::Skip(skip),
-                None => match clock.quiet_until(card.text("$timezone"), now) {
-                    Some(end) => Turn::Wait(end),
-                    None => Turn::Send(card),
-                },
-            },
-        };
-        let of = broadcast_recipients::table.find(recipient.id);
-        let at = broadcast_recipients::updated_at.eq(now);
-        match turn {
-            Turn::Send(card) => {
-                let message = message(tx, row, ready, &recipient, card.id)?;
-                let claimed = (
-                    broadcast_recipients::state.eq(State::Claimed),
-                    broadcast_recipients::message_id.eq(message),
-                );
-                diesel::update(of).set((claimed, at)).execute(tx.connection())?;
-                sent += 1;
-            }
-            Turn::Skip(reason) => {
-                let skipped = (
-                    broadcast_recipients::state.eq(State::Skipped),
-                    broadcast_recipients::skip_reason.eq(reason),
-                );
-                diesel::update(of).set((skipped, at)).execute(tx.connection())?;
-            }
-            Turn::Wait(until) => {
-                diesel::update(of)
-                    .set((broadcast_recipients::not_before.eq(until), at))
-                    .execute(tx.connection())?;
+/// With what messages are written.
+struct Writing<'a> {
+    parts: &'a SendParts,
+    row: &'a BroadcastRow,
+    ready: &'a Ready,
+    clock: Clock,
+}
+
+impl Writing<'_> {
+    /// Writes messages for recipients whose turn has come, and gives how many. Whether a contact may be written to is looked
+    /// at again.
+    fn write(&self, tx: &mut Tx, due: &[RecipientRow]) -> Result<usize> {
+        let now = tx.now();
+        channels::share(tx, self.ready.channel.id)?;
+        let due = self.held(tx, due)?;
+        let ids: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
+        let cards = self.parts.people.cards(tx, self.row.workspace_id, &ids)?;
+        let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
+        let mut sent = 0;
+        for recipient in due {
+            let of = broadcast_recipients::table.find(recipient.id);
+            let at = broadcast_recipients::updated_at.eq(now);
+            match self.turn(cards.get(&recipient.contact_id), now) {
+                Turn::Send(card) => sent += usize::from(self.send(tx, &recipient, card)?),
+                Turn::Skip(reason) => {
+                    let skipped = (
+                        broadcast_recipients::state.eq(State::Skipped),
+                        broadcast_recipients::skip_reason.eq(reason),
+                    );
+                    diesel::update(of).set((skipped, at)).execute(tx.connection())?;
+                    cancel_messages(tx, recipient.message_id.into_iter().collect())?;
+                }
+                Turn::Wait(until) => {
+                    diesel::update(of)
+                        .set((broadcast_recipients::not_before.eq(until), at))
+                        .execute(tx.connection())?;
+                }
             }
         }
+        Ok(sent)
     }
-    Ok(sent)
-}
 
-/// Those recipients whose contacts are not being merged or changed at this moment, and are not until the transaction ends,
-/// in the order in which all who lock several conversations do so. The others have their turn in the next piece.
-fn held(tx: &mut Tx, people: &People, row: &BroadcastRow, due: &[RecipientRow]) -> Result<Vec<RecipientRow>> {
-    let contacts: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
-    let busy = people.hold(tx, row.workspace_id, &contacts)?;
-    let held: HashSet<ContactId> = contacts.into_iter().filter(|contact| !busy.contains(contact)).collect();
-    // A merge that has just ended may have given them to others.
-    let ids: Vec<BroadcastRecipientId> = due.iter().map(|recipient| recipient.id).collect();
-    let mut due: Vec<RecipientRow> = broadcast_recipients::table
-        .filter(broadcast_recipients::id.eq_any(ids))
-        .filter(broadcast_recipients::state.eq(State::Pending))
-        .order(broadcast_recipients::contact_id)
-        .select(RecipientRow::as_select())
-        .load(tx.connection())?;
-    due.retain(|recipient| held.contains(&recipient.contact_id));
-    Ok(due)
-}
+    /// Those recipients whose contacts are not being merged or changed at this moment, and are not until the transaction
+    /// ends, in the order in which all who lock several conversations do so. The others have their turn in the next piece.
+    fn held(&self, tx: &mut Tx, due: &[RecipientRow]) -> Result<Vec<RecipientRow>> {
+        let contacts: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
+        let busy = self.parts.people.hold(tx, self.row.workspace_id, &contacts)?;
+        let held: HashSet<ContactId> =
+            contacts.into_iter().filter(|contact| !busy.contains(contact)).collect();
+        // A merge that has just ended may have given them to others.
+        let ids: Vec<BroadcastRecipientId> = due.iter().map(|recipient| recipient.id).collect();
+        let mut due: Vec<RecipientRow> = broadcast_recipients::table
+            .filter(broadcast_recipients::id.eq_any(ids))
+            .filter(broadcast_recipients::state.eq(State::Pending))
+            .order(broadcast_recipients::contact_id)
+            .select(RecipientRow::as_select())
+            .load(tx.connection())?;
+        due.retain(|recipient| held.contains(&recipient.contact_id));
+        Ok(due)
+    }
 
-fn message(
-    tx: &mut Tx,
-    row: &BroadcastRow,
-    ready: &Ready,
-    recipient: &RecipientRow,
-    contact: ContactId,
-) -> Result<model::MessageId> {
-    let conversation = Conversation::of(tx, row.workspace_id, ready.channel.id, contact)?;
-    let params = recipient.params()?;
-    let content = ready.template.filled(&params.body);
-    let template = Some(params.sent(&ready.wanted, &ready.template.namespace));
-    let expires_at = tx.now().plus_seconds(EXPIRES_SECONDS);
-    let out = Outgoing {
-        message_type: MessageType::Template,
-        content,
-        detail: Some(JsonText::of(&Detail { template, ..Detail::default() })),
-        sender: Sender { kind: MessageSenderType::Broadcast, id: Some(row.id.to_string()) },
-        reply_to: None,
-        client_key: Some(format!("bcast:{}:{contact}:{}", row.id, recipient.attempt)),
-        run_id: None,
-        broadcast_id: Some(row.id),
-        attachment: None,
-        priority: Priority::Broadcast,
-        expires_at,
-    };
-    Ok(enqueue_message(tx, &conversation, out)?.id)
+    fn turn<'b>(&self, card: Option<&'b ContactCard>, now: Timestamp) -> Turn<'b> {
+        let Some(card) = card else { return Turn::Skip(Skip::NoAddress) };
+        if let Some(reason) = refusal(card, self.ready.template.category) {
+            return Turn::Skip(reason);
+        }
+        let quiet_until = self.clock.quiet_until(card.text("$timezone"), now);
+        quiet_until.map_or(Turn::Send(card), Turn::Wait)
+    }
+
+    /// Puts a recipient's message into the outbox: the one that was taken back, or a new one. Says whether there is one.
+    fn send(&self, tx: &mut Tx, recipient: &RecipientRow, card: &ContactCard) -> Result<bool> {
+        let expires_at = tx.now().plus_seconds(EXPIRES_SECONDS);
+        let message = match recipient.message_id {
+            Some(id) => Ok(requeue(tx, id, Priority::Broadcast, expires_at)?.id),
+            None => self.message(tx, recipient, card.id, expires_at)?,
+        };
+        let now = tx.now();
+        let of = broadcast_recipients::table.find(recipient.id);
+        let at = broadcast_recipients::updated_at.eq(now);
+        match &message {
+            Ok(id) => {
+                let claimed =
+                    (broadcast_recipients::state.eq(State::Claimed), broadcast_recipients::message_id.eq(id));
+                diesel::update(of).set((claimed, at)).execute(tx.connection())?;
+            }
+            Err(error) => {
+                let failed = (
+                    broadcast_recipients::state.eq(State::Failed),
+                    broadcast_recipients::error.eq(JsonText::of(error)),
+                    broadcast_recipients::settled_at.eq(now),
+                );
+                diesel::update(of).set((failed, at)).execute(tx.connection())?;
+            }
+        }
+        Ok(message.is_ok())
+    }
+
+    /// A new message, or why the template does not take the recipient's values.
+    fn message(
+        &self,
+        tx: &mut Tx,
+        recipient: &RecipientRow,
+        contact: ContactId,
+        expires_at: Timestamp,
+    ) -> Result<Result<MessageId, MessageError>> {
+        let (row, ready) = (self.row, self.ready);
+        let template = recipient.params()?.sent(&ready.wanted, &ready.template.namespace);
+        let content = match templates::resolve(&ready.components, &template) {
+            Ok(resolved) => resolved.body,
+            Err(error) => {
+                return Ok(Err(MessageError {
+                    code: RefusalCode::TemplateParamsMismatch,
+                    message: error.message().to_owned(),
+                    provider_code: None,
+                    retryable: false,
+                }));
+            }
+        };
+        let conversation = Conversation::of(tx, row.workspace_id, ready.channel.id, contact)?;
+        let out = Outgoing {
+            message_type: MessageType::Template,
+            content,
+            detail: Some(JsonText::of(&Detail { template: Some(template), ..Detail::default() })),
+            sender: Sender { kind: MessageSenderType::Broadcast, id: Some(row.id.to_string()) },
+            reply_to: None,
+            client_key: Some(format!("bcast:{}:{contact}:{}", row.id, recipient.attempt)),
+            run_id: None,
+            broadcast_id: Some(row.id),
+            attachment: ready.attachment.clone(),
+            priority: Priority::Broadcast,
+            expires_at,
+        };
+        Ok(Ok(enqueue_message(tx, &conversation, out)?.id))
+    }
 }

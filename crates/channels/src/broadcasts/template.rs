@@ -1,159 +1,38 @@
-//! The message template of a broadcast, and the values that fill it for each contact.
+//! The values of a broadcast's message template: as they are written for all contacts, and those of each contact.
 
 use super::model::{BroadcastParam, BroadcastTemplate, Params};
 use crate::messages::SentTemplate;
-use crate::schema::message_templates;
-use chatnet::{TemplateCategory, TemplateStatus};
-use diesel::prelude::*;
-use model::{ChannelId, Code, Error, JsonText, Result};
+use crate::templates::{self, TemplateComponents, fill, variables};
+use crate::values::text_of;
+use model::{Code, Error, Result};
 use operation::ports::ContactCard;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
-use store::Read;
+use std::collections::BTreeMap;
 
-/// The most characters of a body that is filled.
-const LONGEST_BODY: usize = 1_024;
 /// What a reference to a contact's field begins with.
 const CONTACT: &str = "contact.";
 
-/// A template of a channel as broadcasts need it.
-pub(super) struct Template {
-    pub(super) namespace: String,
-    pub(super) category: TemplateCategory,
-    pub(super) status: TemplateStatus,
-    body: String,
-    /// The names of the variables, by part.
-    body_variables: BTreeSet<String>,
-    header_variables: BTreeSet<String>,
-    /// The places of the buttons with a variable.
-    button_variables: BTreeSet<String>,
-    has_file: bool,
-}
-
-impl Template {
-    /// The channel's template that a broadcast names.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub(super) fn find(
-        read: &mut Read,
-        channel: ChannelId,
-        wanted: &BroadcastTemplate,
-    ) -> Result<Option<Self>> {
-        let found: Option<(String, TemplateCategory, TemplateStatus, JsonText)> = message_templates::table
-            .filter(message_templates::channel_id.eq(channel))
-            .filter(message_templates::name.eq(&wanted.name))
-            .filter(message_templates::language.eq(&wanted.language))
-            .select((
-                message_templates::namespace,
-                message_templates::category,
-                message_templates::status,
-                message_templates::components,
-            ))
-            .get_result(read.connection())
-            .optional()?;
-        let is_wanted = |namespace: &str| wanted.namespace.as_deref().is_none_or(|other| other == namespace);
-        let Some((namespace, category, status, components)) =
-            found.filter(|(namespace, ..)| is_wanted(namespace))
-        else {
-            return Ok(None);
-        };
-        let components: Vec<Value> = components.parse()?;
-        Ok(Some(Self::of(namespace, category, status, &components)))
-    }
-
-    fn of(
-        namespace: String,
-        category: TemplateCategory,
-        status: TemplateStatus,
-        components: &[Value],
-    ) -> Self {
-        let part = |kind: &str| components.iter().find(|component| component["type"] == kind);
-        let text = |kind: &str| part(kind).and_then(|part| part["text"].as_str()).unwrap_or_default();
-        let format = part("HEADER").and_then(|part| part["format"].as_str());
-        let buttons = part("BUTTONS").and_then(|part| part["buttons"].as_array());
-        let filled = buttons.into_iter().flatten().enumerate().filter(|(_, button)| {
-            button["url"].as_str().is_some_and(|url| !variables(url).is_empty())
-                || button["type"] == "COPY_CODE"
-        });
-        Self {
-            namespace,
-            category,
-            status,
-            body: text("BODY").to_owned(),
-            body_variables: variables(text("BODY")),
-            header_variables: variables(text("HEADER")),
-            button_variables: filled.map(|(place, _)| place.to_string()).collect(),
-            has_file: format.is_some_and(|format| format != "TEXT"),
-        }
-    }
-
-    /// Makes sure that the values fit.
-    ///
-    /// # Errors
-    /// `template_params_mismatch`, and `validation_error` for a template that no broadcast can fill.
-    pub(super) fn expect_params(&self, wanted: &BroadcastTemplate) -> Result<()> {
-        if self.has_file {
-            return Err(Error::invalid("template.name", "must not be a template whose header is a file"));
-        }
-        for (part, declared, given) in [
-            ("params", &self.body_variables, &wanted.params),
-            ("header_params", &self.header_variables, &wanted.header_params),
-            ("button_params", &self.button_variables, &wanted.button_params),
-        ] {
-            let missing = declared.iter().find(|name| !given.contains_key(*name));
-            let extra = given.keys().find(|name| !declared.contains(*name));
-            if let Some(name) = missing.or(extra) {
-                let rule = if missing.is_some() { "requires" } else { "has no" };
-                let message = format!("The message template {rule} a value `{name}`.");
-                return Err(Error::new(Code::TemplateParamsMismatch, message)
-                    .param(format!("template.{part}.{name}"))
-                    .with("details", json!({ "declared": declared })));
-            }
-        }
-        Ok(())
-    }
-
-    /// The body with values.
-    pub(super) fn filled(&self, values: &BTreeMap<String, String>) -> String {
-        let text = replaced(&self.body, |name| values.get(name).cloned().unwrap_or_default());
-        text.chars().take(LONGEST_BODY).collect()
-    }
-}
-
-/// The pieces of a text: what stands between references, and references.
-enum Piece<'a> {
-    Text(&'a str),
-    Name(&'a str),
-}
-
-/// Takes `Hi {{1}}!` apart.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let (mut all, mut rest) = (Vec::new(), text);
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((name, after)) = behind.split_once("}}") else { break };
-        all.extend([Piece::Text(before), Piece::Name(name.trim())]);
-        rest = after;
-    }
-    all.push(Piece::Text(rest));
-    all
-}
-
-fn variables(text: &str) -> BTreeSet<String> {
-    let name = |piece| match piece {
-        Piece::Name(name) => Some(name.to_owned()),
-        Piece::Text(_) => None,
+/// Makes sure that a template takes the values, as far as they are the same for all contacts.
+///
+/// # Errors
+/// `template_params_mismatch`.
+pub(super) fn expect_params(components: &TemplateComponents, wanted: &BroadcastTemplate) -> Result<()> {
+    let of = |param: &BroadcastParam| match variables(&param.value).is_empty() {
+        true => param.value.clone(),
+        false => "x".to_owned(),
     };
-    pieces(text).into_iter().filter_map(name).collect()
-}
-
-fn replaced(text: &str, value: impl Fn(&str) -> String) -> String {
-    let piece = |piece| match piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Name(name) => value(name),
+    let all = |params: &Params| params.iter().map(|(name, param)| (name.clone(), of(param))).collect();
+    let values = FrozenParams {
+        body: all(&wanted.params),
+        header: all(&wanted.header_params),
+        buttons: all(&wanted.button_params),
     };
-    pieces(text).into_iter().map(piece).collect()
+    templates::expect_media(components, wanted.media.is_some())
+        .and_then(|()| templates::resolve(components, &values.sent(wanted, "")).map(drop))
+        .map_err(|error| match error.param_name().map(|param| format!("template.{param}")) {
+            Some(param) => error.param(param),
+            None => error,
+        })
 }
 
 /// Makes sure that values can be resolved, whatever the template.
@@ -238,9 +117,11 @@ impl FrozenParams {
 }
 
 fn resolved(param: &BroadcastParam, card: &ContactCard) -> Option<String> {
-    let known = |name: &String| shown(card, name).is_some();
-    let text = if variables(&param.value).iter().all(known) {
-        replaced(&param.value, |name| shown(card, name).unwrap_or_default())
+    let names = variables(&param.value);
+    let known = names.iter().filter_map(|name| Some((name.clone(), shown(card, name)?)));
+    let known: BTreeMap<String, String> = known.collect();
+    let text = if known.len() == names.len() {
+        fill(&param.value, &known)
     } else {
         param.fallback.clone().unwrap_or_default()
     };
@@ -249,20 +130,7 @@ fn resolved(param: &BroadcastParam, card: &ContactCard) -> Option<String> {
 
 /// A contact's value as text.
 fn shown(card: &ContactCard, name: &str) -> Option<String> {
-    let text = match card.data.get(name.strip_prefix(CONTACT)?)? {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::Array(values) => {
-            let texts = values.iter().filter_map(|value| match value {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join(", ")
-        }
-        Value::Null | Value::Object(_) => return None,
-    };
+    let text = text_of(card.data.get(name.strip_prefix(CONTACT)?)?)?;
     Some(one_line(&text)).filter(|text| !text.is_empty())
 }
 
@@ -270,6 +138,7 @@ fn shown(card: &ContactCard, name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use model::ContactId;
+    use serde_json::{Value, json};
 
     fn card(data: Value) -> ContactCard {
         ContactCard {
@@ -305,15 +174,14 @@ mod tests {
 
     #[test]
     fn a_template_says_what_it_takes() {
-        let components = [
-            json!({ "type": "HEADER", "format": "TEXT", "text": "For {{1}}" }),
-            json!({ "type": "BODY", "text": "Hi {{1}}, {{2}} off, {{1}}!" }),
-            json!({ "type": "BUTTONS", "buttons": [
-                { "type": "QUICK_REPLY", "text": "Stop" }, { "type": "URL", "url": "https://example.com/{{1}}" },
-            ] }),
-        ];
-        let template =
-            Template::of("n".to_owned(), TemplateCategory::Marketing, TemplateStatus::Approved, &components);
+        let components = TemplateComponents::from_network(&json!([
+            { "type": "HEADER", "format": "TEXT", "text": "For {{1}}" },
+            { "type": "BODY", "text": "Hi {{1}}, {{2}} off, {{1}}!" },
+            { "type": "BUTTONS", "buttons": [
+                { "type": "QUICK_REPLY", "text": "Stop" },
+                { "type": "URL", "text": "Shop", "url": "https://example.com/{{1}}" },
+            ] },
+        ]));
         let params =
             |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), param("x", None))).collect();
         let with = |body: &[&str], header: &[&str], buttons: &[&str]| {
@@ -324,16 +192,15 @@ mod tests {
                 params: params(body),
                 header_params: params(header),
                 button_params: params(buttons),
+                media: None,
             };
-            template.expect_params(&wanted).err().and_then(|error| error.param_name().map(str::to_owned))
+            let refused = expect_params(&components, &wanted).err();
+            refused.and_then(|error| error.param_name().map(str::to_owned))
         };
         assert_eq!(with(&["1", "2"], &["1"], &["1"]), None);
         assert_eq!(with(&["1"], &["1"], &["1"]).as_deref(), Some("template.params.2"));
         assert_eq!(with(&["1", "2", "3"], &["1"], &["1"]).as_deref(), Some("template.params.3"));
         assert_eq!(with(&["1", "2"], &[], &["1"]).as_deref(), Some("template.header_params.1"));
         assert_eq!(with(&["1", "2"], &["1"], &["0", "1"]).as_deref(), Some("template.button_params.0"));
-        let values =
-            BTreeMap::from([("1".to_owned(), "Ana".to_owned()), ("2".to_owned(), "{{1}}".to_owned())]);
-        assert_eq!(template.filled(&values), "Hi Ana, {{1}} off, Ana!");
     }
 }

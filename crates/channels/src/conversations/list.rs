@@ -9,7 +9,7 @@ use crate::messages::{Conversation as Row, Message, MessageRow, MessageSender, M
 use crate::schema::{channels, conversations, messages};
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool};
 use files::Files;
 use model::{Caller, ChannelId, ContactId, ConversationId, MessageId, Result, WorkspaceId};
 use operation::ports::{ContactCard, People};
@@ -34,16 +34,24 @@ pub fn list_conversations(
 ) -> Result<OptInList<Conversation>> {
     let workspace = caller.workspace_id();
     let mut query = conversations::table
-        .filter(conversations::workspace_id.eq(workspace))
         .order(conversations::last_message_id.desc())
         .limit(page.page().fetch())
         .select(Row::as_select())
         .into_boxed();
+    // A channel is of one workspace: without a condition on the workspace, the indexes of the channel are used.
+    query = match filter.channel_id {
+        Some(channel) if is_of(read, channel, workspace)? => {
+            query.filter(conversations::channel_id.eq(channel))
+        }
+        Some(_) => return Ok(page.answer(Vec::new(), |one: &Conversation| one.id.to_string())),
+        // Written as no index has it: SQLite would else look for the few of a contact among all of the workspace.
+        None if filter.contact_id.is_some() => {
+            query.filter(sql::<Bool>("+workspace_id = ").bind::<BigInt, _>(workspace.0))
+        }
+        None => query.filter(conversations::workspace_id.eq(workspace)),
+    };
     if let Some(status) = filter.status {
         query = query.filter(conversations::status.eq(status));
-    }
-    if let Some(channel) = filter.channel_id {
-        query = query.filter(conversations::channel_id.eq(channel));
     }
     if let Some(contact) = filter.contact_id {
         query = query.filter(conversations::contact_id.eq(contact));
@@ -62,6 +70,11 @@ pub fn list_conversations(
         rows.iter().map(|row| (row.id, row.last_message_id)).collect();
     let shown = show(read, &people.0, workspace, &rows)?;
     Ok(page.answer(shown, |one| places.get(&one.id).map(ToString::to_string).unwrap_or_default()))
+}
+
+fn is_of(read: &mut Read, channel: ChannelId, workspace: WorkspaceId) -> Result<bool> {
+    let found = channels::table.find(channel).filter(channels::workspace_id.eq(workspace));
+    Ok(diesel::select(diesel::dsl::exists(found)).get_result(read.connection())?)
 }
 
 /// One conversation

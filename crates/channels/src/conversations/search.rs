@@ -1,15 +1,16 @@
 //! Search over the words of messages.
 //!
 //! Messages are looked through newest first, led by the rarest of the words, or by the contact where one is given. The
-//! work is bounded: of the messages that lead, the newest [`MOST_LOOKED_AT`] are looked at.
+//! work for a page is bounded: of the messages that lead, [`MOST_LOOKED_AT`] are looked at, and the next page goes on behind
+//! them.
 
 use super::model::MessageSearch;
 use crate::messages::{Message, MessageRow, print};
-use crate::schema::{message_terms, messages};
+use crate::schema::{channels, message_terms, messages};
 use diesel::prelude::*;
 use fields::terms::tokens;
 use files::Files;
-use model::{Caller, Error, MessageId, Result, WorkspaceId};
+use model::{Caller, ChannelId, Error, MessageId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Query, State, operation};
 use std::collections::BTreeSet;
 use store::Read;
@@ -20,13 +21,14 @@ const AT_ONCE: i64 = 500;
 const MOST_LOOKED_AT: i64 = 5_000;
 /// The most words of a search.
 const MOST_WORDS: usize = 8;
-/// For how many words the beginning of one can stand.
+/// If more words than this have the beginning that is looked for, it is found in most messages.
 const MOST_ENDINGS: usize = 24;
 
 /// Search message text
 ///
-/// Finds messages that have all words, newest first. The text of voice notes is found too. At most the 5,000 newest messages
-/// with the rarest word are searched for one page, and at most 24 words that begin like the last word.
+/// Finds messages that have all words, newest first. The text of voice notes is found too. For one page the next 5,000
+/// messages with the rarest word are looked at, so a page can have fewer messages than `limit`, even none, and still be
+/// followed by another. The form without pages finds what the first page would.
 #[operation(get "/conversations/search", scope = "conversations:read", ceiling = 50)]
 pub fn search_conversations(
     read: &mut Read,
@@ -46,9 +48,10 @@ pub fn search_conversations(
     }
     let mut seeker = Seeker { workspace: caller.workspace_id(), search, words, beginning };
     let after = page.page().after::<MessageId>()?;
-    let rows = seeker.find(read, after, page.page().fetch())?;
-    let printed = print(read, &files.0, &rows)?;
-    Ok(page.answer(printed, |message| message.id.to_string()))
+    let found = seeker.find(read, after, page.most())?;
+    let printed = print(read, &files.0, &found.rows)?;
+    let next = found.next.map(|id| id.to_string());
+    Ok(page.answer_part(printed, next.as_deref()))
 }
 
 struct Seeker {
@@ -65,27 +68,40 @@ enum Lead {
     Contact,
     Word(String),
     Beginning(Vec<String>),
+    /// The beginning is that of so many words that most messages have one.
+    All,
+}
+
+/// What was found for a page.
+struct Found {
+    rows: Vec<MessageRow>,
+    /// What is older than this message was not looked at.
+    next: Option<MessageId>,
 }
 
 impl Seeker {
-    fn find(&mut self, read: &mut Read, after: Option<MessageId>, most: i64) -> Result<Vec<MessageRow>> {
+    fn find(&mut self, read: &mut Read, after: Option<MessageId>, most: i64) -> Result<Found> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let lead = self.lead(read, after)?;
-        let mut found: Vec<MessageRow> = Vec::new();
-        let (mut before, mut looked_at) = (after, 0);
-        while looked_at < MOST_LOOKED_AT && found.len() < most {
-            let ids = self.next(read, &lead, before)?;
-            let Some(last) = ids.last().copied() else { break };
-            looked_at += AT_ONCE;
-            before = Some(last);
+        let mut rows: Vec<MessageRow> = Vec::new();
+        let (mut next, mut looked_at) = (after, 0);
+        while looked_at < MOST_LOOKED_AT {
+            let ids = self.next(read, &lead, next)?;
             let is_end = ids.len() < usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+            looked_at += AT_ONCE;
+            next = ids.last().copied().filter(|_| !is_end);
             let ids = self.matching(read, &lead, ids)?;
-            found.extend(self.rows(read, &ids, most - found.len())?);
+            rows.extend(self.rows(read, &ids, most - rows.len() + 1)?);
+            if rows.len() > most {
+                rows.truncate(most);
+                next = rows.last().map(|row| row.id);
+                break;
+            }
             if is_end {
                 break;
             }
         }
-        Ok(found)
+        Ok(Found { rows, next })
     }
 
     /// Of several words the one whose newest messages reach back the furthest is the rarest.
@@ -94,6 +110,7 @@ impl Seeker {
             return Ok(Lead::Contact);
         }
         let mut best: Option<(bool, MessageId, &String)> = None;
+        let after = after.unwrap_or(MessageId(i64::MAX));
         for word in &self.words {
             let ids = self.of_word(read, word, after)?;
             let is_full = ids.len() >= usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
@@ -104,41 +121,64 @@ impl Seeker {
         }
         match best {
             Some((_, _, word)) => Ok(Lead::Word(word.clone())),
-            None => Ok(Lead::Beginning(self.endings(read)?)),
+            None => {
+                let endings = self.endings(read)?;
+                Ok(if endings.len() > MOST_ENDINGS { Lead::All } else { Lead::Beginning(endings) })
+            }
         }
     }
 
     fn next(&self, read: &mut Read, lead: &Lead, before: Option<MessageId>) -> Result<Vec<MessageId>> {
-        match lead {
-            Lead::Contact => self.of_contact(read, before),
-            Lead::Word(word) => self.of_word(read, word, before),
+        let before = before.unwrap_or(MessageId(i64::MAX));
+        let ids = match lead {
+            Lead::Contact => return self.of_contact(read, before),
+            Lead::Word(word) => return self.of_word(read, word, before),
+            Lead::All => self.of_channels(read, before)?,
             Lead::Beginning(words) => {
                 let mut ids = BTreeSet::new();
                 for word in words {
                     ids.extend(self.of_word(read, word, before)?);
                 }
-                let most = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
-                Ok(ids.into_iter().rev().take(most).collect())
+                ids
             }
-        }
+        };
+        let most = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+        Ok(ids.into_iter().rev().take(most).collect())
     }
 
-    fn of_contact(&self, read: &mut Read, before: Option<MessageId>) -> Result<Vec<MessageId>> {
-        let mut query = messages::table
+    fn of_contact(&self, read: &mut Read, before: MessageId) -> Result<Vec<MessageId>> {
+        Ok(messages::table
             .filter(messages::contact_id.nullable().eq(self.search.contact_id))
             .filter(messages::workspace_id.eq(self.workspace))
+            .filter(messages::id.lt(before))
             .order(messages::id.desc())
             .limit(AT_ONCE)
             .select(messages::id)
-            .into_boxed();
-        if let Some(before) = before {
-            query = query.filter(messages::id.lt(before));
-        }
-        Ok(query.load(read.connection())?)
+            .load(read.connection())?)
     }
 
-    fn of_word(&self, read: &mut Read, word: &str, before: Option<MessageId>) -> Result<Vec<MessageId>> {
-        let before = before.unwrap_or(MessageId(i64::MAX));
+    /// The newest messages of all channels, each by an index.
+    fn of_channels(&self, read: &mut Read, before: MessageId) -> Result<BTreeSet<MessageId>> {
+        let channels: Vec<ChannelId> = channels::table
+            .filter(channels::workspace_id.eq(self.workspace))
+            .select(channels::id)
+            .load(read.connection())?;
+        let mut ids = BTreeSet::new();
+        for channel in channels.into_iter().filter(|id| self.search.channel_id.is_none_or(|only| only == *id))
+        {
+            let of_channel: Vec<MessageId> = messages::table
+                .filter(messages::channel_id.eq(channel))
+                .filter(messages::id.lt(before))
+                .order(messages::id.desc())
+                .limit(AT_ONCE)
+                .select(messages::id)
+                .load(read.connection())?;
+            ids.extend(of_channel);
+        }
+        Ok(ids)
+    }
+
+    fn of_word(&self, read: &mut Read, word: &str, before: MessageId) -> Result<Vec<MessageId>> {
         Ok(message_terms::table
             .filter(message_terms::workspace_id.eq(self.workspace))
             .filter(message_terms::term.eq(word))
@@ -153,7 +193,7 @@ impl Seeker {
     fn endings(&self, read: &mut Read) -> Result<Vec<String>> {
         let end = end_of(&self.beginning);
         let mut words: Vec<String> = Vec::new();
-        while words.len() < MOST_ENDINGS {
+        while words.len() <= MOST_ENDINGS {
             let from = words.last().unwrap_or(&self.beginning);
             let own = message_terms::table
                 .filter(message_terms::workspace_id.eq(self.workspace))

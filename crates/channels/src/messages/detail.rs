@@ -25,6 +25,9 @@ pub(crate) struct Detail {
     /// Of a text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) preview_url: bool,
+    /// Whether it is sent again if the network does not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) at_least_once: bool,
     /// What the service does not understand, as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<serde_json::Value>,

@@ -122,7 +122,15 @@ pub(crate) fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -
 }
 
 /// Puts a message that is stored into the outbox.
-fn put_into_outbox(tx: &mut Tx, row: &MessageRow, priority: Priority, expires_at: Timestamp) -> Result<()> {
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn put_into_outbox(
+    tx: &mut Tx,
+    row: &MessageRow,
+    priority: Priority,
+    expires_at: Timestamp,
+) -> Result<()> {
     diesel::insert_into(message_outbox::table)
         .values((
             message_outbox::message_id.eq(row.id),

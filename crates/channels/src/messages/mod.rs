@@ -7,6 +7,7 @@ mod list;
 mod model;
 mod print;
 mod references;
+mod requeue;
 mod row;
 pub(crate) mod terms;
 
@@ -23,6 +24,7 @@ pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
 pub(crate) use references::MessageReferences;
+pub(crate) use requeue::{may_come_twice, requeue};
 pub use row::MessageRow;
 pub(crate) use row::{
     Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,

@@ -1,6 +1,6 @@
 //! The text of a quick reply and what stands in it for values: `{{contact.$name|there}}`.
 
-use model::{Error, Result};
+use model::{Code, Error, Result};
 
 /// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>> {
             Some((path, fallback)) => (path, Some(fallback.trim())),
             None => (inside, None),
         };
-        let source = source(path.trim()).ok_or_else(|| super::operations::unknown(inside.trim()))?;
+        let source = source(path.trim()).ok_or_else(|| unknown(inside.trim()))?;
         parts.push(Part::Value { source, fallback });
         rest = after;
     }
@@ -53,6 +53,14 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>> {
         parts.push(Part::Text(rest));
     }
     Ok(parts)
+}
+
+/// The error for a placeholder that names no value.
+pub(super) fn unknown(placeholder: &str) -> Error {
+    let message = format!(
+        "`{{{{{placeholder}}}}}` is no field of contacts (`contact.`), no variable (`vars.`) and no text to ask for (`ask.`)."
+    );
+    Error::new(Code::UnknownVariable, message).param("body")
 }
 
 fn source(path: &str) -> Option<Source<'_>> {

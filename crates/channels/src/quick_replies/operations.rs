@@ -1,6 +1,6 @@
 //! Saving, changing and deleting quick replies.
 
-use super::body::{Part, Source, parts};
+use super::body::{Part, Source, parts, unknown};
 use super::model::{
     NewQuickReply, QuickReply, QuickReplyChanged, QuickReplyEvent, QuickReplyPatch, QuickReplyScope,
 };
@@ -176,14 +176,6 @@ pub fn delete_quick_reply(
     diesel::delete(quick_replies::table.find(row.id)).execute(tx.connection())?;
     publish(tx, caller, QuickReplyEvent::Deleted, &row.quick_reply(files)?)?;
     Ok(Deleted::of("quick_reply", quick_reply_id))
-}
-
-/// The error for a placeholder that names no value.
-pub(super) fn unknown(placeholder: &str) -> Error {
-    let message = format!(
-        "`{{{{{placeholder}}}}}` is no field of contacts (`contact.`), no variable (`vars.`) and no text to ask for (`ask.`)."
-    );
-    Error::new(Code::UnknownVariable, message).param("body")
 }
 
 /// Makes sure that the placeholders of a text have values to stand for.

@@ -4,10 +4,10 @@ use super::body::{Part, Source, parts};
 use super::row::{files_of, locked};
 use crate::messages::MessageButton;
 use crate::schema::quick_replies;
+use crate::values::text_of;
 use diesel::prelude::*;
 use model::{Caller, Error, FieldError, FileId, QuickReplyId, Result};
 use operation::ports::{ContactCard, KnownVariable, WorkspaceVariables};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use store::Tx;
 
@@ -29,7 +29,7 @@ pub(crate) struct Rendered {
     pub(crate) buttons: Vec<MessageButton>,
 }
 
-/// Fills a quick reply for a contact, and counts that it was used.
+/// Fills a quick reply for a contact, and counts that it was used unless it is only looked at.
 ///
 /// # Errors
 /// `not_found`; `validation_error` at `answers.<label>` for each text that is asked for, has no fallback and was not given.
@@ -38,6 +38,7 @@ pub(crate) fn rendered(
     caller: &Caller,
     id: QuickReplyId,
     with: &Filling<'_>,
+    counts: bool,
 ) -> Result<Rendered> {
     let row = locked(tx, caller.workspace_id(), &caller.key.id, id)?;
     let parts = parts(&row.body)?;
@@ -73,13 +74,15 @@ pub(crate) fn rendered(
     if let Some(error) = Error::all_invalid(missing.collect()) {
         return Err(error);
     }
-    let now = tx.now();
-    diesel::update(quick_replies::table.find(row.id))
-        .set((
-            quick_replies::usage_count.eq(quick_replies::usage_count + 1),
-            quick_replies::last_used_at.eq(now),
-        ))
-        .execute(tx.connection())?;
+    if counts {
+        let now = tx.now();
+        diesel::update(quick_replies::table.find(row.id))
+            .set((
+                quick_replies::usage_count.eq(quick_replies::usage_count + 1),
+                quick_replies::last_used_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+    }
     let attachments = files_of(tx, &[row.id])?.remove(&row.id).unwrap_or_default();
     Ok(Rendered { body, attachments, buttons: row.buttons.parse()? })
 }
@@ -90,24 +93,11 @@ fn value_of(
     variables: &BTreeMap<String, KnownVariable>,
 ) -> Option<String> {
     match source {
-        Source::Contact(key) => with.contact.data.get(key).and_then(shown),
+        Source::Contact(key) => with.contact.data.get(key).and_then(text_of),
         Source::Variable(key) => variables
             .get(key)
             .filter(|variable| !variable.is_secret)
-            .and_then(|variable| shown(&variable.value)),
+            .and_then(|variable| text_of(&variable.value)),
         Source::Ask(label) => with.answers.get(label).cloned(),
-    }
-}
-
-/// A value as people read it.
-fn shown(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Array(values) => {
-            let texts: Vec<String> = values.iter().filter_map(shown).collect();
-            Some(texts.join(", "))
-        }
-        other => Some(other.to_string()),
     }
 }

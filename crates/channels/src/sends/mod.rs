@@ -11,13 +11,18 @@ mod operations;
 mod operator;
 mod recipient;
 mod result;
+mod retry;
+mod said;
 mod send;
+mod what;
 
 pub(crate) use checks::reach;
 pub(crate) use contact::{SendContactMessage, SendContactTemplate};
+pub(crate) use media::attachment;
 pub(crate) use operations::{
     MarkChannelMessageRead, SendChannelInteractive, SendChannelMedia, SendChannelMessage,
-    SendChannelReaction, SendChannelTemplate, message_type_of,
+    SendChannelReaction, SendChannelTemplate,
 };
 pub(crate) use operator::SendOperatorMessage;
 pub use send::SendParts;
+pub(crate) use what::message_type_of;

@@ -5,11 +5,12 @@ use super::bodies::{
     ChannelTextMessage, DryRun, ReadMark,
 };
 use super::media;
-use super::recipient::To;
 use super::result::SendResult;
-use super::send::{Filled, Free, SendParts, Sending, What};
+use super::retry::Attempt;
+use super::send::{SendParts, Sending};
+use super::what::{Free, What, check_interactive, message_type_of, text};
 use crate::channels::{self, ChannelRow};
-use crate::messages::{Detail, Interactive, MessageDirection, MessageRow, MessageType, SentTemplate};
+use crate::messages::{Detail, MessageDirection, MessageRow, MessageType};
 use crate::network::{Network, refused};
 use crate::schema::{conversations, messages};
 use crate::templates::ResolvedMessage;
@@ -20,14 +21,8 @@ use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
 use operation::ports::ContactCard;
 use operation::{Body, Cx, Json, Path, Query, State, operation};
 use serde::Serialize;
-use std::collections::HashSet;
 use store::{OneRow as _, Read, Tx};
 use utoipa::ToSchema;
-
-/// The most rows of a list, in all sections together.
-const MOST_LIST_ROWS: usize = 10;
-/// The most buttons of a message.
-const MOST_BUTTONS: usize = 3;
 
 /// Send an approved template; dry_run=true only resolves it
 ///
@@ -43,19 +38,10 @@ pub fn send_channel_template(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = to.contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
-    let filled = SentTemplate {
-        name: body.name,
-        language: body.language,
-        namespace: String::new(),
-        params: body.params,
-        header_params: body.header_params,
-        button_params: body.button_params,
-    };
-    let what = What::Template(Filled { template: filled, media: body.media, namespace: body.namespace });
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
-    sending.send(tx, &channel, contact, what).map(Json)
+    let contact = body.to().contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
+    let namespace = body.namespace.clone();
+    sending.send(tx, &channel, contact, What::Template(body.filled(namespace))).map(Json)
 }
 
 /// Send text inside the 24-hour window
@@ -71,9 +57,8 @@ pub fn send_channel_message(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
     let what = What::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }
@@ -92,11 +77,11 @@ pub fn send_channel_media(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     if body.caption.is_some() && matches!(body.kind, MediaKind::Audio | MediaKind::Sticker) {
         return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
     }
+    let attempt = body.attempt();
     let capabilities = parts.0.network.0.capabilities();
     let workspace = channel.workspace_id;
     let attachment =
@@ -115,7 +100,7 @@ pub fn send_channel_media(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
@@ -132,9 +117,9 @@ pub fn send_channel_interactive(
     parts: State<SendParts>,
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
-    let to = To { contact_id: body.contact_id, phone: body.to.as_deref() };
-    let contact = known(to.contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
+    let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     check_interactive(&body.interactive)?;
+    let attempt = body.attempt();
     let buttons = body.interactive.buttons.iter().map(|button| button.title.clone());
     let list = body.interactive.list.iter().map(|list| list.button.clone());
     let shown = ResolvedMessage {
@@ -151,7 +136,7 @@ pub fn send_channel_interactive(
         shown,
         reply_to: body.reply_to,
     };
-    let sending = Sending::new(caller, &parts.0, query.dry_run)?;
+    let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
@@ -180,7 +165,7 @@ pub fn send_channel_reaction(
         shown: ResolvedMessage { body: body.emoji.unwrap_or_default(), ..ResolvedMessage::default() },
         reply_to: Some(target.id),
     };
-    let sending = Sending::new(caller, &parts.0, false)?;
+    let sending = Sending::new(caller, &parts.0, false, Attempt::default())?;
     sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
 }
 
@@ -262,67 +247,4 @@ fn message_of(read: &mut Read, channel: &ChannelRow, id: MessageId) -> Result<Me
         .get_result(read.connection())
         .or_not_found("message")
         .map_err(|error| error.param("message_id"))
-}
-
-/// A text.
-pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>) -> Free {
-    Free {
-        message_type: MessageType::Text,
-        shown: ResolvedMessage { body: text.clone(), ..ResolvedMessage::default() },
-        content: text,
-        detail: Detail { preview_url, ..Detail::default() },
-        attachment: None,
-        reply_to,
-    }
-}
-
-/// The type of a message with a file.
-pub(crate) fn message_type_of(kind: MediaKind) -> MessageType {
-    match kind {
-        MediaKind::Image => MessageType::Image,
-        MediaKind::Audio => MessageType::Audio,
-        MediaKind::Video => MessageType::Video,
-        MediaKind::Document => MessageType::Document,
-        MediaKind::Sticker => MessageType::Sticker,
-    }
-}
-
-/// Checks what the schema cannot say of buttons and lists.
-pub(super) fn check_interactive(message: &Interactive) -> Result<()> {
-    if message.buttons.len() > MOST_BUTTONS {
-        let error =
-            Error::new(Code::TooManyButtons, format!("A message has at most {MOST_BUTTONS} buttons."));
-        return Err(error.param("interactive.buttons"));
-    }
-    match (&message.list, message.buttons.is_empty()) {
-        (None, true) => {
-            return Err(Error::invalid("interactive.buttons", "or `interactive.list` is required"));
-        }
-        (Some(_), false) => {
-            return Err(Error::invalid("interactive.list", "cannot be sent together with buttons"));
-        }
-        _ => {}
-    }
-    let mut ids = HashSet::new();
-    if let Some(place) = message.buttons.iter().position(|button| !ids.insert(&button.id)) {
-        return Err(Error::invalid(
-            format!("interactive.buttons[{place}].id"),
-            "must be unique in the message",
-        ));
-    }
-    let Some(list) = &message.list else { return Ok(()) };
-    let is_untitled = list.sections.iter().position(|section| section.title.is_none());
-    if let Some(place) = is_untitled.filter(|_| list.sections.len() > 1) {
-        let param = format!("interactive.list.sections[{place}].title");
-        return Err(Error::invalid(param, "is required, because the list has several sections"));
-    }
-    let rows: Vec<_> = list.sections.iter().flat_map(|section| &section.rows).collect();
-    if rows.len() > MOST_LIST_ROWS {
-        let rule = format!("must have at most {MOST_LIST_ROWS} rows together");
-        return Err(Error::invalid("interactive.list.sections", rule));
-    }
-    if rows.iter().any(|row| !ids.insert(&row.id)) {
-        return Err(Error::invalid("interactive.list.sections", "must have rows with unique ids"));
-    }
-    Ok(())
 }

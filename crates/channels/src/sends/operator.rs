@@ -1,15 +1,13 @@
 //! Messages of people of the team.
 
 use super::bodies::OperatorMessage;
-use super::media::attachment;
-use super::operations::{check_interactive, message_type_of, text};
 use super::recipient::channel_for;
 use super::result::SendResult;
-use super::send::{Free, SendParts, Sending, What, sender_of};
-use crate::channels::{ChannelProvider, ChannelRow};
-use crate::messages::{Detail, Interactive, MessageSenderType, MessageType, Sender};
-use crate::quick_replies::{self, Filling, Rendered};
-use model::{Caller, Code, Error, MessageId, Result};
+use super::retry::Attempt;
+use super::send::{SendParts, Sending, sender_of};
+use crate::channels::ChannelProvider;
+use crate::messages::{MessageSenderType, Sender};
+use model::{Caller, Code, Error, Result};
 use operation::ports::{ContactRef, HandOver, HandoffReason, WorkspaceVariables};
 use operation::{Body, Json, Path, State, operation};
 use store::Tx;
@@ -38,58 +36,13 @@ pub fn send_operator_message(
         Some(member) => Sender { kind: MessageSenderType::User, id: Some(member.to_string()) },
         None => Sender { kind: MessageSenderType::User, id: sender_of(caller)?.id },
     };
-    let sending = Sending { sender, ..Sending::new(caller, &parts.0, false)? };
-    let autopilot = contact.autopilot;
-    let (id, pause) = (contact.id, channel.settings()?.takeover_pause_minutes);
-    let messages = match (body.text, body.quick_reply_id) {
-        (Some(said), None) => vec![text(said, false, body.reply_to)],
-        (None, Some(reply)) => {
-            let filling = Filling { contact: &contact, variables: &variables.0, answers: &body.answers };
-            let reply = quick_replies::rendered(tx, caller, reply, &filling).map_err(|error| {
-                if error.code() == Code::NotFound { error.param("quick_reply_id") } else { error }
-            })?;
-            said(tx, &sending, &channel, reply, body.reply_to)?
-        }
-        _ => return Err(Error::invalid("text", "or `quick_reply_id` is required, and not both")),
-    };
-    let mut first = None;
-    for message in messages {
-        let sent = sending.send(tx, &channel, Some(contact.clone()), What::Free(Box::new(message)))?;
-        first.get_or_insert(sent);
-    }
-    let sent = first.ok_or_else(|| Error::internal("a quick reply has no message"))?;
-    if autopilot && pause > 0 {
+    let sending = Sending { sender, ..Sending::new(caller, &parts.0, false, Attempt::default())? };
+    let sent = sending.say(tx, &channel, &contact, &variables.0, (body.said(), false))?;
+    let pause = channel.settings()?.takeover_pause_minutes;
+    if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));
         let switch = HandOver { enabled: false, until, reason: HandoffReason::Operator, summary: None };
-        parts.0.people.hand_over(tx, caller.workspace_id(), &caller.cause(), id, &switch)?;
+        parts.0.people.hand_over(tx, caller.workspace_id(), &caller.cause(), contact.id, &switch)?;
     }
     Ok(Json(sent))
-}
-
-/// The messages of a quick reply: its text with its buttons, and a message for each file.
-fn said(
-    tx: &mut Tx,
-    sending: &Sending<'_>,
-    channel: &ChannelRow,
-    reply: Rendered,
-    reply_to: Option<MessageId>,
-) -> Result<Vec<Free>> {
-    let mut first = text(reply.body.clone(), false, reply_to);
-    if !reply.buttons.is_empty() {
-        let interactive =
-            Interactive { header: None, body: reply.body, footer: None, buttons: reply.buttons, list: None };
-        check_interactive(&interactive)?;
-        first.message_type = MessageType::Interactive;
-        first.detail = Detail { interactive: Some(interactive), ..Detail::default() };
-    }
-    let mut all = vec![first];
-    for file in reply.attachments {
-        let network = sending.parts.network.0.capabilities();
-        let attachment = attachment(tx, channel.workspace_id, file, None, network, "quick_reply_id")?;
-        let mut message = text(String::new(), false, None);
-        message.message_type = message_type_of(attachment.kind);
-        message.attachment = Some(attachment);
-        all.push(message);
-    }
-    Ok(all)
 }

@@ -54,7 +54,7 @@ pub struct MessageRecipient {
 #[schema(example = json!({ "name": "window_open", "ok": true }))]
 pub struct SendCheck {
     /// What was checked: `channel_connected`, `recipient_reachable`, `recipient_not_blocked`, `recipient_opted_in`,
-    /// `window_open`, `template_approved` or `params_match`.
+    /// `window_open`, `template_approved`, `params_match` or `retry_allowed`.
     pub name: &'static str,
     /// Whether it passed.
     pub ok: bool,

@@ -4,18 +4,20 @@ use super::checks::{Checks, expect_not_blocked, expect_opted_in, expect_reachabl
 use super::media;
 use super::recipient;
 use super::result::{MessageRecipient, SendResult};
+use super::retry::{self, Attempt};
+use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
-    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
-    Priority, Sender, SentTemplate,
+    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, Outgoing, Priority, Sender,
+    SentTemplate,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
-use crate::templates::{self, ResolvedMessage};
+use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Caller, Error, FileId, JsonText, MessageId, Result, RunId, Timestamp};
+use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp};
 use operation::ports::{ContactCard, People};
 use store::{OneRow as _, Tx};
 
@@ -36,33 +38,7 @@ pub(super) struct Sending<'a> {
     pub(super) parts: &'a SendParts,
     pub(super) sender: Sender,
     pub(super) dry_run: bool,
-}
-
-/// What is sent.
-pub(super) enum What {
-    /// What only the 24-hour window allows.
-    Free(Box<Free>),
-    /// A template.
-    Template(Filled),
-}
-
-/// A template with its values.
-pub(super) struct Filled {
-    pub(super) template: SentTemplate,
-    /// The file above its text.
-    pub(super) media: Option<FileId>,
-    /// The namespace that it must have.
-    pub(super) namespace: Option<String>,
-}
-
-/// A message that is no template.
-pub(super) struct Free {
-    pub(super) message_type: MessageType,
-    pub(super) content: String,
-    pub(super) detail: Detail,
-    pub(super) attachment: Option<NewAttachment>,
-    pub(super) shown: ResolvedMessage,
-    pub(super) reply_to: Option<MessageId>,
+    pub(super) attempt: Attempt,
 }
 
 /// Who sends, for a request.
@@ -79,8 +55,13 @@ pub(super) fn sender_of(caller: &Caller) -> Result<Sender> {
 
 impl<'a> Sending<'a> {
     /// A request that sends in its own name.
-    pub(super) fn new(caller: &'a Caller, parts: &'a SendParts, dry_run: bool) -> Result<Self> {
-        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run })
+    pub(super) fn new(
+        caller: &'a Caller,
+        parts: &'a SendParts,
+        dry_run: bool,
+        attempt: Attempt,
+    ) -> Result<Self> {
+        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run, attempt })
     }
 
     /// Checks what is to be sent and, unless that is all, queues it.
@@ -111,8 +92,13 @@ impl<'a> Sending<'a> {
             Some(contact) => recipient::conversation(tx, channel.id, contact.id)?,
             None => None,
         };
-        let (draft, expires_at) =
+        let (mut draft, expires_at) =
             self.prepare(tx, channel, contact.as_ref(), conversation.as_ref(), what, &mut checks)?;
+        draft.detail.at_least_once = self.attempt.at_least_once;
+        if let Some(id) = self.attempt.retry_of {
+            let retry = retry::expect_retryable(tx, conversation.as_ref(), id, &draft);
+            checks.note("retry_allowed", retry);
+        }
         let checks = checks.passed(self.dry_run)?;
         let (phone, user_id) = match address {
             Some(Recipient::Phone(phone)) => (Some(phone), None),
@@ -215,6 +201,11 @@ impl<'a> Sending<'a> {
                 .or_not_found("message")
                 .map_err(|error| error.param("reply_to"))?;
         }
+        if let Some(id) = self.attempt.retry_of {
+            let row = retry::again(tx, &conversation, id, &draft, expires_at)?;
+            self.parts.wakes.after(tx);
+            return Ok(row);
+        }
         let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
         let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
@@ -224,7 +215,7 @@ impl<'a> Sending<'a> {
 }
 
 fn outgoing(draft: Free, sender: Sender, run_id: Option<RunId>, expires_at: Timestamp) -> Outgoing {
-    let detail = (draft.detail != Detail::default()).then(|| JsonText::of(&draft.detail));
+    let detail = draft.stored_detail();
     Outgoing {
         message_type: draft.message_type,
         content: draft.content,

@@ -140,7 +140,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 }
 
 /// The variables of a text, each once, in the order of their numbers where they are numbers.
-pub(super) fn variables(text: &str) -> Vec<String> {
+pub(crate) fn variables(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for piece in pieces(text) {
         if let Piece::Variable(name) = piece

@@ -6,10 +6,11 @@ mod operations;
 mod queries;
 mod resolve;
 
-pub(crate) use components::TemplateComponents;
+pub(crate) use components::{TemplateComponents, variables};
 pub use model::MessageTemplate;
+pub(crate) use model::TemplateRow;
 pub(crate) use operations::{
     CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
 };
 pub(crate) use queries::{approved, named, updated};
-pub(crate) use resolve::{ResolvedMessage, button_params, expect_media, resolve};
+pub(crate) use resolve::{ResolvedMessage, button_params, expect_media, fill, resolve};

@@ -118,7 +118,8 @@ fn mismatch(param: &str, rule: impl std::fmt::Display) -> Error {
     Error::new(Code::TemplateParamsMismatch, format!("`{param}` {rule}")).param(param)
 }
 
-fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+/// A text with the values of its variables.
+pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     let piece = |piece: &Piece<'_>| match piece {
         Piece::Text(text) => (*text).to_owned(),
         Piece::Variable(name) => values.get(*name).cloned().unwrap_or_default(),

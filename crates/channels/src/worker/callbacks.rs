@@ -9,8 +9,8 @@ use model::Result;
 use std::sync::Arc;
 use store::Tx;
 
-/// The most callbacks of one round.
-const MOST: i64 = 50;
+/// The most callbacks of one transaction: while SQLite applies them, new ones wait to be stored.
+const MOST: i64 = 16;
 /// How often a callback is tried whose parts the database refuses.
 const MOST_ATTEMPTS: i64 = 8;
 

@@ -2,12 +2,13 @@
 
 use crate::channels::{self, ChannelRow, ChannelStatus, NewChannelError, note_error};
 use crate::inbound::{StatusReport, apply_early, rise};
-use crate::messages::{MessageError, MessageRow, MessageStatus};
+use crate::messages::{MessageError, MessageRow, MessageStatus, may_come_twice};
 use crate::schema::{channels as channel_rows, message_outbox as outbox, messages};
 use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
 use model::{MessageId, Result, Timestamp};
 use operation::ports::People;
+use std::time::Duration;
 use store::{Tx, lock_row};
 
 /// How often a message is handed to the network that asks to try again.
@@ -56,7 +57,7 @@ pub(super) fn settle(
                     provider_code: None,
                 };
                 note_error(tx, channel.id, error)?;
-                finish(tx, channel, people, *id, MessageStatus::Unknown, None)?;
+                unanswered(tx, channel, people, *id)?;
             }
         }
     }
@@ -102,10 +103,8 @@ fn refused(
         RefusalCode::AccountRestricted => set_status(tx, channel, ChannelStatus::Degraded, reason)?,
         _ => {}
     }
-    let attempts: Option<i64> =
-        outbox::table.find(id).select(outbox::attempts).first(tx.connection()).optional()?;
-    if let Some(attempts) = attempts.filter(|attempts| refusal.is_retryable && *attempts < MOST_ATTEMPTS) {
-        return try_again(tx, id, attempts, refusal);
+    if let Some(attempts) = attempts_left(tx, id)?.filter(|_| refusal.is_retryable) {
+        return try_again(tx, id, attempts, refusal.retry_after);
     }
     let error = MessageError {
         code: refusal.code,
@@ -116,11 +115,26 @@ fn refused(
     fail(tx, channel, people, id, error)
 }
 
+/// A message of which it is not known whether the network has it. It is sent again only where that was asked for.
+fn unanswered(tx: &mut Tx, channel: &ChannelRow, people: &People, id: MessageId) -> Result<()> {
+    match attempts_left(tx, id)? {
+        Some(attempts) if may_come_twice(tx, id)? => try_again(tx, id, attempts, None),
+        _ => finish(tx, channel, people, id, MessageStatus::Unknown, None),
+    }
+}
+
+/// How often a message was handed to the network, if it may be once more.
+fn attempts_left(tx: &mut Tx, id: MessageId) -> Result<Option<i64>> {
+    let attempts: Option<i64> =
+        outbox::table.find(id).select(outbox::attempts).first(tx.connection()).optional()?;
+    Ok(attempts.filter(|attempts| *attempts < MOST_ATTEMPTS))
+}
+
 /// Puts a message back into the outbox, for later: twice as late each time, with chance, so that not all come at once.
-fn try_again(tx: &mut Tx, id: MessageId, attempts: i64, refusal: &Refusal) -> Result<()> {
+fn try_again(tx: &mut Tx, id: MessageId, attempts: i64, retry_after: Option<Duration>) -> Result<()> {
     let mut chance = [0_u8; 2];
     tx.random().fill(&mut chance);
-    let asked = refusal.retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(LONGEST_WAIT));
+    let asked = retry_after.map_or(0, |wait| i64::try_from(wait.as_secs()).unwrap_or(LONGEST_WAIT));
     let wait = (1_i64 << attempts.min(9)).max(asked).min(LONGEST_WAIT.max(asked));
     let jitter = i64::from(u16::from_le_bytes(chance)) * wait / i64::from(u16::MAX) / 4;
     let due = tx.now().plus_seconds(wait + jitter);
@@ -185,7 +199,7 @@ pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &Channel
         let message = "The service ended while the message was being sent.";
         let error = NewChannelError { code: "unknown", message, about: Some(id), provider_code: None };
         note_error(tx, channel.id, error)?;
-        finish(tx, channel, people, id, MessageStatus::Unknown, None)?;
+        unanswered(tx, channel, people, id)?;
     }
     Ok(())
 }

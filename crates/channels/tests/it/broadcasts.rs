@@ -1,7 +1,7 @@
 //! Broadcasts, from the draft to the last status.
 
 use crate::support::Desk;
-use channels::broadcasts::{contact_replied, message_changed};
+use channels::broadcasts::{contact_replied, messages_changed};
 use channels::messages::MessageRow;
 use channels::schema::messages;
 use diesel::prelude::*;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 /// A desk with a template that has two variables in its body.
-async fn open(kind: Kind) -> Desk {
+pub async fn open(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
     desk.app.sql("UPDATE channels SET messages_per_second = 80").await;
     desk.put_template("sale", "marketing").await;
@@ -19,7 +19,7 @@ async fn open(kind: Kind) -> Desk {
     desk
 }
 
-fn sale() -> Value {
+pub fn sale() -> Value {
     json!({
         "name": "sale", "language": "en",
         "params": { "1": { "value": "{{contact.$name}}", "fallback": "there" }, "2": { "value": "10 %" } },
@@ -27,7 +27,7 @@ fn sale() -> Value {
 }
 
 impl Desk {
-    async fn put_template(&self, name: &str, category: &str) {
+    pub async fn put_template(&self, name: &str, category: &str) {
         let components =
             json!([{ "type": "BODY", "text": "Hi {{1}}, {{2}} off!" }, { "type": "FOOTER", "text": "Shop" }]);
         let statement = format!(
@@ -40,39 +40,39 @@ impl Desk {
     }
 
     /// Drafts a broadcast of the template `sale` with this audience and whatever else `more` has.
-    async fn draft(&self, audience: Value, more: Value) -> i64 {
+    pub async fn draft(&self, audience: Value, more: Value) -> i64 {
         let mut body =
             json!({ "name": "Sale", "channel_id": self.channel, "template": sale(), "audience": audience });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.post("/broadcasts", body).await.expect(201)["id"].as_i64().unwrap()
     }
 
-    async fn act(&self, id: i64, what: &str) -> Value {
+    pub async fn act(&self, id: i64, what: &str) -> Value {
         self.app.post(&format!("/broadcasts/{id}/{what}"), &self.key, json!({})).await.expect(200)
     }
 
-    async fn run(&self) {
+    pub async fn run(&self) {
         self.app.service.jobs.run_due().await.unwrap();
     }
 
     /// Lets time pass, second by second, and runs what is due.
-    async fn seconds(&self, seconds: i64) {
+    pub async fn seconds(&self, seconds: i64) {
         for _ in 0..seconds {
             self.app.data.clock.advance(chrono::Duration::seconds(1));
             self.run().await;
         }
     }
 
-    async fn broadcast(&self, id: i64) -> Value {
+    pub async fn broadcast(&self, id: i64) -> Value {
         self.get(&format!("/broadcasts/{id}")).await.expect(200)
     }
 
-    async fn recipients(&self, id: i64, query: &str) -> Vec<Value> {
+    pub async fn recipients(&self, id: i64, query: &str) -> Vec<Value> {
         let rows = self.get(&format!("/broadcasts/{id}/recipients?{query}")).await.expect(200);
         rows.as_array().unwrap().clone()
     }
 
-    async fn states(&self, id: i64) -> Vec<(i64, String)> {
+    pub async fn states(&self, id: i64) -> Vec<(i64, String)> {
         let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
         let state = |row: &Value| match row["state"].as_str() {
             Some("skipped") => text(row, "skip_reason"),
@@ -83,7 +83,7 @@ impl Desk {
     }
 
     /// Messages that were written: contact, text and key, in their order.
-    async fn messages(&self) -> Vec<(i64, String, Option<String>)> {
+    pub async fn messages(&self) -> Vec<(i64, String, Option<String>)> {
         let rows: Vec<(ContactId, String, Option<String>)> = self
             .app
             .db()
@@ -97,7 +97,7 @@ impl Desk {
     }
 
     /// What the network says of the message to a recipient.
-    async fn report(&self, recipient: &Value, status: &str, code: Option<&str>) {
+    pub async fn report(&self, recipient: &Value, status: &str, code: Option<&str>) {
         let id = MessageId(recipient["message_id"].as_i64().unwrap());
         let error = code
             .map(|code| json!({ "code": code, "message": "No.", "provider_code": null, "retryable": false }));
@@ -107,13 +107,13 @@ impl Desk {
             .await;
         let written = self.app.db().write(move |tx| {
             let row = messages::table.find(id).select(MessageRow::as_select()).get_result(tx.connection())?;
-            message_changed(tx, &row)
+            messages_changed(tx, &[&row])
         });
         written.await.unwrap();
     }
 
     /// Creates contacts with numbers in the order of their names, and gives their ids.
-    async fn crowd(&self, count: usize) -> Vec<i64> {
+    pub async fn crowd(&self, count: usize) -> Vec<i64> {
         let mut ids = Vec::new();
         for start in (0..count).step_by(500) {
             let row = |place: usize| json!({ "data": { "$name": format!("C{place}"), "$phone": format!("+55119{:08}", 80_000_000 + place) } });
@@ -125,7 +125,7 @@ impl Desk {
         ids
     }
 
-    async fn broadcast_events(&self) -> Vec<String> {
+    pub async fn broadcast_events(&self) -> Vec<String> {
         self.app.deliver().await;
         let events = self.get("/events?limit=100").await.expect(200);
         let kinds =
@@ -135,7 +135,7 @@ impl Desk {
 }
 
 /// Everyone.
-fn all() -> Value {
+pub fn all() -> Value {
     json!({ "filter_tree": { "not": { "field": "$name", "op": "eq", "value": "" } } })
 }
 
@@ -395,12 +395,14 @@ testkit::on_both! {
         let id = desk.draft(all(), json!({ "throttle": { "rate_per_minute": 120 } })).await;
         desk.act(id, "send").await;
         desk.run().await;
+        let rows = desk.recipients(id, "state=claimed").await;
+        desk.report(&rows[0], "sent", None).await;
         assert_eq!(desk.act(id, "cancel").await["status"], "cancelling");
         desk.run().await;
         assert_eq!(desk.act(id, "cancel").await["status"], "cancelled");
         desk.seconds(3).await;
         let counts = desk.broadcast(id).await["counts"].clone();
-        assert_eq!((&counts["sending"], &counts["cancelled"], desk.messages().await.len()), (&json!(2), &json!(4), 2));
+        assert_eq!((&counts["sent"], &counts["cancelled"], desk.messages().await.len()), (&json!(1), &json!(5), 2));
         for what in ["send", "pause"] {
             desk.post(&format!("/broadcasts/{id}/{what}"), json!({})).await.expect_error(409, "invalid_state");
         }

@@ -109,6 +109,10 @@ testkit::on_both! {
         desk.app.get(&format!("/conversations/{first}"), &key).await.expect_error(404, "not_found");
         desk.app.get(&format!("/conversations/{first}/messages"), &key).await.expect_error(404, "not_found");
         assert_eq!(desk.app.get("/conversations", &key).await.expect(200), json!([]));
+        for filter in [format!("channel_id={second}"), format!("contact_id={ana}")] {
+            let found = desk.app.get(&format!("/conversations?{filter}"), &key).await.expect(200);
+            assert_eq!(found, json!([]), "{filter}");
+        }
     }
 
     async fn messages_are_found_by_their_words(kind: Kind) {
@@ -143,5 +147,44 @@ testkit::on_both! {
         let key = desk.app.key(elsewhere, Env::Live, &["*"]).await;
         let found: Value = desk.app.get("/conversations/search?q=espresso", &key).await.expect(200);
         assert_eq!(found, json!([]));
+    }
+
+    async fn a_search_pages_to_everything_with_bounded_work(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.contact("Ana", "+5511987654321").await;
+        let of_ana = ids(&desk.talk(desk.channel, ana, None).await);
+        // Thousands of newer messages have the word too, but not the other one; there are many words that begin alike.
+        let first = of_ana[of_ana.len() - 1] + 1_000;
+        let numbers = match kind {
+            testkit::Kind::Sqlite => "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000) SELECT i FROM n",
+            testkit::Kind::Postgres => "SELECT i FROM generate_series(1, 6000) AS n (i)",
+        };
+        desk.app.sql(format!(
+            "INSERT INTO messages (id, workspace_id, conversation_id, channel_id, contact_id, direction, sender_type, \
+             message_type, content, status_rank, attempt, created_at, updated_at) \
+             SELECT {first} + i, workspace_id, conversation_id, channel_id, contact_id, direction, sender_type, \
+             message_type, 'espresso', 0, 1, created_at, updated_at FROM messages, ({numbers}) AS numbers WHERE id = {}",
+            of_ana[0]
+        )).await;
+        for term in ["'espresso'", "'pre' || message_id"] {
+            desk.app.sql(format!(
+                "INSERT INTO message_terms (message_id, term, workspace_id) SELECT m.message_id, {term}, workspace_id \
+                 FROM (SELECT id AS message_id, workspace_id FROM messages WHERE id > {first}) AS m"
+            )).await;
+        }
+        let all = async |q: &str| {
+            let (mut found, mut pages, mut after) = (Vec::new(), 0, String::new());
+            loop {
+                let page = desk.get(&format!("/conversations/search?q={q}&paginate=true&limit=100{after}")).await;
+                found.extend(page.body["data"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()));
+                pages += 1;
+                let Some(cursor) = page.body["next_cursor"].as_str() else { return (found, pages) };
+                after = format!("&starting_after={cursor}");
+            }
+        };
+        assert_eq!(all("espresso%20machin").await, (vec![of_ana[5]], 2));
+        let (found, pages) = all("pre").await;
+        assert_eq!((found.len(), pages), (6_000, 60));
+        assert!(found.is_sorted_by(|a, b| a > b));
     }
 }

@@ -8,12 +8,15 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod broadcast_and_callbacks;
+mod broadcast_counts;
+mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod conversations;
 mod merges;
 mod outbox;
 mod quick_replies;
+mod retries;
 mod sends;
 mod storm;
 mod support;

@@ -11,7 +11,7 @@ use super::print::printed;
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
-use operation::ports::ContactRef;
+use operation::ports::{ContactRef, ContactUses};
 use operation::{
     Body, Deleted, ExpectedVersion, IfMatch, Json, Path, Query, RawCreated, RawJson, State, With, operation,
 };
@@ -168,6 +168,7 @@ pub fn delete_contact(
     Query(query): Query<ContactDeletion>,
     if_match: IfMatch,
     shapes: State<Shapes>,
+    uses: State<ContactUses>,
 ) -> Result<Deleted<Contact>> {
     let editor = editor(tx, &shapes.0, caller)?;
     let id = contact_id.id(tx, &editor.shape)?;
@@ -182,6 +183,7 @@ pub fn delete_contact(
     rows::expect_version(&editor.shape, &row, if_match.into())?;
     if query.erase {
         editor.writer().destroy(tx, &row)?;
+        uses.0.forget(tx, editor.shape.workspace, id.into())?;
     } else {
         editor.writer().trash(tx, &row)?;
     }

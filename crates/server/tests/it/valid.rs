@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 78] = [
+const REFUSED: [(&str, &str, &str); 79] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -87,6 +87,7 @@ const REFUSED: [(&str, &str, &str); 78] = [
     ("sendChannelMessage", "to", "a telephone number"),
     ("sendChannelTemplate", "contact_id", "either it or `to`"),
     ("sendChannelTemplate", "to", "a telephone number"),
+    ("sendContactMessage", "text", "either it or `quick_reply_id`"),
     ("sendOperatorMessage", "text", "either it or `quick_reply_id`"),
 ];
 

@@ -1,0 +1,91 @@
+//! Taking messages back that were not handed to the network yet.
+
+use super::model::BroadcastRecipientState as State;
+use super::row::BroadcastRow;
+use crate::messages::MessageStatus;
+use crate::schema::{
+    broadcast_recipients as recipients, channels, message_outbox as outbox, message_statuses as history,
+    messages,
+};
+use diesel::prelude::*;
+use model::{MessageId, Result};
+use store::{Tx, each, lock_row};
+
+/// Takes the messages of a locked broadcast out of the outbox, except those that are being handed to the network. Their
+/// recipients are pending again, and keep their messages for the time when it goes on.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn postpone(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
+    let withdrawn = from_outbox(tx, row)?;
+    set_state(tx, &withdrawn, State::Pending)
+}
+
+/// Takes the messages of a locked broadcast out of the outbox for good, except those that are being handed to the network.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn cancel(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
+    let withdrawn = from_outbox(tx, row)?;
+    set_state(tx, &withdrawn, State::Cancelled)?;
+    cancel_messages(tx, withdrawn)
+}
+
+/// Marks messages that are in no outbox as cancelled.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn cancel_messages(tx: &mut Tx, ids: Vec<MessageId>) -> Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let now = tx.now();
+    let status = MessageStatus::Cancelled;
+    diesel::update(messages::table.filter(messages::id.eq_any(&ids)))
+        .set((
+            messages::status.eq(status),
+            messages::status_rank.eq(status.rank()),
+            messages::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    let rows: Vec<_> = ids
+        .into_iter()
+        .map(|id| {
+            (
+                history::message_id.eq(id),
+                history::status.eq(status),
+                history::reported_at.eq(now),
+                history::created_at.eq(now),
+            )
+        })
+        .collect();
+    each!(tx.connection(), |connection| diesel::insert_into(history::table)
+        .values(rows)
+        .execute(connection))?;
+    Ok(())
+}
+
+fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
+    let Some(channel) = row.channel_id else { return Ok(Vec::new()) };
+    // The channel's worker claims messages under a shared lock of the channel, so each is either claimed or withdrawn.
+    lock_row!(tx, channels::table.find(channel).select(channels::id), for_no_key_update);
+    let waiting: Vec<MessageId> = recipients::table
+        .inner_join(outbox::table.on(recipients::message_id.eq(outbox::message_id.nullable())))
+        .filter(recipients::broadcast_id.eq(row.id))
+        .filter(recipients::state.eq(State::Claimed))
+        .filter(outbox::claimed_epoch.is_null())
+        .order(outbox::message_id)
+        .select(outbox::message_id)
+        .load(tx.connection())?;
+    diesel::delete(outbox::table.filter(outbox::message_id.eq_any(&waiting))).execute(tx.connection())?;
+    Ok(waiting)
+}
+
+fn set_state(tx: &mut Tx, of: &[MessageId], state: State) -> Result<()> {
+    let now = tx.now();
+    let of: Vec<Option<MessageId>> = of.iter().copied().map(Some).collect();
+    diesel::update(recipients::table.filter(recipients::message_id.eq_any(of)))
+        .set((recipients::state.eq(state), recipients::updated_at.eq(now)))
+        .execute(tx.connection())?;
+    Ok(())
+}

@@ -1,0 +1,10 @@
+DROP TRIGGER broadcast_recipients_added ON broadcast_recipients;
+DROP TRIGGER broadcast_recipients_changed ON broadcast_recipients;
+DROP TRIGGER broadcast_recipients_removed ON broadcast_recipients;
+DROP FUNCTION broadcast_recipients_added;
+DROP FUNCTION broadcast_recipients_changed;
+DROP FUNCTION broadcast_recipients_removed;
+DROP TABLE broadcast_counts;
+DROP INDEX conversations_by_channel_and_status;
+DROP INDEX conversations_unread_by_channel;
+DROP INDEX conversations_unread_by_status;

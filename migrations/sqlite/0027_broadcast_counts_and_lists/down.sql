@@ -1,0 +1,7 @@
+DROP TRIGGER broadcast_recipients_added;
+DROP TRIGGER broadcast_recipients_changed;
+DROP TRIGGER broadcast_recipients_removed;
+DROP TABLE broadcast_counts;
+DROP INDEX conversations_by_channel_and_status;
+DROP INDEX conversations_unread_by_channel;
+DROP INDEX conversations_unread_by_status;
