@@ -121,10 +121,15 @@ impl Shop {
         client.ask("GET", &format!("/broadcasts/{broadcast}")).key(&self.key).send().await.expect(200)
     }
 
-    /// Waits until the network has accepted so many messages.
+    /// Waits until the network has accepted so many messages, as long as that goes on.
     pub async fn accepted(&self, messages: usize) {
         let enough = |network: &Simulator| network.accepted() >= messages as u64;
-        assert!(self.network.wait_until(enough).await, "{} of {messages} accepted", self.network.accepted());
+        let mut before = self.network.accepted();
+        while !self.network.wait_until(enough).await {
+            let now = self.network.accepted();
+            assert!(now > before, "{now} of {messages} are accepted, and no more come");
+            before = now;
+        }
     }
 
     /// The leases last for a while of the machine's time: to the next process it looks as if that had passed.
