@@ -1,24 +1,15 @@
 //! Applying the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
 
+use super::applying::{Applying, identity};
 use super::message::{device_wrote, receive};
 use super::status::{StatusReport, report};
-use crate::channels::{self, ChannelRow, ChannelSettings, NewChannelError};
+use crate::channels::{self, NewChannelError};
 use crate::schema::channels as table;
 use crate::templates;
-use chatnet::{Party, QualityUpdate, Update};
+use chatnet::{QualityUpdate, Update};
 use diesel::prelude::*;
 use model::{Code, Result};
-use operation::ports::{ChatIdentity, People};
 use store::Tx;
-
-/// What the parts of callbacks are applied with.
-pub(crate) struct Applying<'a> {
-    pub(crate) channel: &'a ChannelRow,
-    pub(crate) settings: &'a ChannelSettings,
-    pub(crate) people: &'a People,
-    /// Whether voice notes can be transcribed.
-    pub(crate) transcribes: bool,
-}
 
 /// Applies all parts of callbacks. What fails for good is noted among the channel's errors.
 ///
@@ -89,16 +80,6 @@ fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
             tracing::info!(channel = %of.channel.id, kind, "a callback has a part that is not understood");
             Ok(())
         }
-    }
-}
-
-/// A person of the network, for the contacts.
-pub(super) fn identity(party: &Party) -> ChatIdentity {
-    ChatIdentity {
-        user_id: party.user_id.clone(),
-        phone: party.phone.clone(),
-        username: party.username.clone(),
-        name: party.name.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A message that a contact wrote, or that the business wrote from its own device.
 
-use super::apply::{Applying, identity};
+use super::applying::{Applying, identity};
 use super::opt_out;
 use super::status::apply_early;
 use crate::broadcasts;
@@ -48,6 +48,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     let has_file = new.attachment.is_some();
     let row = messages::write(tx, &conversation, new)?;
     broadcasts::contact_replied(tx, workspace, contact.id, tx.now())?;
+    of.people.wrote(tx, workspace, contact.id)?;
     let held_until = announce(tx, of, &contact, &row, has_file)?;
     let opted = match &message.content {
         InboundContent::Text(text) => opt_out::said(text, &of.settings.opt_out_keywords),

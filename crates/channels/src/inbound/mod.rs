@@ -2,12 +2,14 @@
 //! and then taken apart by the channel's worker, each part on its own ([`apply`]).
 
 mod apply;
+mod applying;
 mod message;
 mod opt_out;
 mod route;
 mod status;
 
-pub(crate) use apply::{Applying, apply};
+pub(crate) use apply::apply;
+pub(crate) use applying::Applying;
 pub(crate) use message::cause_of;
 pub use route::Callbacks;
 pub(crate) use status::{StatusReport, apply_early, rise};

@@ -1,7 +1,8 @@
 //! Who works on a channel: the holder of its lease. Each holder has a higher epoch, so that what an earlier one was at is
 //! recognised.
 
-use super::{WorkerParts, settle};
+use super::parts::WorkerParts;
+use super::settle;
 use crate::channels::{self, ChannelRow};
 use crate::schema::{
     channel_callbacks as callbacks, channels as table, conversations, held_message_events as held,

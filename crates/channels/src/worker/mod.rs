@@ -7,27 +7,23 @@ mod files;
 mod held;
 mod lease;
 mod outbox;
+mod parts;
 mod rates;
 mod replies;
 mod send;
 mod settle;
 
 use crate::channels::ChannelRow;
-use crate::network::Network;
-use crate::transcriber::Transcriber;
-use crate::wakes::Wakes;
-use ::files::Files;
-use auth::Seal;
 use futures::stream::{FuturesUnordered, StreamExt};
 use lease::{Lease, RENEWAL};
 use model::{ChannelId, Result, RunId};
 use operation::BoxFuture;
-use operation::ports::{AgentRuns, People, RunEnd};
+use operation::ports::RunEnd;
+pub use parts::WorkerParts;
 use rates::Rates;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::Db;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,27 +32,6 @@ use tokio_util::task::TaskTracker;
 const LOOK: Duration = Duration::from_millis(500);
 /// How long a channel without work is kept.
 const IDLE: Duration = Duration::from_secs(30);
-
-/// What the workers work with.
-#[derive(Clone)]
-pub struct WorkerParts {
-    /// The database.
-    pub db: Db,
-    /// The network.
-    pub network: Network,
-    /// Opens the credentials of channels.
-    pub seal: Arc<Seal>,
-    /// The contacts.
-    pub people: People,
-    /// The agents that answer.
-    pub runs: Arc<dyn AgentRuns>,
-    /// Where files are kept.
-    pub files: Arc<Files>,
-    /// What transcribes voice notes.
-    pub transcriber: Option<Arc<dyn Transcriber>>,
-    /// Wakes the workers.
-    pub wakes: Wakes,
-}
 
 /// The workers of all channels. Cheap to clone.
 #[derive(Clone)]

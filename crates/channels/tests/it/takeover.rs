@@ -1,7 +1,8 @@
 //! A person takes over while the agent thinks: the agent says nothing afterwards.
 
 use crate::support::Desk;
-use serde_json::json;
+use model::Clock as _;
+use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Script, until};
 
@@ -44,6 +45,52 @@ testkit::on_both! {
         assert_eq!(desk.sent(&ana), ["ok", "This is Bruno."]);
         assert_eq!(desk.count("SELECT count(*) AS n FROM messages WHERE sender_type = 'agent'").await, 1);
         assert_eq!(desk.app.model.prompts().len(), 2);
+    }
+
+    async fn a_reply_cancels_the_reminders_that_say_so(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ana, bruno) = (desk.customer("Ana", "+5511987654321"), desk.customer("Bruno", "+5511987654322"));
+        desk.hear(&ana, "Hi").await;
+        let contact = desk.only_contact().await["id"].clone();
+        let remind = async |cancels: bool, recurrence: Option<Value>| {
+            let new = json!({
+                "title": "Ask again", "due_at": "2030-01-01T09:00:00Z", "contact_id": contact,
+                "cancel_on_reply": cancels, "recurrence": recurrence,
+            });
+            desk.post("/reminders", new).await.expect(201)["id"].clone()
+        };
+        let once = remind(true, None).await;
+        let weekly = remind(true, Some(json!({ "type": "rrule", "rule": "FREQ=WEEKLY" }))).await;
+        let kept = remind(false, None).await;
+        let states = async || {
+            let listed = desk.app.get("/reminders?limit=10", &desk.key).await.expect(200);
+            let state = |id: &Value| {
+                let found = listed.as_array().unwrap().iter().find(|reminder| reminder["id"] == *id).unwrap();
+                found["status"].clone()
+            };
+            [state(&once), state(&weekly), state(&kept)]
+        };
+        desk.hear(&bruno, "I am another contact").await;
+        assert_eq!(states().await, ["scheduled", "scheduled", "scheduled"]);
+        desk.hear(&ana, "I have not decided yet").await;
+        assert_eq!(states().await, ["cancelled", "cancelled", "scheduled"]);
+    }
+
+    async fn a_message_during_a_pause_is_a_person_s_to_answer(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let contact = desk.only_contact().await["id"].clone();
+        let path = format!("/contacts/{contact}/autopilot");
+        let until = desk.app.data.clock.now().plus_seconds(1_800);
+        desk.app.put(&path, &desk.key, json!({ "enabled": false, "paused_until": until })).await.expect(200);
+        desk.hear(&ana, "Is anybody there?").await;
+        desk.app.data.clock.advance(chrono::Duration::minutes(31));
+        desk.app.service.jobs.run_due().await.unwrap();
+        desk.settle().await;
+        assert_eq!(desk.sent(&ana), ["ok"]);
+        desk.hear(&ana, "Hello?").await;
+        assert_eq!(desk.sent(&ana), ["ok", "ok"]);
     }
 
     async fn what_the_device_writes_takes_over_where_the_channel_says_so(kind: Kind) {

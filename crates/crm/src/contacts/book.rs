@@ -9,6 +9,7 @@ use super::kind::CONTACTS;
 use super::print::app_url;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
+use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Subject, SystemColumn, key};
@@ -164,6 +165,10 @@ impl ContactBook for Book {
         let ids: Vec<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
         let busy = rows::hold_free(tx, CONTACTS.set_of(workspace), &ids)?;
         Ok(busy.into_iter().map(ContactId::from).collect())
+    }
+
+    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+        reminders::cancel_on_reply(tx, workspace, contact)
     }
 
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard> {

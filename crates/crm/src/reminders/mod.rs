@@ -20,6 +20,7 @@ pub use fire::fire_due;
 pub(crate) use fire::jobs;
 pub use model::NewReminder;
 pub use operations::Agents;
+pub(crate) use queries::cancel_on_reply;
 pub use queries::{delete_of_contact, move_to_contact};
 
 use operation::{Domain, EventType, Operations};

@@ -3,7 +3,7 @@
 use super::model::{ReminderRow, ReminderStatus};
 use crate::schema::reminders;
 use diesel::prelude::*;
-use model::{ContactId, Error, ReminderId, Result, WorkspaceId};
+use model::{ContactId, Error, ReminderId, Result, Timestamp, WorkspaceId};
 use store::{AnyConnection, OptInPage, Read, Tx, lock_row};
 
 /// Which reminders to list.
@@ -87,6 +87,29 @@ pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to:
             reminders::updated_at.eq(now),
         ))
         .execute(tx.connection())?)
+}
+
+/// Cancels the reminders of a contact that its next message cancels.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(reminders::table)
+        .filter(reminders::contact_id.eq(contact))
+        .filter(reminders::workspace_id.eq(workspace))
+        .filter(reminders::cancel_on_reply)
+        .filter(reminders::status.eq(ReminderStatus::Scheduled))
+        .set((
+            reminders::status.eq(ReminderStatus::Cancelled),
+            reminders::next_slot_at.eq(None::<Timestamp>),
+            reminders::snoozed_until.eq(None::<Timestamp>),
+            reminders::wake_at.eq(None::<Timestamp>),
+            reminders::version.eq(reminders::version + 1),
+            reminders::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
 }
 
 /// Deletes the reminders of a contact that is deleted permanently.

@@ -186,6 +186,12 @@ pub trait ContactBook: Send + Sync {
     /// When the database fails.
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard>;
 
+    /// Notes that a locked contact wrote, which ends what only waited for that.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()>;
+
     /// Gives the contact that had the old identity the new one. Nothing where no contact has the old one. Where another
     /// contact has the new identity already, that one keeps it.
     ///
