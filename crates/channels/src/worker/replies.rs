@@ -11,7 +11,7 @@ use crate::schema::{
     channel_errors as errors, conversations as table, message_attachments, messages as rows,
 };
 use diesel::prelude::*;
-use model::{Code, ConversationId, Error, MessageId, Result, RunId, Timestamp};
+use model::{Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp};
 use operation::ports::{People, RunEnd, StartRun, StartedBy};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ const MOST_PARTS: usize = 5;
 /// What an agent is to answer.
 struct Question {
     conversation: ConversationId,
+    contact: ContactId,
     input: String,
     upto: MessageId,
     epoch: i64,
@@ -89,6 +90,7 @@ impl Worker {
             agent: self.channel.agent_id,
             input: question.input.clone(),
             trigger: StartedBy::Channel(self.channel.id),
+            contact: Some(question.contact),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
             once: format!("reply:{}:{}", question.conversation, question.upto),
@@ -219,6 +221,7 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
         match (open, unanswered.last()) {
             (Some(contact), Some(last)) => questions.push(Question {
                 conversation: conversation.id,
+                contact: contact.id,
                 input: input(read, &unanswered)?,
                 upto: last.id,
                 epoch: contact.epoch,
@@ -340,6 +343,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
     let may_send = contact.as_ref().is_some_and(|contact| {
         contact.autopilot && !contact.is_blocked && Some(contact.epoch) == conversation.reply_epoch
     });
+    let handed_over_itself = contact.is_some_and(|contact| contact.switched_by.as_ref() == Some(run));
     match end.output.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) if may_send && conversation.is_open_at(now) => {
             let expires_at = conversation.window_expires_at().unwrap_or(now);
@@ -361,6 +365,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
                 messages::enqueue(tx, &conversation, out)?;
             }
         }
+        _ if handed_over_itself => {}
         Some(_) => {
             let message =
                 format!("The answer of {run} came after a person had taken over, and was not sent.");
